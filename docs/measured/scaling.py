@@ -82,7 +82,7 @@ def section():
 
 A calculation by [scaling.py](measured/scaling.py), not a measurement: this has not run on GPUs. It assumes machines of {s['gpus_a_machine']} A100 GPUs that reach
 {s['utilisation']:.0%} of their {s['gpu_flops'] / 1e12:.0f} TFLOP/s in bf16, {s['step_seconds'] * 1e3:.0f} ms of a step that do not shrink with the batch, {s['pcie_bytes'] / 1e9:.0f} GB/s between GPU and host, {s['nvlink_bytes'] / 1e9:.0f} GB/s between the GPUs of a machine, {s['network_bytes'] / 1e9:.0f} GB/s
-of network for each GPU, {s['message_seconds'] * 1e6:.0f} µs a message, and that nothing overlaps: on GPUs all three exchanges come after the backward pass. The batch of an update stays the same, so the weights do,
+of network for each GPU, {s['message_seconds'] * 1e6:.0f} µs a message, and that nothing overlaps, although sums may be sent [during backward](#on-gpus). The batch of an update stays the same, so the weights do,
 too. "Between GPUs" is with NCCL, "by way of the host" without.
 """]
     for name, (parameters, tokens) in MODELS.items():

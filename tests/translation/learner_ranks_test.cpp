@@ -9,7 +9,6 @@
 #include "apps/translation/ranks/orders.h"
 #include "apps/translation/spread/spread.h"
 #include "apps/translation/training/learner.h"
-#include "core/device.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 #include "tests/support.h"
 #include "tests/translation/thread_ranks.h"
@@ -119,40 +118,6 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
             EXPECT_EQ(std::memcmp(together.bytes_data(), alone.bytes_data(), static_cast<std::size_t>(alone.bytes())), 0)
                 << size << " ranks, " << shards << " shards";
         }
-    }
-}
-
-// The devices of threads are one; what they send goes by way of the host.
-TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnDevices) {
-    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    constexpr std::int64_t n = 50'000;
-    const Spans active({{5, n - 5}}, n);
-    const std::vector<Span> leaves = {{5, n - 5}};
-    const auto gradient = [](std::int64_t shard) {
-        return Tensor::randn({n}, static_cast<std::uint64_t>(shard), DType::f32, Device::cuda);
-    };
-    for (const std::int64_t shards : {2, 5}) {
-        Tensor alone = Tensor::zeros({n}, DType::f32, Device::cuda);
-        sum_shards(alone, {0, shards}, [&](std::int64_t shard) { alone.copy_(gradient(shard)); });
-        const double norm = kernels::gradient_norm(alone, active);
-        for (int size = 2; size <= shards; ++size)
-            on_threads(size, [&](Ranks& ranks) {
-                RankExchange exchange(ranks, shards, active, leaves);
-                Tensor own = Tensor::zeros({n}, DType::f32, Device::cuda);
-                std::vector<double> numbers;
-                exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete&) {
-                    own.copy_(gradient(shard));
-                    numbers.push_back(static_cast<double>(shard));
-                });
-                EXPECT_EQ(exchange.measure(own, numbers, 1).norm, norm);
-                EXPECT_EQ(own.to_vector(), alone.to_vector()) << size << " ranks, " << shards << " shards";
-                exchange.own(own).fill_(ranks.rank());
-                exchange.gather_weights(own);
-                EXPECT_EQ(own.to_vector().front(), 0);
-                EXPECT_EQ(own.to_vector().back(), size - 1);
-                EXPECT_EQ(exchange.costs().between_devices, "the hosts' memory");
-                EXPECT_EQ(exchange.costs().sent_early, 0);
-            });
     }
 }
 

@@ -24,6 +24,8 @@ class GradientBuckets {
     /// 256 KiB of f32: small, so that little is left to be sent at the end of the pass (2 ms on gigabit Ethernet), but large
     /// beside the fixed cost of a message.
     static constexpr std::int64_t kElements = 1 << 16;
+    /// 4 MiB: 17 us at 250 GB/s, about what it costs to start a group of NCCL's.
+    static constexpr std::int64_t kElementsOnDevice = 1 << 20;
     /// A segment has no more buckets than this: those of a very large one are larger.
     static constexpr std::int64_t kMostOfSegment = 256;
 
@@ -33,6 +35,8 @@ class GradientBuckets {
     /// called with, disjoint; what lies between them is always complete.
     GradientBuckets(std::span<const std::int64_t> bounds, std::span<const Span> leaves, std::int64_t elements = kElements);
 
+    /// Ascending.
+    std::span<const GradientBucket> all() const { return buckets_; }
     /// How many buckets the longest segment has.
     int most_of_segment() const { return most_of_segment_; }
     /// Those of a rank's segment, ascending.

@@ -48,7 +48,9 @@ std::unique_ptr<RankExchange> exchange_of(Ranks* ranks, const TrainingOptions& o
     std::vector<Span> leaves;
     for (const nn::FlatParameters::Entry& entry : parameters.entries)
         if (entry.parameter.variable.requires_grad()) leaves.push_back({entry.begin, entry.count});
-    return std::make_unique<RankExchange>(*ranks, options.shards, Spans(parameters.active(), parameters.values.numel()), leaves);
+    const bool on_device = parameters.values.device() != Device::cpu;
+    return std::make_unique<RankExchange>(*ranks, options.shards, Spans(parameters.active(), parameters.values.numel()), leaves,
+                                          on_device ? GradientBuckets::kElementsOnDevice : GradientBuckets::kElements);
 }
 
 optim::NotFinite loss_not_finite(double loss) { return optim::NotFinite(fmt::format("the loss is {}", unsigned_nan(loss))); }
@@ -74,7 +76,9 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
         keys.calls.clear();
         keys.step_key_on_device = inputs.random_key;
         const RandomState random(std::move(keys));
-        step_.add_gradients(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
+        pass([&] {
+            step_.add_gradients(inputs.source, inputs.target_in, inputs.target_out, {.divisor_in_memory = inputs.divisor});
+        });
     };
     graphs_ = std::make_shared<Graphs>(step, model.options().longest_sentence());
 }
@@ -99,8 +103,14 @@ void Learner::accumulate(const Batch& batch, std::uint64_t key, double divisor) 
         graphs_->steps.run(batch, generator().step_key(), divisor);
         parameters_.gradients.bump_version();
     } else {
-        step_.add(batch, divisor);
+        pass([&] { step_.add(batch, divisor); });
     }
+}
+
+// Both passes of a batch, or of none. On a device every one of a captured step marks its gradients, whichever batch comes last.
+void Learner::pass(const std::function<void()>& passes) {
+    if (shares_step() && on_device()) return exchange_->mark_pass(parameters_.gradients, passes);
+    passes();
 }
 
 // On a device the loss is tallied there.
@@ -153,9 +163,10 @@ void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shar
             std::optional<ObserveGradients> observe;
             if (complete && number == last) observe.emplace([&](const Variable& leaf) { complete(leaf.grad()); });
             accumulate(part, shard_key(shard, number), static_cast<double>(report_.targets));
-            if (shares_step() && on_device()) take_tallied_loss();
+            if (shares_step() && on_device()) keep_tallied_loss();
         });
     }
+    if (last < 0) pass([] {});
 }
 
 UpdateReport Learner::update(std::span<const Batch> batches) {

@@ -108,6 +108,7 @@ class Learner {
     void count(std::span<const Batch> batches);
     void gradients(std::span<const Batch> batches);
     void gradients_of_shard(const ShardedBatches& shards, std::int64_t shard, const RankExchange::Complete& complete = {});
+    void pass(const std::function<void()>& passes);
     void see_loss(const Tensor& statistics);
     void see_norm(Tensor& measured);
     void add_loss(double loss, std::int64_t correct);
@@ -120,7 +121,8 @@ class Learner {
     // With several ranks (learner_ranks.cpp):
     UpdateReport update_together(std::span<const Batch> batches);
     void step_together(std::span<const Batch> batches, double rate);
-    void take_tallied_loss();
+    void keep_tallied_loss();
+    void read_tallied_losses();
     void share_state();
     void receive_state(std::int64_t updates, bool moments);
     nn::NamedTensors gathered_moments();
@@ -171,7 +173,9 @@ class Learner {
     bool searching_ = false;                  // for the origin of a divergence
 
     // With several ranks:
-    std::vector<double> losses_;         // of this rank's part of an update
+    std::vector<double> losses_;  // of this rank's part of an update
+    // On a device, the places in it of losses that are still there:
+    std::vector<std::pair<std::size_t, Tensor>> tallies_;
     std::vector<Tensor> whole_moments_;  // on rank 0, between moments_to_fill() and share_state()
     bool shared_ = false;                // the others have the weights and moments of rank 0
 };

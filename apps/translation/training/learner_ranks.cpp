@@ -59,24 +59,33 @@ UpdateReport Learner::update_together(std::span<const Batch> batches) {
     }
 }
 
-// A captured step leaves its loss in the tally, as an update of its own whose norm is of no interest.
-void Learner::take_tallied_loss() {
-    Tensor measured = Tensor::from(std::vector<double>{0, 1}, {2}).to(tally_.device());
+// A captured step leaves its loss in the tally, as an update of its own whose norm is of no interest. To read it now would let
+// the device wait for the host, and the host for the device.
+void Learner::keep_tallied_loss() {
+    Tensor measured = Tensor::zeros({2}, DType::f64, tally_.device());
     kernels::tally_update(tally_, measured);
-    const kernels::UpdateTally tally = kernels::read_tally(tally_);
+    tallies_.emplace_back(losses_.size() - 2, tally_.clone());
     tally_.fill_(0);
-    losses_[losses_.size() - 2] = tally.failed ? tally.failed_loss : tally.losses.loss;
-    losses_.back() = static_cast<double>(tally.losses.correct);
+}
+
+void Learner::read_tallied_losses() {
+    for (const auto& [place, kept] : std::exchange(tallies_, {})) {
+        const kernels::UpdateTally tally = kernels::read_tally(kept);
+        losses_[place] = tally.failed ? tally.failed_loss : tally.losses.loss;
+        losses_[place + 1] = static_cast<double>(tally.losses.correct);
+    }
 }
 
 // All ranks learn the same losses and the same norm, so that all throw or none does.
 void Learner::step_together(std::span<const Batch> batches, double rate) {
     count(batches);
     losses_.clear();
+    tallies_.clear();
     const ShardedBatches shards(batches, options_.shards);
     exchange_->sum_gradients(parameters_.gradients, [&](std::int64_t shard, const RankExchange::Complete& complete) {
         gradients_of_shard(shards, shard, complete);
     });
+    read_tallied_losses();
 
     const RankExchange::Measured measured =
         exchange_->measure(parameters_.gradients, losses_, numbers_of_part * shards.batches());

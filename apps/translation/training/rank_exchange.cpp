@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/translation/training/clock.h"
+#include "autograd/observe.h"
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/gradient_norm/gradient_norm.h"
@@ -159,28 +160,85 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
     finish_sum(gradients, known);
 }
 
-// A captured step does not show the host which of its gradients are complete, so everything is sent after it.
+BucketStream& RankExchange::stream() {
+    if (stream_ == nullptr) stream_ = std::make_unique<BucketStream>(buckets_.all().size());
+    return *stream_;
+}
+
+void RankExchange::mark_pass(const Tensor& gradients, const std::function<void()>& pass) {
+    const auto element = static_cast<std::ptrdiff_t>(size_of(gradients.dtype()));
+    const auto mark = [&](const GradientBucket& bucket) {
+        stream().complete(static_cast<std::size_t>(&bucket - buckets_.all().data()));
+    };
+    buckets_.begin();
+    {
+        const ObserveGradients observe([&](const Variable& leaf) {
+            const Tensor part = leaf.grad();
+            buckets_.complete({(part.bytes_data() - gradients.bytes_data()) / element, part.numel()}, mark);
+        });
+        pass();
+    }
+    buckets_.complete_rest(mark);
+}
+
+// Everything is in the device's queues before the host waits for any of it.
 void RankExchange::sum_on_device(Tensor& gradients, const ComputeShard& compute) {
+    stream().begin();
     KnownSums known;
-    std::vector<Tensor> sums;
+    const std::int64_t begin = bounds_[static_cast<std::size_t>(ranks_.rank())];
+    std::vector<std::pair<int, Tensor>> rooms;  // by rank, and then by tree
+    for (int other = 0; other < ranks_.size(); ++other)
+        if (other != ranks_.rank())
+            for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
+                rooms.emplace_back(other, Tensor::empty(own(gradients).shape(), gradients.dtype(), gradients.device()));
+                known[{tree.first, tree.last}] = rooms.back().second;
+            }
+
+    std::vector<Tensor> sums, lefts;
     for (const ShardRange& tree : own_trees()) {
-        sum_shards(gradients, tree, [&](std::int64_t shard) { compute(shard, {}); });
-        sums.push_back(sums.size() + 1 < own_trees().size() ? gradients.clone() : gradients);
+        const auto shard = [&](std::int64_t number) { compute(number, {}); };
+        if (sums.size() + 1 == own_trees().size()) {
+            lefts = sums_before_last(gradients, tree, shard);
+            shard(tree.last - 1);
+            sums.push_back(gradients);
+        } else {
+            sum_shards(gradients, tree, shard);
+            sums.push_back(gradients.clone());
+        }
         known[{tree.first, tree.last}] = own(sums.back());
     }
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    for (int other = 0; other < ranks_.size(); ++other) {
-        if (other == ranks_.rank()) continue;
-        for (const Tensor& sum : sums) outgoing.push_back({other, bytes_of(segment(sum, other))});
-        for (const ShardRange& tree : trees_[static_cast<std::size_t>(other)]) {
-            const Tensor& room = known[{tree.first, tree.last}] =
-                Tensor::empty(own(gradients).shape(), gradients.dtype(), gradients.device());
-            incoming.push_back({other, mutable_bytes_of(room)});
+
+    together_.clear();
+    stream().run(buckets_.all(), [&](std::span<const GradientBucket> together) {
+        std::vector<Outgoing> outgoing;
+        std::vector<Incoming> incoming;
+        for (const GradientBucket& bucket : together) {
+            Tensor part = gradients.slice(bucket.begin, bucket.end);
+            for (const Tensor& left : lefts) kernels::accumulate(part, left.slice(bucket.begin, bucket.end));
+            if (bucket.owner == ranks_.rank()) {
+                for (const auto& [other, room] : rooms)
+                    incoming.push_back({other, mutable_bytes_of(room.slice(bucket.begin - begin, bucket.end - begin))});
+            } else {
+                for (const Tensor& sum : sums) outgoing.push_back({bucket.owner, bytes_of(sum.slice(bucket.begin, bucket.end))});
+            }
         }
-    }
-    costs_.gradients.add(exchange(gradients.device(), outgoing, incoming));
+        together_.push_back(exchange(gradients.device(), outgoing, incoming));
+    });
+    gradients.bump_version();
     finish_sum(gradients, known);
+}
+
+// To be called when the device has been waited for.
+void RankExchange::count_early() {
+    for (ExchangeCosts::Part& part : together_) {
+        part.waited = 0;  // of the host, while the device computed
+        costs_.gradients.add(part);
+    }
+    for (std::size_t i = 0; i < stream().in_time(); ++i) {
+        costs_.sent_early += together_[i].sent;
+        costs_.received_early += together_[i].received;
+    }
+    costs_.gradients.waited += stream().waited();
 }
 
 void RankExchange::finish_sum(const Tensor& gradients, const KnownSums& known) {
@@ -213,6 +271,9 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
         const Tensor part = own(gradients);
         const std::vector<double> squares = kernels::gradient_squares(part, Spans(own_active(), part.numel()));
         own_numbers.insert(own_numbers.end(), squares.begin(), squares.end());
+    } else {
+        count_early();
+        own_numbers.push_back(static_cast<double>(stream().in_time()));
     }
     const auto ranks = static_cast<std::size_t>(ranks_.size()), self = static_cast<std::size_t>(ranks_.rank());
     const auto of_shards = [&](std::size_t rank) {
@@ -223,7 +284,7 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        all[rank].resize(of_shards(rank) + (in_blocks ? blocks_[rank] : 0));
+        all[rank].resize(of_shards(rank) + (in_blocks ? blocks_[rank] : 1));
         if (rank == self) continue;
         outgoing.push_back({static_cast<int>(rank), bytes_of(own_numbers)});
         incoming.push_back({static_cast<int>(rank), bytes_of(all[rank])});
@@ -234,15 +295,16 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     all[self] = std::move(own_numbers);
 
     Measured measured;
-    std::vector<double> all_squares;
+    std::vector<double> after_losses;  // the squares, or how many buckets each rank exchanged in time
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         const auto blocks = all[rank].begin() + static_cast<std::ptrdiff_t>(of_shards(rank));
         measured.of_shards.insert(measured.of_shards.end(), all[rank].begin(), blocks);
-        all_squares.insert(all_squares.end(), blocks, all[rank].end());
+        after_losses.insert(after_losses.end(), blocks, all[rank].end());
     }
     if (in_blocks) {
-        measured.norm = kernels::norm_of_squares(all_squares, active_);
+        measured.norm = kernels::norm_of_squares(after_losses, active_);
     } else {
+        stream().send_early(static_cast<std::size_t>(std::ranges::min(after_losses)));
         costs_.norm.add(gather_everywhere(gradients));
         measured.norm = kernels::gradient_norm(gradients, active_);
     }

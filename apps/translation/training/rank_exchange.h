@@ -6,7 +6,8 @@
 // every R. Then rank q updates the weights of its segment, whose moments it alone has, and sends them to all others.
 //
 // A sum is complete when backward is through the last batch of the subtree's last shard, and its parts are so one after another:
-// each bucket of elements (gradient_buckets.h) is sent while backward goes on to the next ones.
+// each bucket of elements (gradient_buckets.h) is sent while backward goes on to the next ones, on a device in a stream of its
+// own (bucket_stream.h).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 
 #include "apps/translation/ranks/device_link.h"
 #include "apps/translation/ranks/ranks.h"
+#include "apps/translation/training/bucket_stream.h"
 #include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/shards.h"
 #include "core/spans.h"
@@ -39,7 +41,8 @@ struct ExchangeCosts {
     struct Part {
         std::int64_t sent = 0;      ///< bytes
         std::int64_t received = 0;  ///< bytes
-        double waited = 0;          ///< seconds in which the rank did nothing else; NCCL lets the device wait, which is not in it
+        double waited = 0;          ///< seconds in which the rank did nothing else; for a device's sums, those after its pass.
+                                    ///< Of norm and weights by NCCL the device waits, which is not in it
 
         void add(const Part& other) {
             sent += other.sent;
@@ -49,7 +52,8 @@ struct ExchangeCosts {
     };
     std::int64_t updates = 0;
     Part gradients;                   ///< sums of gradients
-    std::int64_t sent_early = 0;      ///< of these, bytes whose sending began before backward was through the last shard
+    std::int64_t sent_early = 0;      ///< of these, bytes whose sending began before backward was through the last shard; on a
+                                      ///< device, those of buckets whose exchange was over by then
     std::int64_t received_early = 0;  ///< of these, bytes that had arrived by then
     Part norm;                        ///< losses and the norm's squares; on a device also the gradient that it is measured of
     Part weights;
@@ -77,11 +81,15 @@ class RankExchange {
     /// To be called with the gradient of a leaf when nothing will be added to it any more.
     using Complete = std::function<void(const Tensor& part)>;
     /// Overwrites the gradients with those of one shard. `complete` may be called with the views of the gradients that `leaves`
-    /// are, once for each and in any order. It is empty for shards that complete no sum, and on a device for all.
+    /// are, once for each and in any order. It is empty for shards that complete no sum, and on a device for all: there every
+    /// shard's last pass is one of mark_pass(), or the replay of a graph that captured it.
     using ComputeShard = std::function<void(std::int64_t shard, const Complete& complete)>;
     /// Computes this rank's shards, in ascending order, and sends their sums. own(gradients) is the sum over all shards
     /// afterwards.
     void sum_gradients(Tensor& gradients, const ComputeShard& compute);
+    /// On a device: calls pass(), a backward pass that adds to `gradients`, and marks where each bucket is complete. May be
+    /// captured.
+    void mark_pass(const Tensor& gradients, const std::function<void()>& pass);
 
     /// The norm of the summed gradient and each shard's losses, the same on every rank.
     struct Measured {
@@ -113,6 +121,8 @@ class RankExchange {
     KnownSums start_receiving(const Tensor& like);
     void start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree);
     void sum_on_device(Tensor& gradients, const ComputeShard& compute);
+    BucketStream& stream();
+    void count_early();
     void finish_sum(const Tensor& gradients, const KnownSums& known);
     ExchangeCosts::Part exchange(Device where, std::span<const Outgoing> outgoing, std::span<const Incoming> incoming);
     ExchangeCosts::Part gather_everywhere(Tensor& flat);
@@ -125,7 +135,10 @@ class RankExchange {
     std::vector<std::int64_t> bounds_;
     std::vector<std::size_t> blocks_;  // of the norm in each rank's segment
     GradientBuckets buckets_;
-    std::unique_ptr<DeviceLink> link_;  // from the first exchange between devices on
+    // On a device, from the first use on:
+    std::unique_ptr<DeviceLink> link_;
+    std::unique_ptr<BucketStream> stream_;
+    std::vector<ExchangeCosts::Part> together_;  // what each exchange of the stream's last run() moved
     ExchangeCosts costs_;
 };
 

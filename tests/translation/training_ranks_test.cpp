@@ -1,0 +1,260 @@
+// Ranks that train together on devices: gradients travel while backward runs, and the bits are those of one process. The ranks
+// are threads, each with a stream of its own; their device is one, so what they send goes by way of the host.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "apps/translation/ranks/orders.h"
+#include "apps/translation/training/bucket_stream.h"
+#include "apps/translation/training/learner.h"
+#include "autograd/ops.h"
+#include "autograd/tape.h"
+#include "core/graph.h"
+#include "core/mark.h"
+#include "kernels/cast/cast.h"
+#include "kernels/gradient_norm/gradient_norm.h"
+#include "tests/translation/thread_ranks.h"
+#include "tests/translation/training_device_support.h"
+
+namespace heddle::app {
+namespace {
+
+using TrainingRanks = TrainingOnDevice;
+
+void on_streams(int size, const std::function<void(Ranks&)>& body) {
+    on_threads(size, [&](Ranks& ranks) {
+        const device::SideStream own;
+        const device::WithStream use(own.get());
+        body(ranks);
+    });
+}
+
+using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// Each bucket is read behind its own mark, in the middle of a pass, direct, captured or replayed; the rest when it is over.
+TEST_F(TrainingRanks, BucketsLeaveInTheOrderInWhichTheyAreComplete) {
+    GradientBuckets cut(std::vector<std::int64_t>{0, 4000, 8000}, {}, 1000);
+    const std::span<const GradientBucket> buckets = cut.all();
+    const device::SideStream own;
+    const device::WithStream use(own.get());
+    Tensor gradients = Tensor::zeros({8000}, DType::f32, Device::cuda), value = Tensor::zeros({1000}, DType::f32, Device::cuda),
+           rest = Tensor::zeros({1000}, DType::f32, Device::cuda);
+    BucketStream stream(buckets.size());
+    expect_error([&] { stream.run(buckets, [](std::span<const GradientBucket>) {}); }, "never set");
+    const auto pass = [&] {
+        for (std::size_t i = buckets.size(); i-- > 0;) {
+            gradients.slice(buckets[i].begin, buckets[i].end).copy_(value);
+            stream.complete(i);
+        }
+        for (int i = 0; i < 50; ++i) kernels::fill(rest, i);  // what still runs when the first ones are exchanged
+    };
+    device::Graph graph;
+    for (const std::size_t early : {8, 3, 8, 1}) {
+        const double number = 1 + static_cast<double>(early);
+        value.fill_(number);
+        stream.begin();
+        if (early == 8) {
+            pass();
+        } else {
+            if (!graph.captured()) graph.capture(pass);
+            graph.launch();
+        }
+        stream.send_early(early - 1);
+        Ranges seen;
+        stream.run(buckets, [&](std::span<const GradientBucket> together) {
+            seen.emplace_back(together.front().begin, together.back().end);
+            for (const double x : gradients.slice(seen.back().first, seen.back().second).to_vector()) ASSERT_EQ(x, number);
+        });
+        Ranges wanted;
+        for (std::size_t i = 0; i < early; ++i) wanted.emplace_back(buckets[7 - i].begin, buckets[7 - i].end);
+        if (early < 8) wanted.emplace_back(0, buckets[8 - early].begin);
+        EXPECT_EQ(seen, wanted);
+        EXPECT_LE(stream.in_time(), early);
+        if (device::emulated()) {
+            EXPECT_GE(stream.in_time(), 1u) << "it runs what is waited for, and little else";
+        }
+        EXPECT_GE(stream.waited(), 0);
+        gradients.fill_(std::numeric_limits<double>::quiet_NaN());  // comes after the exchange
+    }
+    stream.send_early(2);
+    EXPECT_EQ(stream.early(), 3u);
+    stream.send_early(8);
+    EXPECT_EQ(stream.early(), 8u);
+    device::synchronize();
+}
+
+// Parameters whose gradients are what is asked for: of the sum of parameter * wanted.
+class Asked {
+  public:
+    Asked(const Tensor& gradients, std::span<const Span> leaves)
+        : wanted_(Tensor::zeros(gradients.shape(), gradients.dtype(), gradients.device())), leaves_(leaves) {
+        for (const Span& leaf : leaves) {
+            parameters_.emplace_back(Tensor::zeros({leaf.length}, DType::f32, Device::cuda), true);
+            parameters_.back().set_grad(gradients.slice(leaf.start, leaf.start + leaf.length));
+        }
+    }
+
+    void want(const Tensor& gradient) { wanted_.copy_(gradient); }
+    void pass() const {
+        Variable all;
+        for (std::size_t i = 0; i < leaves_.size(); ++i) {
+            const Variable one = ops::sum(ops::mul(parameters_[i], part(leaves_[i])));
+            all = all.defined() ? ops::add(all, one) : one;
+        }
+        backward(all);
+    }
+
+  private:
+    Variable part(const Span& leaf) const { return Variable(wanted_.slice(leaf.start, leaf.start + leaf.length)); }
+
+    Tensor wanted_;
+    std::vector<Variable> parameters_;
+    std::span<const Span> leaves_;
+};
+
+TEST_F(TrainingRanks, SumAndMeasureWithTheSameBits) {
+    constexpr std::int64_t n = 50'000, updates = 4;
+    const Spans active({{5, n - 5}}, n);
+    std::vector<Span> leaves = {{5, 9'995}};
+    for (std::int64_t begin = 10'000; begin < n; begin += 2'500) leaves.push_back({begin, 2'500});
+    const auto gradient = [](std::int64_t update, std::int64_t shard) {
+        Tensor made = Tensor::randn({n}, static_cast<std::uint64_t>(100 * update + shard));
+        made.slice(0, 5).fill_(0);
+        return made;
+    };
+    for (const std::int64_t shards : {2, 4, 5}) {
+        std::vector<std::vector<double>> alone;
+        std::vector<double> norms;
+        for (std::int64_t update = 0; update < updates; ++update) {
+            Tensor sum = Tensor::zeros({n}, DType::f32, Device::cuda);
+            sum_shards(sum, {0, shards}, [&](std::int64_t shard) { sum.copy_(gradient(update, shard)); });
+            alone.push_back(sum.to_vector());
+            norms.push_back(kernels::gradient_norm(sum, active));
+        }
+        for (const bool graphs : {false, true})
+            for (int size = 1; size <= std::min<std::int64_t>(shards, 3); ++size) {
+                std::mutex mutex;
+                ExchangeCosts all;
+                on_streams(size, [&](Ranks& ranks) {
+                    RankExchange exchange(ranks, shards, active, leaves, 3'000);
+                    Tensor own = Tensor::zeros({n}, DType::f32, Device::cuda);
+                    Asked asked(own, leaves);
+                    MemoryArena arena;
+                    device::Graph graph;
+                    const auto pass = [&] { exchange.mark_pass(own, [&] { asked.pass(); }); };
+                    for (std::int64_t update = 0; update < updates; ++update) {
+                        std::vector<double> numbers;
+                        exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete& complete) {
+                            EXPECT_FALSE(complete);
+                            numbers.push_back(static_cast<double>(shard));
+                            own.fill_(0);
+                            asked.want(gradient(update, shard));
+                            if (!graphs || update == 0) return pass();
+                            const MemoryArena::Use use(arena);
+                            if (!graph.captured()) graph.capture(pass);
+                            graph.launch();
+                        });
+                        const auto i = static_cast<std::size_t>(update);
+                        EXPECT_EQ(exchange.measure(own, numbers, 1).norm, norms[i]);
+                        EXPECT_EQ(own.to_vector(), alone[i]) << size << " ranks, " << shards << " shards, update " << update;
+                    }
+                    exchange.own(own).fill_(ranks.rank());
+                    exchange.gather_weights(own);
+                    EXPECT_EQ(own.to_vector().front(), 0);
+                    EXPECT_EQ(own.to_vector().back(), size - 1);
+                    const ExchangeCosts& costs = exchange.costs();
+                    EXPECT_EQ(costs.between_devices, "the hosts' memory");
+                    const std::lock_guard lock(mutex);
+                    all.gradients.add(costs.gradients);
+                    all.sent_early += costs.sent_early;
+                    all.received_early += costs.received_early;
+                });
+                EXPECT_EQ(all.gradients.sent, all.gradients.received);
+                EXPECT_LE(all.sent_early, all.gradients.sent);
+                EXPECT_LE(all.received_early, all.gradients.received);
+                if (size > 1 && device::emulated()) {
+                    EXPECT_GT(all.sent_early, 0) << size << " ranks, " << shards << " shards";
+                    EXPECT_GT(all.received_early, 0) << size << " ranks, " << shards << " shards";
+                }
+            }
+    }
+}
+
+// What a training leaves: weights, and the numbers of its reports.
+struct Left {
+    std::vector<double> weights, numbers;
+
+    friend bool operator==(const Left&, const Left&) = default;
+};
+
+// With fewer sentences than shards, the last shards are empty.
+TEST_F(TrainingRanks, LeaveTheBytesOfOneProcess) {
+    const TrainingData data = copy_data(60);
+    TrainingOptions options = tiny_training();
+    options.clip = 0.5;
+    const auto learn = [&](Learner& learner) {
+        Left left;
+        for (std::int64_t update = 0; update < 3; ++update) {
+            std::vector<std::int64_t> one, other;
+            for (std::int64_t i = 0; i < 9; ++i) one.push_back((7 * update + 3 * i) % 60);
+            for (std::int64_t i = 0; i < (update == 1 ? 1 : 6); ++i) other.push_back((5 * update + 2 * i) % 60);
+            std::vector<Batch> batches = {make_batch(data.training, other)};
+            if (update != 1) batches.push_back(make_batch(data.training, one));
+            UpdateReport report = learner.update(batches);
+            if (!report.read) {
+                const LossReading reading = learner.read();
+                report.loss = reading.loss;
+                report.correct = reading.correct;
+                report.gradient_norm = reading.gradient_norm;
+            }
+            left.numbers.insert(left.numbers.end(), {report.loss, static_cast<double>(report.correct), report.gradient_norm});
+        }
+        left.weights = learner.parameters().values.to_vector();
+        return left;
+    };
+    const auto subject = [&](Ranks* ranks, const auto& use) {
+        // Other weights on the other ranks: they get rank 0's.
+        nn::Transformer model(tiny_model(data, 0.2), static_cast<std::uint64_t>(1 + (ranks != nullptr ? ranks->rank() : 0)));
+        model.to(Device::cuda);
+        Learner learner(model, options, 0, DType::f32, ranks);
+        use(learner);
+    };
+    for (const bool graphs : {true, false})
+        for (const std::int64_t shards : {2, 4}) {
+            options.cuda_graphs = graphs;
+            options.shards = shards;
+            Left one;
+            subject(nullptr, [&](Learner& learner) { one = learn(learner); });
+            device::synchronize();
+            std::mutex mutex;
+            std::int64_t sent_early = 0, replayed = 0;
+            Left two;
+            on_streams(2, [&](Ranks& ranks) {
+                subject(&ranks, [&](Learner& learner) {
+                    if (ranks.rank() > 0) {
+                        learner.follow(data.training);
+                    } else {
+                        two = learn(learner);
+                        give_order(ranks, Order::end);
+                    }
+                    const std::lock_guard lock(mutex);
+                    sent_early += learner.exchange_costs().sent_early;
+                    replayed += learner.graph_counts().replayed;
+                });
+                device::synchronize();
+            });
+            EXPECT_EQ(two, one) << shards << " shards, graphs " << graphs;
+            EXPECT_EQ(replayed > 0, graphs);
+            if (device::emulated()) {
+                EXPECT_GT(sent_early, 0) << shards << " shards, graphs " << graphs;
+            }
+        }
+}
+
+}  // namespace
+}  // namespace heddle::app
