@@ -89,7 +89,7 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
                 std::vector<double> numbers;
                 exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete& complete) {
                     const Tensor all = gradient(shard);
-                    numbers.push_back(static_cast<double>(shard));
+                    numbers.insert(numbers.end(), {static_cast<double>(shard), 0.5});
                     own.fill_(std::numeric_limits<double>::quiet_NaN());
                     for (const Span& rest : {Span{0, 5}, Span{20'005, 95}, Span{29'100, 900}})
                         own.slice(rest.start, rest.start + rest.length).copy_(all.slice(rest.start, rest.start + rest.length));
@@ -107,11 +107,13 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
                 } else if (exchange.own_trees().size() == 1) {
                     EXPECT_EQ(late, sent);
                 }
-                const RankExchange::Measured measured = exchange.measure(own, numbers, 1);
+                const RankExchange::Measured measured = exchange.measure(own, numbers);
                 EXPECT_EQ(measured.norm, norm);
-                ASSERT_EQ(static_cast<std::int64_t>(measured.of_shards.size()), shards);
-                for (std::int64_t i = 0; i < shards; ++i)
-                    EXPECT_EQ(measured.of_shards[static_cast<std::size_t>(i)], static_cast<double>(i));
+                ASSERT_EQ(static_cast<std::int64_t>(measured.of_shards.size()), 2 * shards);
+                for (std::size_t i = 0; i < measured.of_shards.size(); i += 2) {
+                    EXPECT_EQ(measured.of_shards[i], static_cast<double>(i / 2));
+                    EXPECT_EQ(measured.of_shards[i + 1], 0.5);
+                }
                 exchange.gather_weights(own);
                 if (exchange.leads()) together = own;
             });

@@ -87,8 +87,7 @@ void Learner::step_together(std::span<const Batch> batches, double rate) {
     });
     read_tallied_losses();
 
-    const RankExchange::Measured measured =
-        exchange_->measure(parameters_.gradients, losses_, numbers_of_part * shards.batches());
+    const RankExchange::Measured measured = exchange_->measure(parameters_.gradients, losses_);
     for (std::size_t i = 0; i < measured.of_shards.size(); i += numbers_of_part)
         add_loss(measured.of_shards[i], static_cast<std::int64_t>(measured.of_shards[i + 1]));
     add_norm(measured.norm);

@@ -264,7 +264,7 @@ ExchangeCosts::Part RankExchange::exchange(Device where, std::span<const Outgoin
     return part;
 }
 
-RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vector<double>& of_own_shards, std::int64_t for_each) {
+RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vector<double>& of_own_shards) {
     const bool in_blocks = gradients.device() == Device::cpu;
     std::vector<double> own_numbers = of_own_shards;
     if (in_blocks) {
@@ -276,15 +276,15 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
         own_numbers.push_back(static_cast<double>(stream().in_time()));
     }
     const auto ranks = static_cast<std::size_t>(ranks_.size()), self = static_cast<std::size_t>(ranks_.rank());
-    const auto of_shards = [&](std::size_t rank) {
-        const ShardRange shards = shards_of_rank(static_cast<std::int64_t>(rank), ranks_.size(), shards_);
-        return static_cast<std::size_t>(for_each * shards.size());
+    const auto shards_of = [&](std::size_t rank) {
+        return static_cast<std::size_t>(shards_of_rank(static_cast<std::int64_t>(rank), ranks_.size(), shards_).size());
     };
+    const std::size_t of_each = of_own_shards.size() / shards_of(self);
     std::vector<std::vector<double>> all(ranks);
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        all[rank].resize(of_shards(rank) + (in_blocks ? blocks_[rank] : 1));
+        all[rank].resize(of_each * shards_of(rank) + (in_blocks ? blocks_[rank] : 1));
         if (rank == self) continue;
         outgoing.push_back({static_cast<int>(rank), bytes_of(own_numbers)});
         incoming.push_back({static_cast<int>(rank), bytes_of(all[rank])});
@@ -297,7 +297,7 @@ RankExchange::Measured RankExchange::measure(Tensor& gradients, const std::vecto
     Measured measured;
     std::vector<double> after_losses;  // the squares, or how many buckets each rank exchanged in time
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const auto blocks = all[rank].begin() + static_cast<std::ptrdiff_t>(of_shards(rank));
+        const auto blocks = all[rank].begin() + static_cast<std::ptrdiff_t>(of_each * shards_of(rank));
         measured.of_shards.insert(measured.of_shards.end(), all[rank].begin(), blocks);
         after_losses.insert(after_losses.end(), blocks, all[rank].end());
     }

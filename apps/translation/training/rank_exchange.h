@@ -96,10 +96,10 @@ class RankExchange {
         double norm = 0;
         std::vector<double> of_shards;  ///< ascending by shard
     };
-    /// `gradients` as sum_gradients() left them; `of_own_shards`: `for_each` numbers for each of this rank's shards. On the CPU
-    /// the ranks exchange the sums of squares of blocks. The order of a device's sum is that of the whole array, so there all get
-    /// the gradient of all.
-    Measured measure(Tensor& gradients, const std::vector<double>& of_own_shards, std::int64_t for_each);
+    /// `gradients` as sum_gradients() left them; `of_own_shards`: the numbers of this rank's shards, equally many for each shard
+    /// of every rank. On the CPU the ranks exchange the sums of squares of blocks. The order of a device's sum is that of the
+    /// whole array, so there all get the gradient of all.
+    Measured measure(Tensor& gradients, const std::vector<double>& of_own_shards);
 
     /// The end of an update: every rank has its own segment of `weights`, and afterwards all of them.
     void gather_weights(Tensor& weights);
