@@ -90,11 +90,8 @@ std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const Token
             if (const auto i = static_cast<std::size_t>(indices[s]); !scores[i].complete)
                 say_last_token(batch, static_cast<std::int64_t>(s), pairs[i]);
     }
-    std::vector<std::vector<double>> tokens;
-    if (score)
-        tokens = score(batches);
-    else
-        for (const Batch& batch : batches) tokens.push_back(token_log_probabilities(models, batch));
+    const auto score_here = [&](const Batch& batch) { return token_log_probabilities(models, batch); };
+    const std::vector<std::vector<double>> tokens = results_of(score, score_here, batches);
     for (std::size_t b = 0; b < batches.size(); ++b)
         for (std::int64_t s = 0; s < batches[b].sentences; ++s) {
             PairScore& each = scores[static_cast<std::size_t>(batches[b].indices[static_cast<std::size_t>(s)])];

@@ -14,6 +14,15 @@
 
 namespace heddle::app {
 
+/// compute(batches, options...) where there is a `compute`, such as several processes; otherwise one(batch, options...) of each.
+template <class Compute, class One, class Batches, class... Options>
+auto results_of(const Compute& compute, const One& one, const Batches& batches, const Options&... options) {
+    if (compute) return compute(batches, options...);
+    decltype(compute(batches, options...)) results;
+    for (const auto& batch : batches) results.push_back(one(batch, options...));
+    return results;
+}
+
 struct PairScore {
     double log_probability = 0;  ///< log p(target | source), the end mark's included
     std::int64_t tokens = 0;     ///< of the target, the end mark included

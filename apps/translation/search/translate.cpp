@@ -59,10 +59,10 @@ void Translator::add_batches(std::span<std::vector<std::int32_t>> encoded, std::
 }
 
 std::vector<HypothesisLists> Translator::decoded(std::span<const SourceBatch> batches) const {
-    if (decoders_.decode) return decoders_.decode(batches, options_);
-    std::vector<HypothesisLists> found;
-    for (const SourceBatch& batch : batches) found.push_back(decode(models_, batch, options_));
-    return found;
+    const auto decode_here = [&](const SourceBatch& batch, const DecodeOptions& options) {
+        return decode(models_, batch, options);
+    };
+    return results_of(decoders_.decode, decode_here, batches, options_);
 }
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines, std::int64_t window) {

@@ -57,19 +57,15 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
 
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan,
                       const LikelihoodOfBatches& compute) {
-    Likelihood sum;
-    const auto add = [&](const Likelihood& batch) {
+    std::vector<Batch> batches;
+    for (const std::vector<std::int64_t>& indices : plan.batches) batches.push_back(make_batch(pairs, indices));
+    const auto compute_here = [&](const Batch& batch) { return likelihood(model, batch); };
+    Likelihood sum;  // in the plan's order, whoever computed the batches
+    for (const Likelihood& batch : results_of(compute, compute_here, batches)) {
         sum.nll += batch.nll;
         sum.tokens += batch.tokens;
         sum.correct += batch.correct;
-    };
-    if (!compute) {
-        for (const std::vector<std::int64_t>& indices : plan.batches) add(likelihood(model, make_batch(pairs, indices)));
-        return sum;
     }
-    std::vector<Batch> batches;
-    for (const std::vector<std::int64_t>& indices : plan.batches) batches.push_back(make_batch(pairs, indices));
-    for (const Likelihood& batch : compute(batches)) add(batch);  // in the plan's order, whoever computed them
     return sum;
 }
 
