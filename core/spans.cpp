@@ -55,6 +55,10 @@ Spans Spans::packed(std::span<const std::int64_t> lengths) {
     return {std::move(spans), start};
 }
 
+Spans Spans::equal(std::int64_t sentences, std::int64_t length) {
+    return packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), length));
+}
+
 Spans Spans::padded(std::span<const std::int64_t> lengths, std::int64_t time) {
     std::vector<Span> spans;
     spans.reserve(lengths.size());

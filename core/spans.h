@@ -61,6 +61,8 @@ class Spans {
     static Spans packed(std::initializer_list<std::int64_t> lengths) {
         return packed(std::span<const std::int64_t>(lengths.begin(), lengths.size()));
     }
+    /// The same, `sentences` of `length` rows each.
+    static Spans equal(std::int64_t sentences, std::int64_t length);
     /// A padded [batch, time] tensor seen as [batch * time] rows. Error when a length exceeds `time`.
     static Spans padded(std::span<const std::int64_t> lengths, std::int64_t time);
     /// The same sentences with room for others: `capacity.rows` rows, the last ones in no sentence, and `capacity.sentences`

@@ -56,7 +56,7 @@ void DecoderCache::set_sentences(std::vector<std::int32_t> sentences) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(memory_spans_.size()), 0);
     for (const std::int32_t sentence : sentences) ++counts[static_cast<std::size_t>(sentence)];
     groups_ = Spans::packed(counts);
-    rows_ = Spans::packed(std::vector<std::int64_t>(sentences.size(), 1));
+    rows_ = Spans::equal(static_cast<std::int64_t>(sentences.size()), 1);
     sentences_ = std::move(sentences);
 }
 

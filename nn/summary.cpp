@@ -29,8 +29,7 @@ void add_rows(const Module& module, int depth, std::vector<SummaryRow>& rows) {
 Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t vocabulary) {
     std::vector<std::int32_t> tokens;
     for (std::int64_t i = 0; i < count * length; ++i) tokens.push_back(static_cast<std::int32_t>(i % vocabulary));
-    return {Tensor::from(tokens, {count * length}),
-            Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(count), length))};
+    return {Tensor::from(tokens, {count * length}), Spans::equal(count, length)};
 }
 
 std::string parts_of(const Module& model) {

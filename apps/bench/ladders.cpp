@@ -81,7 +81,7 @@ Ladder layer_norm(std::int64_t rows) {
 Ladder attention(std::int64_t sentences) {
     const std::int64_t time = extent(128, 64), dim = extent(64, 32);
     const Tensor query = numbers({sentences * time, dim}), key = numbers(query.shape()), value = numbers(query.shape());
-    const Spans spans = Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), time));
+    const Spans spans = Spans::equal(sentences, time);
     const AttentionRules rules{.query_spans = spans, .key_spans = spans};
     return {.what = fmt::format("attention over sentences of {} tokens, {} of them, a head of {} columns", time, sentences, dim),
             .operations = 4.0 * static_cast<double>(sentences * time * time * dim),

@@ -55,7 +55,7 @@ Statement sums_grow_without_norms(const Options& options) {
         const nn::Encoder encoder(root, "encoder", model);
         root.eval();
         double squares = 0;
-        for (const double value : encoder.forward(x, lab::equal_spans(1, tokens)).value().to_vector()) squares += value * value;
+        for (const double value : encoder.forward(x, Spans::equal(1, tokens)).value().to_vector()) squares += value * value;
         return std::sqrt(squares / static_cast<double>(tokens * preset.d_model));
     };
     const double first = size_behind(1, nn::NormPlace::pre, false), last = size_behind(6, nn::NormPlace::pre, false);
@@ -107,7 +107,7 @@ Statement steps_are_the_whole_prefix(const nn::Transformer& model, const nn::Sen
     for (std::int64_t i = 0; i < length; ++i) {
         const Tensor step = model.step(prefix.slice(i, i + 1).reshape({1}), cache);
         const Tensor tokens = prefix.slice(0, i + 1).reshape({i + 1});
-        const Tensor hidden = model.decode(tokens, lab::equal_spans(1, i + 1), Variable(memory), source.spans).value();
+        const Tensor hidden = model.decode(tokens, Spans::equal(1, i + 1), Variable(memory), source.spans).value();
         std::ranges::copy(step.to_vector(), std::back_inserter(with_cache));
         std::ranges::copy(model.logits(hidden.slice(i, i + 1)).to_vector(), std::back_inserter(without));
         rows_with_cache += 1, rows_without += i + 1;
@@ -166,7 +166,7 @@ double least_seconds(const nn::SelfAttention& attention, const Variable& x, cons
 Statement heads_cost_nothing(const Options& options) {
     constexpr std::int64_t tokens = 256, d_model = 256;
     const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of heads")));
-    const Spans spans = lab::equal_spans(1, tokens);
+    const Spans spans = Spans::equal(1, tokens);
     nn::Module root(options.seed);
     const nn::SelfAttention eight(root, "eight", {.d_model = d_model, .heads = 8});
     const nn::SelfAttention one(root, "one", {.d_model = d_model, .heads = 1});

@@ -80,7 +80,7 @@ Statement order_is_in_the_codes(const Options& options) {
     // The distance of a word's row from its row in the reversed sentence.
     const auto moved = [&](const Tensor& code) {
         const auto read = [&](const Tensor& sentence) {
-            return encoder.forward(ops::add(Variable(sentence), Variable(code)), lab::equal_spans(1, tokens)).value();
+            return encoder.forward(ops::add(Variable(sentence), Variable(code)), Spans::equal(1, tokens)).value();
         };
         return lab::largest_difference(read(rows), backwards(read(backwards(rows))));
     };
@@ -118,7 +118,7 @@ Statement one_head_is_the_single_head(const Options& options) {
         root.eval();
         const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of a head"), DType::f64));
         const NoGrad none;
-        const Tensor library = attention.forward(x, lab::equal_spans(1, tokens)).value();
+        const Tensor library = attention.forward(x, Spans::equal(1, tokens)).value();
         const Tensor formula = single_head(x, root.named_tensors(), width).value();
         const double error = lab::largest_difference(library, formula);
         statement.numbers.push_back({fmt::format("largest difference, {} wide", width), error});
@@ -155,7 +155,7 @@ Statement heads_add_up(const Options& options) {
     root.eval();
     const Variable x(lab::normal({tokens, d_model}, 1, lab::key(options, "tokens of heads"), DType::f64));
     const NoGrad none;
-    const Tensor together = attention.forward(x, lab::equal_spans(1, tokens)).value();
+    const Tensor together = attention.forward(x, Spans::equal(1, tokens)).value();
     Variable sum(Tensor::zeros({tokens, d_model}, DType::f64));
     for (std::int64_t head = 0; head < heads; ++head) {
         nn::NamedTensors own;  // this head's rows of the projections, its columns of the output
@@ -179,7 +179,7 @@ Statement causal_heads_read_any_length(const Options& options) {
     const NoGrad none;
     const Tensor rows = lab::normal({all, d_model}, 1, lab::key(options, "a long text"));
     const auto read = [&](std::int64_t count) {
-        return attention.forward(Variable(rows.slice(0, count)), lab::equal_spans(1, count), {.causal = true}).value();
+        return attention.forward(Variable(rows.slice(0, count)), Spans::equal(1, count), {.causal = true}).value();
     };
     const Tensor text = read(all);
     const double moved = lab::largest_difference(text.slice(0, beginning), read(beginning));
@@ -196,7 +196,7 @@ Statement dropout_keeps_the_mean(const Options& options) {
     constexpr int draws = 2000;
     constexpr double probability = 0.1;
     const Variable x(lab::normal({tokens, width}, 1, lab::key(options, "tokens of dropout"), DType::f64));
-    const Spans spans = lab::equal_spans(1, tokens);
+    const Spans spans = Spans::equal(1, tokens);
     const NoGrad none;
     const auto head = [&](const Dropout& dropout) {
         return ops::attention(x, x, x, spans, spans, {.heads = 1, .causal = true, .scale = 0.05, .dropout = dropout}).value();

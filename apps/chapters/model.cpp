@@ -20,7 +20,7 @@ nn::TransformerOptions model_of(const std::string& preset, std::int64_t words, s
 }
 
 nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words, std::uint64_t key) {
-    return {lab::words(count * length, words, key), lab::equal_spans(count, length)};
+    return {lab::words(count * length, words, key), Spans::equal(count, length)};
 }
 
 const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view module) {

@@ -112,7 +112,7 @@ Statement padding_changes_nothing(const nn::Transformer& model, const Options& o
     const NoGrad none;
     nn::AttentionMaps maps;
     const Tensor together = model.encode(batch.tokens, padded, &maps).value();
-    const Tensor alone = model.encode(batch.tokens.slice(0, length), lab::equal_spans(1, length)).value();
+    const Tensor alone = model.encode(batch.tokens.slice(0, length), Spans::equal(1, length)).value();
     double on_padding = 0;
     for (const Tensor& map : maps.encoder) {
         const std::vector<double> weights = map.slice(0, 1).to_vector();

@@ -71,7 +71,7 @@ Statement nobody_sees_the_future(const Options& options) {
     std::string printed;
     for (std::size_t i = 0; i < mask.size(); ++i) printed += fmt::format("{}{}", mask[i], (i + 1) % length == 0 ? "\n" : " ");
     const Variable x(lab::normal({length, width}, 1, lab::key(options, "tokens")));
-    const Spans spans = lab::equal_spans(1, length);
+    const Spans spans = Spans::equal(1, length);
     Tensor weights;
     ops::attention(x, x, x, spans, spans, {.heads = 1, .causal = true, .weights = &weights});
     double hidden = 0, seen = 1;
@@ -155,7 +155,7 @@ Statement short_sentences_are_cheap(const Options& options) {
     for (const std::int64_t length : {64, 512, 1024}) {
         const Variable x(lab::normal({length, d_model}, 1, lab::key(options, "rows")));
         const nn::Trace trace(root);
-        attention.forward(x, lab::equal_spans(1, length));
+        attention.forward(x, Spans::equal(1, length));
         const nn::ModuleTrace counted = trace.of(nn::Part());
         const std::int64_t recurrent = 2 * length * d_model * d_model;
         statement.numbers.push_back({fmt::format("{} tokens, inside attention", length), static_cast<double>(counted.attention)});

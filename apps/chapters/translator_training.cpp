@@ -62,7 +62,7 @@ Statement smoothing_is_the_formula(const Options& options) {
 // A padded batch, in which padding counts as a word unless the loss ignores it.
 app::BatchTensors padded(std::span<const app::TokenPair> pairs) {
     const app::Batch batch = lab::one_batch(pairs);
-    const Spans target = lab::equal_spans(batch.sentences, batch.target_spans.longest());
+    const Spans target = Spans::equal(batch.sentences, batch.target_spans.longest());
     return {app::tensors_of(batch).source,
             {filled_up(batch.target_in, batch.target_spans, target, app::pad_id), target},
             filled_up(batch.target_out, batch.target_spans, target, app::pad_id)};
@@ -274,14 +274,14 @@ Statement unseen_positions_stay(const Options& options, const Taught& taught) {
 
 // Decodes the whole prefix again for each word.
 app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<std::int32_t>& source) {
-    const Spans source_spans = lab::equal_spans(1, static_cast<std::int64_t>(source.size()));
+    const Spans source_spans = Spans::equal(1, static_cast<std::int64_t>(source.size()));
     const Variable memory = model.encode(Tensor::from(source, {source_spans.rows()}), source_spans);
     std::vector<std::int32_t> read = {app::bos_id};
     const std::int64_t most = app::longest_translation(model, source_spans.rows());
     app::Hypothesis found;
     while (!found.ended && static_cast<std::int64_t>(found.tokens.size()) < most) {
         const auto length = static_cast<std::int64_t>(read.size());
-        const Variable hidden = model.decode(Tensor::from(read, {length}), lab::equal_spans(1, length), memory, source_spans);
+        const Variable hidden = model.decode(Tensor::from(read, {length}), Spans::equal(1, length), memory, source_spans);
         const Tensor logits = model.logits(hidden.value().slice(length - 1, length));
         const auto values = logits.values<float>();
         read.push_back(static_cast<std::int32_t>(std::ranges::max_element(values) - values.begin()));

@@ -35,10 +35,10 @@ nn::TransformerOptions small() {
 // The weights [sentences, 1, queries, keys] that are returned as cross attention.
 Tensor handed_out(const nn::Transformer& model, const Tensor& source, const Tensor& target_in, std::int64_t sentences,
                   bool borrowed) {
-    const Spans spans = equal_spans(sentences, source.numel() / sentences);
+    const Spans spans = Spans::equal(sentences, source.numel() / sentences);
     nn::AttentionMaps maps;
     const Variable memory = model.encode(source, spans);
-    model.decode(target_in, equal_spans(sentences, target_in.numel() / sentences), memory, spans, &maps);
+    model.decode(target_in, Spans::equal(sentences, target_in.numel() / sentences), memory, spans, &maps);
     return borrowed ? maps.decoder[0] : maps.cross[0];
 }
 
@@ -85,7 +85,7 @@ Result borrowed_maps(const Options& options) {
     nn::Transformer model(small(), key(options, "model"));
     train(model, {.steps = 400, .lr = 5e-3, .warmup = 20}, [&](std::int64_t step) {
         const Reversed batch = reversed_sentences(32, length, vocabulary, key(options, fmt::format("batch {}", step)));
-        const Spans spans = equal_spans(32, length);
+        const Spans spans = Spans::equal(32, length);
         return model.loss({batch.source, spans}, {batch.target_in, spans}, batch.target_out);
     });
     model.eval();

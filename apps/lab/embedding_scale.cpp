@@ -41,7 +41,7 @@ double share(const Options& options, std::int64_t vocabulary, Start start, bool 
     nn::Module root;
     const nn::PositionalEncoding positions(root, "positions", nn::Positions::sinusoidal, time, width);
     const Tensor tokens = words(time, vocabulary, key(options, "sentence"));
-    const Variable embedded = ops::embedding(Variable(table(options, vocabulary, width, start)), tokens, equal_spans(1, time),
+    const Variable embedded = ops::embedding(Variable(table(options, vocabulary, width, start)), tokens, Spans::equal(1, time),
                                              {.scale = scaled ? std::sqrt(static_cast<double>(width)) : 1});
     const std::vector<double> words_part = embedded.value().to_vector(), places = positions.table(time).value().to_vector();
     double sum = 0;
@@ -98,7 +98,7 @@ struct Copier : nn::Module {
 
 std::vector<double> losses(const Options& options, bool source, bool target) {
     Copier copier(options, source, target);
-    const Spans spans = equal_spans(copy_sentences, copy_time);
+    const Spans spans = Spans::equal(copy_sentences, copy_time);
     return train(copier, {.steps = steps, .lr = 2e-3}, [&](std::int64_t step) {
         const Tensor tokens =
             words(copy_sentences * copy_time, copy_vocabulary, key(options, "copy") + static_cast<std::uint64_t>(step));

@@ -47,7 +47,7 @@ struct Net : nn::Module {
     // The heads' concatenated outputs, [rows, width]. x [sentences * time, d_model]
     Variable attend(const Variable& x, std::int64_t sentences) const {
         const std::int64_t time = x.rows() / sentences;
-        const Spans spans = equal_spans(sentences, time);
+        const Spans spans = Spans::equal(sentences, time);
         if (build == Build::projections) {
             const Variable projected = whole->forward(x);
             return ops::attention({projected, 0, width}, {projected, width, width}, {projected, 2 * width, width}, spans, spans,

@@ -83,10 +83,6 @@ Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::in
     return made;
 }
 
-Spans equal_spans(std::int64_t sentences, std::int64_t time) {
-    return Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), time));
-}
-
 Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads) {
     return ops::permute(ops::reshape(x, {sentences, x.rows() / sentences, heads, x.cols() / heads}), heads_and_time);
 }

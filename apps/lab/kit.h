@@ -52,8 +52,6 @@ struct Reversed {
     Tensor target_out;  ///< the expected output
 };
 Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key);
-/// `sentences` spans of `time` tokens each, one after another.
-Spans equal_spans(std::int64_t sentences, std::int64_t time);
 
 /// For attention composed from basic ops. Turns x [sentences * time, heads * width] into [sentences, heads, time, width]: splits
 /// each row into heads, then transposes heads and time.

@@ -58,7 +58,7 @@ void teach(Net& net, const Options& options) {
         Tensor answers = Tensor::empty(tokens.shape(), DType::i32);
         for (std::int64_t i = 0; i < tokens.numel(); ++i)
             answers.mutable_data<std::int32_t>()[i] = more_frequent(tokens.data<std::int32_t>() + i / time * time, time);
-        return ops::cross_entropy(net.logits(tokens, equal_spans(batch, time)), answers);
+        return ops::cross_entropy(net.logits(tokens, Spans::equal(batch, time)), answers);
     });
 }
 
@@ -71,7 +71,7 @@ Tensor filled_up(const Tensor& tokens, std::int64_t time) {
 }
 
 Spans spans_of(bool masked, std::int64_t time) {
-    return masked ? Spans::padded(std::vector<std::int64_t>(sentences, length), time) : equal_spans(sentences, time);
+    return masked ? Spans::padded(std::vector<std::int64_t>(sentences, length), time) : Spans::equal(sentences, time);
 }
 
 // The logits at the words' positions in a batch whose longest sentence has `time` words: [sentences * length, 2].

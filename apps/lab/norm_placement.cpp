@@ -82,14 +82,14 @@ Variable loss(const Stack& stack, const Options& options, std::int64_t step) {
     Tensor targets = tokens.clone();
     for (std::int64_t i = 0; i < sentences * time; ++i)
         if (i % time > 0) targets.mutable_data<std::int32_t>()[i] = tokens.data<std::int32_t>()[i - 1];
-    return ops::cross_entropy(stack.logits(tokens, equal_spans(sentences, time)), targets);
+    return ops::cross_entropy(stack.logits(tokens, Spans::equal(sentences, time)), targets);
 }
 
 // The mean cosine between two tokens of a sentence after the last layer: 1 if they all point the same way.
 double likeness(const Stack& stack, const Options& options) {
     const NoGrad no_grad;
     const Tensor tokens = words(time, vocabulary, key(options, "tokens"));
-    const Variable x = stack.hidden(tokens, equal_spans(1, time));
+    const Variable x = stack.hidden(tokens, Spans::equal(1, time));
     const std::vector<double> products = ops::matmul(x, x, false, true).value().to_vector();
     double sum = 0;
     for (std::size_t i = 0; i < time; ++i)

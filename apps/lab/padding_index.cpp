@@ -27,7 +27,7 @@ struct Net : nn::Module {
     using Module::Module;
 
     Variable logits(const Tensor& tokens, const Tensor& mask, Tensor* weights = nullptr) const {
-        const Spans spans = equal_spans(tokens.numel() / length, length);
+        const Spans spans = Spans::equal(tokens.numel() / length, length);
         const Variable x = embedding.forward(tokens, spans, positions);
         const Variable sum = ops::add(x, attention.forward(x, spans, {.mask = mask, .weights = weights}));
         return generator.forward(ops::add(sum, feed_forward.forward(sum)));

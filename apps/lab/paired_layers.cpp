@@ -41,7 +41,7 @@ struct Net : nn::Module {
     }
     // The output of each decoder layer.
     std::vector<Variable> outputs(const Variable& source, const Variable& target, Memory from) const {
-        const Spans spans = equal_spans(1, length);
+        const Spans spans = Spans::equal(1, length);
         std::vector<Variable> memories, result;
         nn::Stream stream = nn::Layer::open(source, nn::NormPlace::post, nullptr);
         for (const auto& layer : encoder) memories.push_back((stream = layer->forward(stream, spans, nullptr)).sum);

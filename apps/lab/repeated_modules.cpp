@@ -100,7 +100,7 @@ struct Net : nn::Module {
             });
     }
     Variable loss(const Tensor& source, const Tensor& target_in, const Tensor& target_out) const {
-        const Spans spans = equal_spans(source.numel() / length, length);
+        const Spans spans = Spans::equal(source.numel() / length, length);
         Variable memory = embedding.forward(source, spans, positions), x = embedding.forward(target_in, spans, positions);
         for (const auto& layer : encoder) memory = layer->forward(memory, spans);
         for (const auto& layer : decoder) x = layer->forward(x, spans, memory);

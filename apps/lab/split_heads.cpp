@@ -68,7 +68,7 @@ struct Net : nn::Module {
 // The largest change of each position's logits (row) when one token changes (column): which position reads which token.
 std::vector<double> influence(const Net& net, const Tensor& tokens) {
     const NoGrad no_grad;
-    const Spans spans = equal_spans(1, length);
+    const Spans spans = Spans::equal(1, length);
     const std::vector<double> before = net.logits(tokens, spans).value().to_vector();
     std::vector<double> changes(length * length, 0);
     for (std::int64_t token = 0; token < length; ++token) {
@@ -104,7 +104,7 @@ std::vector<double> train_on_noise(Net& net, const Options& options) {
             in.mutable_data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at];
             out.mutable_data<std::int32_t>()[i] = tokens.data<std::int32_t>()[at + 1];
         }
-        return ops::cross_entropy(net.logits(in, equal_spans(batch, inputs)), out);
+        return ops::cross_entropy(net.logits(in, Spans::equal(batch, inputs)), out);
     });
 }
 

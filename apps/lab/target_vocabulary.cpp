@@ -41,7 +41,7 @@ struct Table : nn::Module {
 double failures(std::int64_t rows, std::int64_t unit, const std::vector<std::int32_t>& text) {
     const NoGrad no_grad;
     const Table table(rows);
-    const Spans spans = equal_spans(unit, sentence_words);
+    const Spans spans = Spans::equal(unit, sentence_words);
     const std::int64_t tokens = unit * sentence_words, units = static_cast<std::int64_t>(text.size()) / tokens;
     std::int64_t failed = 0;
     for (std::int64_t i = 0; i < units; ++i) {
@@ -78,7 +78,7 @@ Trained train_with(std::int64_t rows, const Options& options) {
         const app::Batch first = app::make_batch(batches[0], std::vector<std::int64_t>{0});
         const Variable memory = model.encode(Tensor::from(first.source, {first.source_tokens}), first.source_spans);
         const Tensor begin = Tensor::from(std::vector<std::int32_t>{app::bos_id}, {1});
-        const Variable hidden = model.decode(begin, equal_spans(1, 1), memory, first.source_spans);
+        const Variable hidden = model.decode(begin, Spans::equal(1, 1), memory, first.source_spans);
         const std::vector<double> p = ops::softmax(Variable(model.logits(hidden.value()))).value().to_vector();
         for (std::size_t word = target_words; word < p.size(); ++word) result.nothing += p[word];
     }

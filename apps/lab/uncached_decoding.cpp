@@ -135,7 +135,7 @@ class Decoder {
                 for (std::int64_t row = 1; row <= length; ++row) count_.rows(1, row, span.length);
                 count_.memory(span.length);
             }
-            const Spans spans = equal_spans(static_cast<std::int64_t>(open_.size()), length);
+            const Spans spans = Spans::equal(static_cast<std::int64_t>(open_.size()), length);
             const Variable hidden =
                 model_.decode(Tensor::from(all, {spans.rows()}), spans, memory_of(memory_rows), memory_spans());
             append(model_.logits(hidden.value()), [&](std::size_t i) { return (static_cast<std::int64_t>(i) + 1) * length - 1; });

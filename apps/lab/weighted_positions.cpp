@@ -54,7 +54,7 @@ struct Net : nn::Module {
     }
     Variable logits(const Tensor& tokens) const {
         const Variable x = ops::add(ops::scale(words_of(tokens), factors.word), ops::scale(places_of(tokens), factors.position));
-        return output.forward(encoder.forward(x, equal_spans(tokens.numel() / length, length)));
+        return output.forward(encoder.forward(x, Spans::equal(tokens.numel() / length, length)));
     }
     Weights factors;
     nn::Embedding embedding{*this, "embedding", vocabulary, d_model};

@@ -64,7 +64,7 @@ namespace heddle::benches {
 
 OpCase embedding(const Setting& on, std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::int64_t d_model) {
     const std::int64_t rows = sentences * length;
-    const Spans spans = Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), length));
+    const Spans spans = Spans::equal(sentences, length);
     const auto hidden = static_cast<double>(rows * d_model);
     return {.op = "embedding",
             .what = fmt::format("[{}, {}], {} tokens, positions, dropout", vocabulary, d_model, rows),

@@ -35,6 +35,11 @@ TEST(Spans, PaddedSentencesStartAtMultiplesOfTheTime) {
     EXPECT_FALSE(Spans::padded(Lengths{4, 4}, 4).has_gaps());
 }
 
+TEST(Spans, EqualOnesArePacked) {
+    EXPECT_EQ(Spans::equal(3, 4), Spans::packed(Lengths{4, 4, 4}));
+    EXPECT_EQ(Spans::equal(0, 4), Spans());
+}
+
 TEST(Spans, AFullPaddedBatchIsAPackedOne) { EXPECT_EQ(Spans::padded(Lengths{3, 3}, 3), Spans::packed(Lengths{3, 3})); }
 
 TEST(Spans, NoSentencesAreABatchToo) {

@@ -29,7 +29,7 @@ TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
                     table.mutable_data<std::int32_t>()[r * kTime + j] = static_cast<std::int32_t>(slot);
                     gathered.slice(keys[r].start + j, keys[r].start + j + 1).copy_(slots.slice(slot, slot + 1));
                 }
-            const Spans one_each = Spans::packed(std::vector<std::int64_t>(lengths.size(), 1));
+            const Spans one_each = Spans::equal(static_cast<std::int64_t>(lengths.size()), 1);
             for (const Numbers& numbers : all_numbers()) {
                 const auto exact = [&](const Tensor& tensor) { return rounded(numbers, tensor); };
                 const AttentionRules rules{.query_spans = one_each, .key_spans = keys, .heads = kHeads, .key_heads = key_heads};

@@ -143,7 +143,7 @@ TEST(AttentionLadder, EveryStepIsTheReference) {
              {Size{1, 1, 1}, Size{3, 5, 8}, Size{2, 33, 32}, Size{1, 70, 64}, Size{2, 40, 33}, Size{1, 32, 128}}) {
             const Tensor query = normal({sentences * time, dim}, DType::f64, 1, 0, 2);
             const Tensor key = normal(query.shape(), DType::f64, 2), value = normal(query.shape(), DType::f64, 3);
-            const Spans spans = Spans::packed(std::vector<std::int64_t>(static_cast<std::size_t>(sentences), time));
+            const Spans spans = Spans::equal(sentences, time);
             const Tensor want =
                 attention_forward(as_f32(query), as_f32(key), as_f32(value), {.query_spans = spans, .key_spans = spans}, false)
                     .output;

@@ -59,15 +59,14 @@ std::vector<Embedded> embedded_batches() {
     const std::vector<std::int64_t> lengths = {3, 1, 0, 7, 0, 2};
     const Spans packed = Spans::packed(lengths), padded = Spans::padded(lengths, 8);
     const Spans gaps({{2, 3}, {5, 0}, {9, 4}}, 16);
-    std::vector<Embedded> all = {
-        {packed, 8, {}, false},
-        {padded, 128, {.scale = 3, .dropout = Dropout(0.3, 77)}, true},
-        {gaps, 31, {.scale = 2, .dropout = Dropout(0.1, 78)}, true},
-        {gaps, 1032, {.scale = 2, .first_position = 4}, true},
-        {Spans(), 8, {}, true},
-        {Spans({}, 5), 8, {}, false},
-        {Spans::packed(std::vector<std::int64_t>{1100, 1030}), 1, {}, false},
-        {Spans::packed(std::vector<std::int64_t>(60, 17)), 128, {.scale = 11, .dropout = Dropout(0.2, 4)}, true}};
+    std::vector<Embedded> all = {{packed, 8, {}, false},
+                                 {padded, 128, {.scale = 3, .dropout = Dropout(0.3, 77)}, true},
+                                 {gaps, 31, {.scale = 2, .dropout = Dropout(0.1, 78)}, true},
+                                 {gaps, 1032, {.scale = 2, .first_position = 4}, true},
+                                 {Spans(), 8, {}, true},
+                                 {Spans({}, 5), 8, {}, false},
+                                 {Spans::packed(std::vector<std::int64_t>{1100, 1030}), 1, {}, false},
+                                 {Spans::equal(60, 17), 128, {.scale = 11, .dropout = Dropout(0.2, 4)}, true}};
     for (const std::int64_t cols : {1, 31, 32, 33, 127, 128, 1025})
         all.push_back({packed, cols, {.scale = 5.5, .first_position = 1, .dropout = Dropout(cols % 2 == 0 ? 0.3 : 0, 4)}, true});
     return all;
