@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -13,11 +14,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::filesystem::path golden() { return std::filesystem::path(HEDDLE_SOURCE_DIR) / "tests/golden/safetensors.safetensors"; }
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-    return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-           std::equal(a.bytes_data(), a.bytes_data() + a.bytes(), b.bytes_data());
-}
 
 TEST(Safetensors, ReadsEveryDTypeThatTheReferenceLibraryWrites) {
     const SafetensorsFile file(golden());
