@@ -51,7 +51,7 @@ OptionTable bench_ladder_table(BenchLadderOptions& options) {
 struct Findings {
     std::optional<std::int64_t> launches = {};
     std::optional<int> registers = {};
-    std::optional<double> seconds = {}, peak = {};
+    std::optional<double> seconds = {}, tflops = {}, percent_of_peak = {}, percent_of_copy = {};
     std::optional<device::Traffic> traffic = {};
 };
 
@@ -77,7 +77,12 @@ Findings examine(const LadderOp& op, const Ladder& ladder, const LadderStep& ste
                      .forward_operations = ladder.operations,
                      .forward_bytes = ladder.least_bytes(step.dtype)};
     found.seconds = timer->measure(one, seconds).forward;
-    if (const double peak = device::peak_operations(step.dtype); peak > 0) found.peak = peak;
+    found.percent_of_copy = 100 * one.forward_bytes / *found.seconds / 1e9 / timer->copy_gb_second();
+    if (ladder.operations > 0) {
+        found.tflops = ladder.operations / *found.seconds / 1e12;
+        if (const double peak = device::peak_operations(step.dtype); peak > 0)
+            found.percent_of_peak = 1e14 * *found.tflops / peak;
+    }
     if (!step.is_library()) found.registers = step.registers();
     return found;
 }
@@ -98,20 +103,11 @@ void print_head(bool timed) {
                    "barriers", "collectives");
 }
 
-double percent_of_copy(const Ladder& ladder, const LadderStep& step, double seconds, double copy_gb_second) {
-    return 100 * ladder.least_bytes(step.dtype) / seconds / 1e9 / copy_gb_second;
-}
-
-void print_row(const Ladder& ladder, const LadderStep& step, const Findings& found, double copy_gb_second) {
+void print_row(const LadderStep& step, const Findings& found) {
     if (found.seconds) {
-        std::optional<double> rate, of_peak;
-        if (ladder.operations > 0) rate = ladder.operations / *found.seconds;
-        if (rate && found.peak) of_peak = 100 * *rate / *found.peak;
-        if (rate) rate = *rate / 1e12;
         fmt::print(timed_format, step.name, name(step.dtype), fmt::format("{:.1f}", 1e6 * *found.seconds),
-                   or_dash("{:.2f}", rate), or_dash("{:.1f}", of_peak),
-                   fmt::format("{:.1f}", percent_of_copy(ladder, step, *found.seconds, copy_gb_second)),
-                   or_dash("{}", found.registers));
+                   or_dash("{:.2f}", found.tflops), or_dash("{:.1f}", found.percent_of_peak),
+                   or_dash("{:.1f}", found.percent_of_copy), or_dash("{}", found.registers));
     } else if (found.traffic) {
         const device::Traffic& t = *found.traffic;
         fmt::print(counted_format, step.name, name(step.dtype), *found.launches, t.accesses, t.bytes, t.sectors,
@@ -123,16 +119,14 @@ void print_row(const Ladder& ladder, const LadderStep& step, const Findings& fou
     std::fflush(stdout);
 }
 
-nlohmann::ordered_json as_json(const Ladder& ladder, const LadderStep& step, const Findings& found, double copy_gb_second) {
+nlohmann::ordered_json as_json(const Ladder& ladder, const LadderStep& step, const Findings& found) {
     nlohmann::ordered_json row = {
         {"step", step.name}, {"dtype", word_of(step.dtype)}, {"least_bytes", ladder.least_bytes(step.dtype)}};
     if (found.seconds) {
         row["microseconds"] = 1e6 * *found.seconds;
-        if (ladder.operations > 0) {
-            row["tflops"] = ladder.operations / *found.seconds / 1e12;
-            if (found.peak) row["percent_of_peak"] = 100 * ladder.operations / *found.seconds / *found.peak;
-        }
-        row["percent_of_copy"] = percent_of_copy(ladder, step, *found.seconds, copy_gb_second);
+        if (found.tflops) row["tflops"] = *found.tflops;
+        if (found.percent_of_peak) row["percent_of_peak"] = *found.percent_of_peak;
+        row["percent_of_copy"] = *found.percent_of_copy;
     }
     if (found.launches) row["launches"] = *found.launches;
     if (found.registers) row["registers"] = *found.registers;
@@ -151,14 +145,13 @@ nlohmann::ordered_json as_json(const Ladder& ladder, const LadderStep& step, con
 
 void run(const LadderOp& op, const BenchLadderOptions& options, DeviceTimer* timer) {
     const Ladder ladder = op.of(options.size);
-    const double copy = timer != nullptr ? timer->copy_gb_second() : 0;
     nlohmann::ordered_json object = {{"peer", "heddle"},
                                      {"mode", device::description()},
                                      {"ladder", op.op},
                                      {"what", ladder.what},
                                      {"size", options.size.value_or(op.default_size())}};
     if (timer != nullptr) {
-        object["copy_gb_per_second"] = copy;
+        object["copy_gb_per_second"] = timer->copy_gb_second();
         object["method"] = timer->method();
     }
     if (!options.json) {
@@ -168,9 +161,9 @@ void run(const LadderOp& op, const BenchLadderOptions& options, DeviceTimer* tim
     for (const LadderStep& step : ladder.steps) {
         const Findings found = examine(op, ladder, step, timer, options.seconds);
         if (options.json)
-            object["steps"].push_back(as_json(ladder, step, found, copy));
+            object["steps"].push_back(as_json(ladder, step, found));
         else
-            print_row(ladder, step, found, copy);
+            print_row(step, found);
     }
     if (options.json)
         fmt::print("{}\n", json_text(object));
