@@ -67,7 +67,7 @@ void add_model_options(OptionTable& table, ModelOptions& options) {
     table.add("key-heads", options.key_heads, "heads of keys and values, each shared by equally many heads")
         .at_least(1)
         .defaults_to("as --heads")
-        .left_out_when_unset();
+        .left_out_at("");
     table.add("d-ff", options.d_ff, "inner width of the feed-forward layers").at_least(1);
     table.add("bias", options.bias, "biases in the linear layers");
     table.add("attention-bias", options.attention_bias, "biases in the projections of attention").defaults_to("as --bias");
@@ -124,15 +124,10 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.add("max-words", options.max_words, "exclude pairs with more words between spaces on a side from training; 0: no limit")
         .at_least(0);
     table.add("accumulate", options.accumulate, "batches per update").at_least(1);
-    Option& shards =
-        table
-            .add("shards", options.shards, "parts that an update is cut into; as many processes can share it (mpirun), same bits")
-            .at_least(1)
-            .at_most(1024)
-            .defaults_to("1")
-            .left_out_when_unset();
-    // One shard is what there was before the option: the files of such a run stay as they were.
-    shards.write = [&options] { return options.shards == 1 ? std::string() : std::to_string(options.shards); };
+    table.add("shards", options.shards, "parts that an update is cut into; as many processes can share it (mpirun), same bits")
+        .at_least(1)
+        .at_most(1024)
+        .left_out_at("1");
     table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
     table.add("optimizer", options.optimizer, "how gradients become steps");
     table.add("adam-betas", options.adam_betas, "decay of Adam's moments").at_least(0).less_than(1);

@@ -178,6 +178,16 @@ Option& Option::one_of(std::vector<std::string> texts) {
     return *this;
 }
 
+Option& Option::left_out_at(const std::string& value) {
+    if (default_text.empty()) default_text = value;
+    unset_left_out = true;
+    write = [value, every_value = std::move(write)] {
+        std::string text = every_value();
+        return text == value ? std::string() : text;
+    };
+    return *this;
+}
+
 Option& OptionTable::row(std::string name, std::string help, const char* placeholder) {
     Option& option = rows_.emplace_back();
     option.name = std::move(name);

@@ -34,7 +34,7 @@ struct Option {
     bool is_flag = false;         ///< may stand without a value
     bool fixed = false;           ///< a resumed run cannot change it
     bool incidental = false;      ///< what is learned does not depend on it
-    bool unset_left_out = false;  ///< a save has no entry for it while it has no value, as before there was such an option
+    bool unset_left_out = false;  ///< a save has no entry for it while write() gives no value
     int values = 1;               ///< how many values follow; 0: one or more
     bool comma = false;           ///< a comma may stand between them
     bool given = false;           ///< on the command line or in the configuration file
@@ -53,7 +53,8 @@ struct Option {
     Option& called(std::string text) { return placeholder = std::move(text), *this; }
     Option& defaults_to(std::string text) { return default_text = std::move(text), *this; }
     Option& not_in_config() { return in_config = false, *this; }
-    Option& left_out_when_unset() { return unset_left_out = true, *this; }
+    /// config.toml and a save have no entry for it while it has this value, in TOML, as before there was such an option.
+    Option& left_out_at(const std::string& value);
     /// `heddle COMMAND VALUE` is `heddle COMMAND --name VALUE`. Of several such rows the first whose test likes the word takes
     /// it.
     Option& positional(std::function<bool(const std::string&)> test = [](const std::string&) { return true; }) {
