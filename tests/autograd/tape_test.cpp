@@ -1,4 +1,4 @@
-// Tests of each feature of the tape: recording, backward and errors.
+// Tests of each feature of the tape: recording and backward. Its errors: tape_errors_test.cpp.
 #include "autograd/tape.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "core/device.h"
+#include "tests/autograd/tape_ops.h"
 #include "tests/emulator/planted.h"
 #include "tests/support.h"
 
@@ -15,36 +16,6 @@ namespace {
 using planted::product;
 using planted::softmax;
 using planted::sum;
-
-// x * factor, one node; counts its backward calls in `order`.
-Variable times(const Variable& x, double factor, std::vector<int>* order = nullptr, int label = 0,
-               Where where = Where::current()) {
-    Tensor y = x.value().clone();
-    for (double& value : y.mutable_values<double>()) value *= factor;
-    return record(y, {.op = "times", .where = where, .inputs = {x}, .backward = [=](Gradients& g) {
-                          if (order != nullptr) order->push_back(label);
-                          Tensor dx = g.take_output();
-                          for (double& value : dx.mutable_values<double>()) value *= factor;
-                          g.give(0, std::move(dx));
-                      }});
-}
-
-Variable plus(const Variable& a, const Variable& b) {
-    Tensor y = a.value().clone();
-    for (std::int64_t i = 0; i < y.numel(); ++i) y.mutable_data<double>()[i] += b.value().data<double>()[i];
-    return record(y, {.op = "plus", .where = Where::current(), .inputs = {a, b}, .backward = [](Gradients& g) {
-                          g.give(0, g.output());
-                          g.give(1, g.take_output());
-                      }});
-}
-
-Variable leaf(std::vector<double> values) {
-    const auto count = static_cast<std::int64_t>(values.size());
-    return Variable(Tensor::from(values, {count}), true);
-}
-
-const Tensor kOne = Tensor::full({1}, 1, DType::f64);
-const Tensor kOnes = Tensor::full({2}, 1, DType::f64);
 
 // ---- the walk
 
@@ -147,6 +118,24 @@ TEST(Tape, GoesBackFromSeveralOutputsInOneWalk) {
     backward(outputs, std::vector<Tensor>{kOnes, kOnes, kOnes});
     EXPECT_EQ(order, (std::vector<int>{3, 2, 1}));
     EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{18, 18}));
+}
+
+// On CUDA the sums for several biases wait for one launch: for a leaf's until the walk ends, for an op's result until it is read.
+TEST(Tape, MakesTheSumsForBiasesBeforeSomebodyReadsThem) {
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        if (device == Device::cuda && !device::available()) continue;
+        const auto values = [&](const Shape& shape, std::uint64_t seed) {
+            return Variable(random_input(shape, seed).to(device), true);
+        };
+        const Variable x = values({5, 3}, 1), weight = values({4, 3}, 2), bias = values({4}, 3), root = values({4}, 4);
+        for (int time = 1; time <= 2; ++time) {
+            const Variable y = ops::linear(x, weight, bias), z = ops::linear(x, weight, ops::mul(root, root));
+            backward(ops::add(ops::sum(ops::linear(x, weight, bias)), ops::sum(ops::add(y, z))));
+            EXPECT_EQ(bias.grad().to_vector(), std::vector<double>(4, 10 * time));
+            const std::vector<double> at = root.value().to_vector(), gradient = root.grad().to_vector();
+            for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(gradient[i], time * 5 * 2 * at[i], 1e-12) << i;
+        }
+    }
 }
 
 // ---- ops with several outputs, absent and frozen inputs
@@ -295,141 +284,6 @@ TEST(Tape, RefusesABackwardWithinABackwardOfTheSameTape) {
         record(x.value().clone(),
                {.op = "op", .where = Where::current(), .inputs = {x}, .backward = [&](Gradients&) { backward(inner); }});
     expect_error([&] { backward(y); }, "use a FreshTape");
-}
-
-// ---- errors of ops
-
-TEST(Tape, NamesBothPlacesWhenASavedTensorWasChanged) {
-    const Variable x(random_input({2, 3}, 1), true);
-    const Variable y = softmax(x);
-    Tensor value = y.value();
-    value.fill_(0);
-    const int line = __LINE__ - 1;
-    const std::string message = error_of([&] { backward(y, value); });
-    for (const std::string& part : {std::string("planted_softmax at "), std::string("planted.h:"), std::string("[2, 3]"),
-                                    "tape_test.cpp:" + std::to_string(line), std::string("changed in place")})
-        EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
-}
-
-TEST(Tape, SeesAChangeThroughAnotherHandleOnTheSameMemory) {
-    const Variable x(random_input({2, 3}, 1), true);
-    const Variable y = product(x, x);
-    x.value().slice(0, 1).fill_(1);
-    expect_error([&] { backward(y, random_input({2, 2}, 1)); }, "changed in place");
-}
-
-// A gradient is an ordinary tensor: an op may have saved it, and the next backward adds to it in place.
-TEST(Tape, SeesThatASavedGradientWasAddedTo) {
-    const Variable w(random_input({2, 3}, 1), true);
-    const Tensor ones = Tensor::full({2, 2}, 1, DType::f64);
-    backward(product(w, w), ones);
-    const Variable gradient(w.grad());
-    const Variable y = product(gradient, w);
-    backward(y, ones, true);
-    expect_error([&] { backward(y, ones); }, "changed in place");
-}
-
-TEST(Tape, RefusesAGradientOfTheWrongShape) {
-    const Variable x = leaf({1, 2});
-    const Variable y =
-        record(x.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = [](Gradients& g) {
-                                       g.give(0, Tensor::zeros({3}, DType::f64));
-                                   }});
-    expect_error([&] { backward(y, kOnes); }, "my_op at ");
-    expect_error([&] { backward(y, kOnes); }, "gave input 0 a gradient [3] f64, wanted [2] f64");
-}
-
-TEST(Tape, RefusesAnUndefinedGradientAndAnOpWithoutAName) {
-    const Variable x = leaf({1, 2});
-    const Variable y =
-        record(x.value().clone(),
-               {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = [](Gradients& g) { g.give(0, Tensor()); }});
-    expect_error([&] { backward(y, kOnes); }, "gave input 0 an undefined tensor, wanted [2] f64");
-    expect_error([&] { record(x.value(), {.op = nullptr, .where = Where::current(), .inputs = {x}}); }, "record: .op is missing");
-}
-
-TEST(Tape, SaysThatAnInputWantsNoGradient) {
-    const Variable x = leaf({1, 2}), y(x.value().clone());
-    const Variable z = record(
-        x.value().clone(),
-        {.op = "my_op", .where = Where::current(), .inputs = {x, y}, .backward = [](Gradients& g) { g.accumulate_into(1); }});
-    expect_error([&] { backward(z, kOnes); }, "tape_test.cpp:");
-    expect_error([&] { backward(z, kOnes); }, "backward adds into input 1, which wants no gradient; ask needs(1) first");
-}
-
-TEST(Tape, RefusesIndicesThatTheOpDoesNotHave) {
-    const Variable x = leaf({1, 2});
-    const auto op = [&](Backward body) {
-        return record(x.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {x}, .backward = std::move(body)});
-    };
-    expect_error([&] { backward(op([](Gradients& g) { g.saved(0); }), kOnes); }, "reads saved tensor 0, but 0 were saved");
-    expect_error([&] { backward(op([](Gradients& g) { g.needs(1); }), kOnes); },
-                 "backward asks for input 1 of 1, numbered from 0");
-    expect_error([&] { backward(op([](Gradients& g) { g.output(1); }), kOnes); }, "backward asks for output 1 of 1");
-    expect_error([&] { backward(op({}), kOnes); }, "recorded without a backward call");
-}
-
-TEST(Tape, RefusesALossThatIsNotOneElementAndAWrongCotangent) {
-    const Variable y = times(leaf({1, 2}), 2);
-    expect_error([&] { backward(y); }, "the loss has shape [2], wanted one element");
-    expect_error([&] { backward(y, kOne); }, "the cotangent is [1] f64, but the output is [2] f64");
-    expect_error([&] { backward(y, Tensor::full({2}, 1, DType::f32)); }, "the cotangent is [2] f32");
-    expect_error([&] { backward(y, Tensor()); }, "the cotangent is ");
-    expect_error([] { backward(Variable()); }, "undefined");
-}
-
-// ---- anomaly mode
-
-TEST(AnomalyMode, NamesTheFirstOpWhoseOutputIsNotFinite) {
-    const Variable x(random_input({2, 3}, 1), true);
-    const Variable bad = times(x, 1e308);
-    const int line = __LINE__ + 3;
-    const std::string message = error_of([&] {
-        const AnomalyMode anomaly;
-        softmax(times(times(bad, 1e10), 2));
-    });
-    for (const std::string& part :
-         {std::string("output 0 [2, 3] of times"), "tape_test.cpp:" + std::to_string(line), std::string("inf")})
-        EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
-    times(bad, 1e10);  // without anomaly mode nothing is checked
-}
-
-TEST(AnomalyMode, NamesTheFirstOpWhoseGradientIsNotFinite) {
-    const AnomalyMode anomaly;
-    const Variable x(random_input({2, 3}, 1), true);
-    const Variable fine = times(x, 2);
-    const Variable bad = softmax(fine, planted::Mistake::not_a_number);
-    const std::string message = error_of([&] { backward(times(bad, 3), random_input({2, 3}, 2)); });
-    for (const char* part : {"the gradient of input 0 [2, 3] of planted_softmax", "planted.h:", "nan", "element 3 of 6"})
-        EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
-}
-
-TEST(AnomalyMode, SearchesWhatAnOpAddedInPlaceToo) {
-    const AnomalyMode anomaly;
-    const Variable w = leaf({1, 2});
-    const Variable y =
-        record(w.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {w}, .backward = [](Gradients& g) {
-                                       g.accumulate_into(0).mutable_data<double>()[1] = std::nan("");
-                                   }});
-    expect_error([&] { backward(y, kOnes); }, "the gradient of input 0 [2] of my_op");
-}
-
-// On CUDA the sums for several biases wait for one launch: for a leaf's until the walk ends, for an op's result until it is read.
-TEST(Tape, MakesTheSumsForBiasesBeforeSomebodyReadsThem) {
-    for (const Device device : {Device::cpu, Device::cuda}) {
-        if (device == Device::cuda && !device::available()) continue;
-        const auto values = [&](const Shape& shape, std::uint64_t seed) {
-            return Variable(random_input(shape, seed).to(device), true);
-        };
-        const Variable x = values({5, 3}, 1), weight = values({4, 3}, 2), bias = values({4}, 3), root = values({4}, 4);
-        for (int time = 1; time <= 2; ++time) {
-            const Variable y = ops::linear(x, weight, bias), z = ops::linear(x, weight, ops::mul(root, root));
-            backward(ops::add(ops::sum(ops::linear(x, weight, bias)), ops::sum(ops::add(y, z))));
-            EXPECT_EQ(bias.grad().to_vector(), std::vector<double>(4, 10 * time));
-            const std::vector<double> at = root.value().to_vector(), gradient = root.grad().to_vector();
-            for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(gradient[i], time * 5 * 2 * at[i], 1e-12) << i;
-        }
-    }
 }
 
 }  // namespace
