@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "core/cpu.h"
-#include "core/digest.h"
 #include "tests/letter_pairs.h"
 #include "tests/many_processes.h"
 #include "tests/program.h"
+#include "tests/run_weights.h"
 
 namespace heddle {
 namespace {
@@ -35,17 +35,7 @@ class Shards : public testing::Test {
     Shards() { write_letter_pairs(here_, 90); }
 
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
-    // Of all weights and moments of a run, by their files.
-    std::map<std::string, std::string> digests(const std::string& run) const {
-        std::map<std::string, std::string> found;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(here_.path(run))) {
-            const std::filesystem::path name = entry.path().lexically_relative(here_.path(run));
-            if (entry.path().extension() == ".safetensors" && name.string().find("latest") == std::string::npos)
-                found[name.string()] = digest(here_.read(run + "/" + name.string()));
-        }
-        EXPECT_GE(found.size(), 4u) << run;
-        return found;
-    }
+    std::map<std::string, std::string> digests(const std::string& run) const { return digests_of_weights(here_, run); }
 
     const Workplace here_;
 };
