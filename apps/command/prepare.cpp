@@ -10,9 +10,9 @@
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/prepared/prepared_text.h"
-#include "apps/translation/text/number_text.h"
 #include "apps/translation/training/prepare.h"
 #include "apps/translation/training/stop_signals.h"
+#include "core/number_text.h"
 #include "core/parallel.h"
 
 namespace heddle::app {

@@ -1,5 +1,5 @@
 #include "apps/command/run.h"
-#include "apps/translation/text/number_text.h"
+#include "core/number_text.h"
 
 #include <sstream>
 

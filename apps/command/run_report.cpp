@@ -1,6 +1,6 @@
 #include "apps/command/run_report.h"
-#include "apps/translation/text/number_text.h"
 #include "apps/translation/training/clock.h"
+#include "core/number_text.h"
 
 #include <fmt/format.h>
 

@@ -18,12 +18,12 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/spread/spread.h"
-#include "apps/translation/text/number_text.h"
 #include "apps/translation/training/pretrained_embeddings.h"
 #include "apps/translation/training/stop_signals.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "core/number_text.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {

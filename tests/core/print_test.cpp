@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/device.h"
+#include "core/number_text.h"
 
 namespace heddle {
 namespace {
@@ -117,6 +118,19 @@ TEST(Print, GoesToStreamsAndFmt) {
     if (device::available()) {
         EXPECT_EQ(to_text(x.to(Device::cuda)), "[1.  2.5]");
     }
+}
+
+TEST(NumberText, SaysNumbersDurationsAndSizesAsPeopleReadThem) {
+    EXPECT_EQ(grouped_text(-1234567), "-1,234,567");
+    EXPECT_EQ(duration_text(3753), "1:02:33");
+    EXPECT_EQ(size_text(0), "0 bytes");
+    EXPECT_EQ(size_text(999), "999 bytes");
+    EXPECT_EQ(size_text(1000), "1.0 kB");
+    EXPECT_EQ(size_text(29'849'999), "29.8 MB");
+    EXPECT_EQ(size_text(999'949'999), "999.9 MB");
+    EXPECT_EQ(size_text(999'950'000), "1.0 GB") << "not 1000.0 MB";
+    EXPECT_EQ(size_text(84'900'000'000), "84.9 GB");
+    EXPECT_EQ(size_text(std::int64_t{1} << 50), "1125.9 TB");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include "apps/translation/text/segments.h"
-#include "apps/translation/text/number_text.h"
+#include "core/number_text.h"
 
 #include <algorithm>
 #include <charconv>

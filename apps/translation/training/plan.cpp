@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "apps/translation/text/number_text.h"
 #include "apps/translation/training/validation.h"
 #include "core/format.h"
+#include "core/number_text.h"
 
 namespace heddle::app {
 namespace {

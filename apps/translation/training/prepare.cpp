@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/text/number_text.h"
 #include "core/format.h"
+#include "core/number_text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,5 +1,5 @@
 #include "apps/translation/training/pretrained_embeddings.h"
-#include "apps/translation/text/number_text.h"
+#include "core/number_text.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "apps/translation/batching/batch_feed.h"
 #include "apps/translation/run/json.h"
 #include "apps/translation/spread/spread.h"
-#include "apps/translation/text/number_text.h"
+#include "core/number_text.h"
 
 #include <algorithm>
 #include <cmath>

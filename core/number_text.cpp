@@ -1,8 +1,10 @@
-#include "apps/translation/text/number_text.h"
+#include "core/number_text.h"
 
 #include <fmt/format.h>
 
-namespace heddle::app {
+#include <array>
+
+namespace heddle {
 
 std::string duration_text(double seconds) {
     if (!(seconds >= 0) || seconds > 1e8) return "?";
@@ -20,4 +22,13 @@ std::string grouped_text(std::int64_t number) {
     return text;
 }
 
-}  // namespace heddle::app
+std::string size_text(std::int64_t bytes) {
+    if (bytes < 1000) return fmt::format("{} bytes", bytes);
+    constexpr std::array units = {"kB", "MB", "GB", "TB"};
+    double size = static_cast<double>(bytes) / 1e3;
+    std::size_t unit = 0;
+    for (; size >= 999.95 && unit + 1 < units.size(); ++unit) size /= 1e3;  // no 1000.0 kB
+    return fmt::format("{:.1f} {}", size, units[unit]);
+}
+
+}  // namespace heddle
