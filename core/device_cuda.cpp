@@ -8,6 +8,7 @@
 #include "core/device_cuda.h"
 #include "core/device_impl.h"
 #include "core/format.h"
+#include "core/number_text.h"
 #include "core/out_of_memory.h"
 
 namespace heddle::device {
@@ -162,7 +163,8 @@ const MemoryPolicy& memory_policy() { return emulated() ? kExact : kKept; }
 std::string memory_left() {
     std::size_t free = 0, total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) return "the device does not say how much memory is free";
-    return fmt::format("{:.1f} of {:.1f} GiB are free", static_cast<double>(free) / kGiB, static_cast<double>(total) / kGiB);
+    return fmt::format("{} of {} are free", size_text(static_cast<std::int64_t>(free)),
+                       size_text(static_cast<std::int64_t>(total)));
 }
 
 void count_launch() { ++counters.launches; }

@@ -23,7 +23,7 @@ const MemoryPolicy& memory_policy();
 /// For tests, before the first tensor lies there: memory for tensors on CUDA comes from these two instead; `exact` as above.
 void take_memory_from(std::byte* (*take)(std::int64_t bytes, void* stream), void (*give)(std::byte* block, void* stream),
                       bool exact = true);
-/// "12.3 of 79.1 GiB are free"
+/// "12.3 GB of 84.9 GB are free"
 std::string memory_left();
 /// Counts one kernel launch.
 void count_launch();

@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "core/device_impl.h"
 #include "core/format.h"
+#include "core/number_text.h"
 #include "core/out_of_memory.h"
 #include "core/sanitizers.h"
 #include "core/segments.h"
@@ -158,8 +159,9 @@ class Pool {
             block = system_.take(capacity, stream);
         }
         if (block == nullptr)
-            throw OutOfMemory(fmt::format("memory: the {} has no {} bytes left ({} in use{})", system_.name, capacity,
-                                          statistics_.in_use, system_.left == nullptr ? "" : ", " + system_.left()));
+            throw OutOfMemory(fmt::format("memory: the {} has no {} left ({} in use{})", system_.name, size_text(capacity),
+                                          size_text(statistics_.in_use), system_.left == nullptr ? "" : ", " + system_.left()),
+                              capacity, statistics_.in_use);
         return block;
     }
 

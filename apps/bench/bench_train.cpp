@@ -135,7 +135,8 @@ int bench_train(Arguments arguments) {
                 "--schedule cosine is not for bench train; leave it out");
     resolve(options.model, options.vocabulary);
     apply(options.machine);
-    with_memory_advice([&] { return batch_advice(options.training); }, [&] { measure_and_print(options); });
+    with_memory_advice([&](std::int64_t less) { return batch_advice(options.training, less); },
+                       [&] { measure_and_print(options); });
     return 0;
 }
 

@@ -65,8 +65,11 @@ int average_command(Arguments arguments) {
         transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size());
     check_model_size(of_model, SafetensorsFile(save_folder(options.run, chosen.back()) / "model.safetensors"));
     nn::Transformer model(of_model);
-    with_memory_advice([&] { return fmt::format("lower --last {}", last); },
-                       [&] { average_saves(model, options.run, chosen, identity); });
+    const auto fewer_saves = [&](std::int64_t less) {
+        const std::string lower = lower_option("last", options.last, less);
+        return lower.empty() ? more_memory : lower;
+    };
+    with_memory_advice(fewer_saves, [&] { average_saves(model, options.run, chosen, identity); });
     const std::string out = folder ? (folder->path() / "model.safetensors").string() : options.out;
     save_weights(out, model.named_tensors(), identity);
     say(fmt::format("{}: the average of the weights at updates {}", out, fmt::join(chosen, ", ")));

@@ -323,11 +323,13 @@ int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
         say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,
                         (std::filesystem::path(options.run) / search_file_name).string()));
     if (tunes)
-        with_memory_advice([&] { return search_advice(options.decode); }, [&] { tune_run(options, ranks); });
+        with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
+                           [&] { tune_run(options, ranks); });
     else if (table.given("compare"))
         compare_files(options);
     else if (table.given("model"))
-        with_memory_advice([&] { return search_advice(options.decode); }, [&] { evaluate_run(options, ranks); });
+        with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
+                           [&] { evaluate_run(options, ranks); });
     else
         evaluate_files(options);
     return 0;

@@ -3,13 +3,49 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "apps/terminal/terminal.h"
 
 namespace heddle::app {
 
-std::string batch_advice(const TrainingOptions& options, const std::string& resumed) {
+namespace {
+
+// Options for batches that are so many times smaller, in updates of the same size.
+std::string smaller_batches(const TrainingOptions& options, std::int64_t less) {
+    std::string words;
+    const auto add = [&](const char* name, std::int64_t value) {
+        if (value > 0) words += fmt::format("--{} {} ", name, std::max<std::int64_t>(1, value / less));
+    };
+    add("batch-tokens", options.batch_tokens);
+    add("batch-sentences", options.batch_sentences);
+    const std::string share = less == 2 ? "half" : fmt::format("1/{} of", less);
+    if (words.empty()) return fmt::format("--batch-tokens {}", TrainingOptions().batch_tokens);
+    return fmt::format("{}--accumulate {}: updates of the same size, and {} the memory for a batch", words,
+                       options.accumulate * less, share);
+}
+
+}  // namespace
+
+std::int64_t times_less(const OutOfMemory& error) {
+    constexpr std::int64_t most = 1024;
+    const std::int64_t there = std::max<std::int64_t>(error.in_use(), 1);
+    if (error.in_use() == 0 || error.wanted() < there) return 2;
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(error.wanted() / there + 1, most))));
+}
+
+std::string lower_option(std::string_view name, std::int64_t value, std::int64_t less, std::int64_t least) {
+    const std::int64_t to = std::max(least, value / less);
+    return to < value ? fmt::format("lower --{} {} to {}", name, value, to) : "";
+}
+
+std::string batch_advice(const TrainingOptions& options, std::int64_t less, const std::string& resumed) {
+    const std::string smaller = smaller_batches(options, less);
+    if (!resumed.empty())
+        return fmt::format("a resumed run keeps its batches and its model: start another one with --init {} {}",
+                           shell_word(resumed), smaller);
     std::vector<std::string> limits;
     const auto add = [&](const char* name, std::int64_t value) {
         if (value > 0) limits.push_back(fmt::format("--{} {}", name, value));
@@ -17,21 +53,18 @@ std::string batch_advice(const TrainingOptions& options, const std::string& resu
     add("batch-tokens", options.batch_tokens);
     add("batch-sentences", options.batch_sentences);
     add("max-length", options.max_length);
-    const std::string lower =
-        fmt::format("lower {} (--accumulate makes up for small batches), or take a smaller model", fmt::join(limits, " or "));
-    return resumed.empty() ? lower
-                           : fmt::format("a resumed run keeps its batches and its model: start another one with --init {} and {}",
-                                         shell_word(resumed), lower.substr(0, lower.find(", or take")));
+    const std::string lower = limits.empty() ? "" : fmt::format("lower {}, or ", fmt::join(limits, " or "));
+    return fmt::format("{}take a smaller model; try {}", lower, smaller);
 }
 
 std::string text_advice() {
     return "the text is held as a whole: give a shorter one or a prepared one (heddle prepare), or let this program have more";
 }
 
-std::string search_advice(const DecodeOptions& options) {
-    const std::string split = "split the longest lines";
-    if (options.sampling) return options.n_best > 1 ? fmt::format("lower --n-best {}, or {}", options.n_best, split) : split;
-    return options.beam > 1 ? fmt::format("lower --beam {}, or {}", options.beam, split) : split;
+std::string search_advice(const DecodeOptions& options, std::int64_t less) {
+    const std::string lower = options.sampling ? lower_option("n-best", options.n_best, less)
+                                               : lower_option("beam", options.beam, less, options.n_best);
+    return lower + (lower.empty() ? "" : ", or ") + "split the longest lines";
 }
 
 }  // namespace heddle::app

@@ -107,12 +107,15 @@ int prepare_command(Arguments arguments) {
     survive_failed_writes();
 
     const Say notes = [](std::string_view text) { say(text); };
-    const Vocabularies vocabularies =
-        with_memory_advice([] { return "lower --vocab-lines, or give a --vocab-model"; },
-                           [&] {
-                               return data.init.empty() ? learn_vocabularies(data, settings.vocabulary, notes)
-                                                        : vocabularies_of_run(table, data.init, settings.vocabulary);
-                           });
+    const Vocabularies vocabularies = with_memory_advice(
+        [&](std::int64_t less) {
+            const std::int64_t lines = settings.vocabulary.max_lines;
+            return (lines > 0 ? lower_option("vocab-lines", lines, less) : "give --vocab-lines 1000000") + ", or a --vocab-model";
+        },
+        [&] {
+            return data.init.empty() ? learn_vocabularies(data, settings.vocabulary, notes)
+                                     : vocabularies_of_run(table, data.init, settings.vocabulary);
+        });
     PreparedWriter writer(data.out, data.overwrite, vocabularies);
     const std::int64_t left_out = encode_text(data, vocabularies, writer, notes);
     const PreparedHeader header = writer.finish(left_out, decided_options(table));

@@ -132,9 +132,12 @@ int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
     const nn::SummaryBatch batch = batch_of(options.input, model->options(), !options.run.empty());
     check_module(*model, options.module);
-    const auto smaller_input = [&] {
-        return fmt::format("--input {}x{}x{} goes through the model: give fewer sentences or tokens, or a smaller model",
-                           batch.sentences, batch.source, batch.target);
+    const auto smaller_input = [&](std::int64_t less) {
+        return fmt::format(
+            "--input {}x{}x{} goes through the model: give fewer sentences, such as --input {}x{}x{}, or fewer tokens, or a "
+            "smaller model",
+            batch.sentences, batch.source, batch.target, std::max<std::int64_t>(1, batch.sentences / less), batch.source,
+            batch.target);
     };
     const nn::ModelSummary summary =
         with_memory_advice(smaller_input, [&] { return nn::summarize(*model, batch, options.module); });

@@ -313,7 +313,7 @@ int train_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_together(settings.data);
     survive_failed_writes();
-    return with_memory_advice([&] { return batch_advice(settings.training, settings.data.resume); },
+    return with_memory_advice([&](std::int64_t less) { return batch_advice(settings.training, less, settings.data.resume); },
                               [&] {
                                   return with_preset(
                                       table, settings.data.preset, [&] { return train_with(table, settings, arguments, ranks); },

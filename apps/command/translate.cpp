@@ -78,7 +78,9 @@ OptionTable translate_table(TranslateOptions& options) {
     table.group(OptionGroup::sampling);
     table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
     table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
-    table.add("temperature", options.sampling.temperature, "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied")
+    table
+        .add("temperature", options.sampling.temperature,
+             "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied")
         .at_least(0.001);
     table.add("seed", options.sampling.seed, "a line's samples follow from this and the line's number");
     add_machine_options(table, options.machine);
@@ -232,7 +234,8 @@ int translate_on_this_rank(Arguments arguments, Ranks* ranks) {
     check_options(options, table);
     apply(options.machine);
     take_search_of(options.runs.front(), table, options.decode);
-    with_memory_advice([&] { return search_advice(options.decode); }, [&] { translate(options, ranks); });
+    with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
+                       [&] { translate(options, ranks); });
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/number_text.h"
 #include "core/out_of_memory.h"
 #include "core/sanitizers.h"
 #include "core/storage.h"
@@ -127,7 +128,7 @@ TEST_F(Allocator, LetsAddressSanitizerSeeAccessesBesideAndAfterABlock) {
 TEST_F(Allocator, SaysWhenTheSystemHasNoMemoryLeftAndGoesOn) {
     EXPECT_THROW(Storage(std::int64_t{1} << 56, Device::cpu), OutOfMemory);
     const std::string message = error_of([] { Storage(std::int64_t{1} << 56, Device::cpu); });
-    EXPECT_EQ(message, "memory: the system has no 72057594037927936 bytes left (" + std::to_string(start_.in_use) + " in use)");
+    EXPECT_EQ(message, "memory: the system has no 72057.6 TB left (" + size_text(start_.in_use) + " in use)");
     EXPECT_EQ(memory_statistics().in_use, start_.in_use);
     EXPECT_NE(Storage(100, Device::cpu).data(), nullptr);
 }

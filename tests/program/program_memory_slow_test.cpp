@@ -15,6 +15,7 @@ namespace heddle {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -61,8 +62,9 @@ TEST(ProgramMemory, TrainingNamesWhatMakesItsBatches) {
     EXPECT_EQ(fits.status, 0) << fits.err;
     const ProgramResult large = here.run("train --task copy --updates 4 --batch-tokens 1000000 --out large");
     EXPECT_EQ(large.status, 1);
-    EXPECT_THAT(large.err, AllOf(HasSubstr("\nheddle: memory: the system has no "),
-                                 HasSubstr(" in use); lower --batch-tokens 1000000 or ")));
+    EXPECT_THAT(large.err, ContainsRegex("\nheddle: memory: the system has no [0-9.]+ [kMG]B left \\([0-9.]+ [kM]B in use\\); "
+                                         "lower --batch-tokens 1000000 or "));
+    EXPECT_THAT(large.err, ContainsRegex("try --batch-tokens [0-9]+ --accumulate [0-9]+: updates of the same size"));
     std::string pairs;
     for (int i = 0; i < 4000; ++i) pairs += "a b c d e f g h i j k l m n o p q r s t u v w x y z\tb\n";
     here.write("pairs", pairs);
@@ -81,11 +83,10 @@ TEST(ProgramMemory, ASearchNamesItsBeam) {
     const LittleMemory memory(little);
     const ProgramResult fits = here.run("translate --model RUN --beam 1", line + "\n");
     EXPECT_EQ(fits.status, 0) << fits.err;
-    expect_advice(here.run("translate --model RUN --beam 1000", line + "\n"), "; lower --beam 1000, or split the longest lines");
+    expect_advice(here.run("translate --model RUN --beam 1000", line + "\n"), "or split the longest lines");
     here.write("test.a", line + "\n");
     here.write("test.b", "a\n");
-    expect_advice(here.run("evaluate --model RUN --test test --source a --target b --beam 1000"),
-                  "; lower --beam 1000, or split");
+    expect_advice(here.run("evaluate --model RUN --test test --source a --target b --beam 1000"), "; lower --beam 1000 to ");
 }
 
 // The batch of summary has an option of its own; the rest of a training's advice would be of no use.
@@ -95,7 +96,7 @@ TEST(ProgramMemory, SummaryNamesItsInput) {
     const ProgramResult fits = here.run("summary --input 1x8");
     EXPECT_EQ(fits.status, 0) << fits.err;
     const ProgramResult large = here.run("summary --input 1000x100");
-    expect_advice(large, "; --input 1000x100x100 goes through the model: give fewer sentences or tokens, or a smaller model");
+    expect_advice(large, "; --input 1000x100x100 goes through the model: give fewer sentences, such as --input ");
     EXPECT_THAT(large.err, Not(HasSubstr("--batch-tokens")));
 }
 
@@ -130,25 +131,41 @@ TEST(MemoryAdvice, NamesTheLimitsInForce) {
     app::TrainingOptions options;
     options.batch_tokens = 1500;
     options.max_length = 0;
-    EXPECT_EQ(batch_advice(options),
-              "lower --batch-tokens 1500 (--accumulate makes up for small batches), or take a smaller model");
+    EXPECT_EQ(batch_advice(options, 2),
+              "lower --batch-tokens 1500, or take a smaller model; try --batch-tokens 750 --accumulate 2: updates of the same "
+              "size, and half the memory for a batch");
     options.batch_sentences = 64;
     options.max_length = 80;
-    EXPECT_EQ(batch_advice(options),
-              "lower --batch-tokens 1500 or --batch-sentences 64 or --max-length 80 (--accumulate makes up for "
-              "small batches), or take a smaller model");
-    EXPECT_EQ(batch_advice(options, "my runs/a"),
-              "a resumed run keeps its batches and its model: start another one with --init 'my runs/a' and lower "
-              "--batch-tokens 1500 "
-              "or --batch-sentences 64 or --max-length 80 (--accumulate makes up for small batches)");
+    options.accumulate = 3;
+    EXPECT_EQ(batch_advice(options, 4),
+              "lower --batch-tokens 1500 or --batch-sentences 64 or --max-length 80, or take a smaller model; try "
+              "--batch-tokens 375 --batch-sentences 16 --accumulate 12: updates of the same size, and 1/4 of the memory for a "
+              "batch");
+    EXPECT_EQ(batch_advice(options, 2, "my runs/a"),
+              "a resumed run keeps its batches and its model: start another one with --init 'my runs/a' --batch-tokens 750 "
+              "--batch-sentences 32 --accumulate 6: updates of the same size, and half the memory for a batch");
+    options.batch_tokens = options.batch_sentences = options.max_length = 0;
+    EXPECT_EQ(batch_advice(options, 2), "take a smaller model; try --batch-tokens 1500");
     app::DecodeOptions decode;
     decode.beam = 5;
-    EXPECT_EQ(app::search_advice(decode), "lower --beam 5, or split the longest lines");
-    decode.beam = 1;
-    EXPECT_EQ(app::search_advice(decode), "split the longest lines");
+    EXPECT_EQ(app::search_advice(decode, 2), "lower --beam 5 to 2, or split the longest lines");
+    EXPECT_EQ(app::search_advice(decode, 32), "lower --beam 5 to 1, or split the longest lines");
+    decode.n_best = 4;
+    EXPECT_EQ(app::search_advice(decode, 2), "lower --beam 5 to 4, or split the longest lines");
+    decode.beam = 4;
+    EXPECT_EQ(app::search_advice(decode, 2), "split the longest lines");
     decode.sampling.emplace();
     decode.n_best = 30;
-    EXPECT_EQ(app::search_advice(decode), "lower --n-best 30, or split the longest lines");
+    EXPECT_EQ(app::search_advice(decode, 2), "lower --n-best 30 to 15, or split the longest lines");
+}
+
+TEST(MemoryAdvice, AsksForLessWhereOneAllocationWasLargerThanAllOthers) {
+    const auto less = [](std::int64_t wanted, std::int64_t in_use) { return app::times_less(OutOfMemory("", wanted, in_use)); };
+    EXPECT_EQ(less(0, 0), 2);
+    EXPECT_EQ(less(1 << 20, 0), 2);
+    EXPECT_EQ(less(1 << 20, 1 << 30), 2);
+    EXPECT_EQ(less(3 << 20, 1 << 20), 4);
+    EXPECT_EQ(less(std::int64_t{1} << 40, 1 << 20), 1024);
 }
 
 TEST(MemoryAdvice, StandsBehindWhatWasWantedAndPassesOtherErrorsOn) {
@@ -158,6 +175,9 @@ TEST(MemoryAdvice, StandsBehindWhatWasWantedAndPassesOtherErrorsOn) {
               "memory: none; lower X");
     EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw std::bad_alloc(); }); }),
               "memory: the system has none left; lower X");
+    const auto to = [](std::int64_t less) { return "lower X 8 to " + std::to_string(8 / less); };
+    EXPECT_EQ(error_of([&] { app::with_memory_advice(to, [] { throw OutOfMemory("memory: none", 30, 10); }); }),
+              "memory: none; lower X 8 to 2");
     EXPECT_EQ(error_of([&] { app::with_memory_advice(advice, [] { throw Error("other"); }); }), "other");
 }
 
