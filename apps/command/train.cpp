@@ -239,6 +239,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     std::vector<std::string> changes;
     if (resumed.empty()) {
         RunFolder::check_free(run, settings.data.overwrite);
+        RunFolder::check_can_begin(run);
         if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
     } else {
         folder = RunFolder::reopen(run);  // before its save is chosen: another process might make a newer one
@@ -250,6 +251,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
 
     TrainingLog console;
     const Say say = [&](std::string_view text) { console.note(text); };
+    if (resumed.empty() && !settings.data.overwrite && RunFolder::learned_nothing(run))
+        say(fmt::format("{}: the run there ended before its first save; another one begins in its place", run));
     Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);

@@ -120,6 +120,18 @@ TEST(ProgramSlow, RefusesToReplaceARun) {
     EXPECT_EQ(here.run(train + " --overwrite").status, 0);
 }
 
+TEST(ProgramSlow, BeginsARunAgainThatLearnedNothing) {
+    const Workplace here;
+    const std::string train = "train --task copy --out RUN --updates 2 --valid-sentences 0" + std::string(small_run);
+    EXPECT_EQ(here.run(train + " --lr 1e30 --clip 0 --warmup 0").status, 3) << "it diverges in its first updates";
+    ASSERT_TRUE(here.exists("RUN/config.toml"));
+    const ProgramResult again = here.run(train);
+    EXPECT_EQ(again.status, 0) << again.err;
+    EXPECT_THAT(again.err, HasSubstr("RUN: the run there ended before its first save; another one begins in its place\n"));
+    EXPECT_THAT(here.read("RUN/config.toml"), Not(HasSubstr("1e+30")));
+    EXPECT_EQ(here.run(train).status, 1) << "now there is something to lose";
+}
+
 // Ten short pairs, many times: enough for a run, too little for 6000 subwords.
 void write_pairs(const Workplace& here, const std::string& name) {
     std::string de, en;

@@ -164,6 +164,10 @@ TEST(Program, EndsOtherErrorsWithStatusOne) {
     expect_complaint(here.run("train --train a --source de --target en --out RUN"), 1, "a.de has 2 lines, but a.en has 1 line");
     expect_complaint(here.run("train --train b --source de --target en --out RUN"), 1, "b.de");
     expect_complaint(here.run("train --train bad --source de --target en --out RUN"), 1, "UTF-8");
+    // What is known at once is said before the text is read.
+    for (const char* command : {"train", "prepare"})
+        expect_complaint(here.run(std::string(command) + " --train b --source de --target en --out a.de/RUN"), 1,
+                         "--out a.de/RUN: the folder cannot be made: Not a directory");
     expect_complaint(here.run("translate --model RUN"), 1, "config.toml");
     expect_complaint(here.run("evaluate --hypotheses a.de --reference a.en"), 1, "a.de has 2 lines, but a.en has 1 line");
     EXPECT_FALSE(here.exists("RUN")) << "a run that cannot begin leaves nothing behind";

@@ -166,6 +166,7 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
         again.write_config("x = 1\n");
         const TrainingLog log(again.log(), true);
         EXPECT_TRUE(std::filesystem::exists(path_ / event_file_name));
+        again.write_best({});
     }
     expect_error([&] { RunFolder(path_, false); }, "--overwrite");
     expect_error([&] { RunFolder::check_free(path_, false); }, "--resume");
@@ -213,6 +214,56 @@ TEST_F(RunFolderTest, KnowsARunWithoutTheFirstLineByItsSavesAndOneThatHadOnlyBeg
     EXPECT_TRUE(fs::is_empty(path_ / "saves"));
     std::ofstream(path_ / "vocab.model") << "killed before it wrote its configuration";
     EXPECT_NO_THROW(RunFolder(path_, false));
+}
+
+TEST_F(RunFolderTest, ThatLearnedNothingIsBegunAgain) {
+    namespace fs = std::filesystem;
+    EXPECT_FALSE(RunFolder::learned_nothing(path_));
+    const auto begin = [&] {
+        const RunFolder folder(path_, false);
+        folder.write_config("x = 1\n");
+        std::ofstream(path_ / "vocab.tsv") << "old";
+        const TrainingLog log(folder.log(), true);
+    };
+    begin();
+    EXPECT_TRUE(RunFolder::learned_nothing(path_));
+    EXPECT_NO_THROW(RunFolder::check_can_begin(path_));
+    {
+        const RunFolder again(path_, false);
+        EXPECT_THAT(error_of([&] { RunFolder::check_can_begin(path_); }), testing::HasSubstr("in use: process "));
+    }
+    for (const char* name : {"config.toml", "vocab.tsv", "log.jsonl", "lock"}) EXPECT_FALSE(fs::exists(path_ / name)) << name;
+
+    // Not where there is anything to lose.
+    for (const char* kept : {"model.safetensors", "best.safetensors", "model-40.safetensors", "saves/40/state.json"}) {
+        begin();
+        fs::create_directories((path_ / kept).parent_path());
+        std::ofstream(path_ / kept) << "{}";
+        EXPECT_FALSE(RunFolder::learned_nothing(path_)) << kept;
+        expect_error([&] { RunFolder(path_, false); }, "holds a run already");
+        { const RunFolder replaced(path_, true); }
+    }
+    begin();
+    std::ofstream(path_ / "config.toml", std::ios::app) << "layers = 3\n";
+    expect_error([&] { RunFolder(path_, false); }, "holds a run already");
+}
+
+TEST_F(RunFolderTest, IsTriedBeforeItIsMade) {
+    namespace fs = std::filesystem;
+    const fs::path new_one = path_ / "below" / "run";
+    RunFolder::check_can_begin(new_one);
+    EXPECT_TRUE(fs::is_empty(folder_.path()));
+    std::ofstream(path_) << "a file";
+    fs::create_symlink(folder_ / "nothing", folder_ / "link");
+    for (const fs::path& wrong :
+         {path_, new_one, folder_ / "link", folder_ / std::string(300, 'x').c_str(), fs::path("/proc/x/run")})
+        expect_error([&] { RunFolder::check_can_begin(wrong); }, "--out " + wrong.string() + ": the folder cannot be made: ");
+    RunFolder::check_can_begin("new");  // of the working directory
+    EXPECT_FALSE(fs::exists("new"));
+    fs::remove(path_);
+    fs::create_directory(path_);
+    fs::create_directory(path_ / "lock");
+    expect_error([&] { RunFolder::check_can_begin(path_); }, "lock");
 }
 
 TEST_F(RunFolderTest, IsReplacedWithoutWhatOthersPutIntoIt) {
@@ -327,6 +378,7 @@ TEST_F(RunFolderTest, ThatBeginsIsNeverTakenForAStrangers) {
             const RunFolder folder(path(i), false);
             write_file_atomically(folder.path() / "vocab.model", std::string("a vocabulary"));
             folder.write_config("# no options\n");
+            folder.write_model({});
         }
     });
     std::string wrong;

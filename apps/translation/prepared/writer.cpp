@@ -128,7 +128,7 @@ struct PreparedWriter::File {
 };
 
 void PreparedWriter::check_free(const fs::path& out, bool overwrite) {
-    if (!fs::exists(out)) return;
+    if (!fs::exists(out)) return check_can_make_folder(out, "--out");
     check(fs::is_directory(out), "--out {}: it is a file; wanted a folder to be made", out.string());
     if (fs::is_empty(out)) return;
     std::optional<fs::path> foreign = foreign_entry(out);

@@ -36,6 +36,8 @@ bool is_run(const fs::path& path) {
 }
 
 bool is_marked(const fs::path& config) {
+    std::error_code failed;
+    if (!fs::is_regular_file(config, failed)) return false;  // reading a named pipe could block
     std::string text(config_mark.size(), '\0');
     return std::ifstream(config, std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size())) &&
            text == config_mark;
@@ -153,9 +155,25 @@ bool config_is_unchanged(const fs::path& run) {
     return seal != std::string::npos && config.substr(seal) == config_seal(std::string_view(config).substr(0, seal));
 }
 
+bool RunFolder::learned_nothing(const fs::path& path) {
+    std::error_code failed;
+    const bool has_weights = std::ranges::any_of(fs::directory_iterator(path, failed), [](const fs::directory_entry& entry) {
+        return entry.path().extension() == ".safetensors";
+    });
+    return !has_weights && saved_updates(path).empty() && is_marked(path / "config.toml") && config_is_unchanged(path);
+}
+
+void RunFolder::check_can_begin(const fs::path& path) {
+    std::error_code failed;
+    if (fs::is_directory(path, failed))
+        const RunLock lock(path);
+    else
+        check_can_make_folder(path, "--out");
+}
+
 void RunFolder::check_free(const fs::path& path, bool overwrite) {
     const bool run = is_run(path);
-    check(overwrite || !run,
+    check(overwrite || !run || learned_nothing(path),
           "{} holds a run already; go on with it (--resume {}), choose another --out, or replace it with --overwrite",
           path.string(), path.string());
     const auto present = std::ranges::find_if(

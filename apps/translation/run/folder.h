@@ -29,10 +29,16 @@ namespace heddle::app {
 /// The folder of a run, for the process that trains: no other process may write there while this object exists.
 class RunFolder {
   public:
-    /// Error when a run is there already, unless `overwrite`, and always when the folder has a file that a run would replace and
-    /// training did not write. Changes nothing.
+    /// Error when a run is there already that learned something, unless `overwrite`, and always when the folder has a file that a
+    /// run would replace and training did not write. Changes nothing.
     static void check_free(const std::filesystem::path& path, bool overwrite);
-    /// Makes the folder. Errors as check_free(); with `overwrite` the files of the run that is there go (no other files do).
+    /// Error when the folder could not be made now, or one that is there could not be written, or another process trains there.
+    /// Leaves nothing behind.
+    static void check_can_begin(const std::filesystem::path& path);
+    /// Whether a run is there that ended before it had a save or weights, and whose configuration nobody edited: nothing is lost
+    /// when another one begins there.
+    static bool learned_nothing(const std::filesystem::path& path);
+    /// Makes the folder. Errors as check_free(); the files of the run that is there go (no other files do).
     /// Error when another process trains there.
     RunFolder(std::filesystem::path path, bool overwrite);
     /// Opens the folder of a resumed run and removes incomplete files of a killed process. Error when there is no run.

@@ -1,20 +1,44 @@
 #include "apps/translation/run/output_folder.h"
 
+#include <unistd.h>
 #if defined(__linux__)
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 #include "core/format.h"
 
 namespace heddle::app {
 
+namespace {
+
+void check_made(const std::error_code& failed, std::string_view option, const std::filesystem::path& path) {
+    check(!failed, "{} {}: the folder cannot be made: {}", option, path.string(), failed.message());
+}
+
+}  // namespace
+
 void make_folder(const std::filesystem::path& path, std::string_view option) {
     std::error_code failed;
     std::filesystem::create_directories(path, failed);
-    check(!failed, "{} {}: the folder cannot be made: {}", option, path.string(), failed.message());
+    check_made(failed, option, path);
+}
+
+// Whether a folder can be made is known when one was: of another name, since somebody may already see the wanted one.
+void check_can_make_folder(const std::filesystem::path& path, std::string_view option) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    fs::path above = fs::absolute(path);  // the nearest that is there
+    while (fs::symlink_status(above, failed).type() == fs::file_type::not_found && above.has_relative_path())
+        above = above.parent_path();
+    const fs::file_status status = fs::status(above, failed);
+    if (status.type() == fs::file_type::none) check_made(failed, option, path);
+    if (!fs::is_directory(status)) check_made(std::make_error_code(std::errc::not_a_directory), option, path);
+    const fs::path probe = above / fmt::format(".heddle-{}.part", ::getpid());
+    fs::create_directory(probe, failed);
+    check_made(failed, option, path);
+    fs::remove(probe, failed);
 }
 
 void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path) {

@@ -11,6 +11,9 @@ namespace heddle::app {
 /// Error, with the option, the path and the reason, when it cannot be made.
 void make_folder(const std::filesystem::path& path, std::string_view option);
 
+/// Error as make_folder() unless it could make the folder now; changes nothing. To be called before long work.
+void check_can_make_folder(const std::filesystem::path& path, std::string_view option);
+
 /// Error "PATH: cannot be WHAT: the reason" when a step with this file or folder failed.
 void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path);
 
