@@ -182,6 +182,26 @@ TEST_F(PreparedText, IsReadFromAPipeOnlyWithAVocabulary) {
     }
 }
 
+// With a run's vocabulary the text may come from a pipe, but nothing of the run may: nobody would write to it.
+TEST_F(PreparedText, IsMadeOfARunOfRegularFiles) {
+    ASSERT_EQ(train(" --train text --out run --updates 1" + std::string(of_words)).status, 0);
+    ASSERT_EQ(mkfifo(here_.path("pipe").c_str(), 0600), 0);
+    const std::string make = " --train text --source a --target b --out prepared --init ";
+    expect_complaint(prepare(make + "pipe"), 1, "pipe: there is no config.toml; wanted a folder that heddle train made");
+    for (const std::string file : {"config.toml", "vocab.tsv"}) {
+        std::filesystem::rename(here_.path("run/" + file), here_.path("kept"));
+        ASSERT_EQ(mkfifo(here_.path("run/" + file).c_str(), 0600), 0);
+        expect_complaint(prepare(make + "run"), 1, "run/" + file);
+        EXPECT_FALSE(here_.exists("prepared"));
+        std::filesystem::rename(here_.path("kept"), here_.path("run/" + file));
+    }
+    const std::string lines = "a b\tA B\nc\tC\n";
+    const ProgramResult result = here_.run(
+        "--version >version; cat stdin >pipe & '" HEDDLE_PROGRAM "' prepare --tsv --train pipe --out prepared --init run", lines);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("prepared: 2 pairs with 6 tokens"));
+}
+
 TEST_F(PreparedText, IsRefusedBeforeTrainingWhereItIsDamaged) {
     ASSERT_EQ(prepare(" --train text --out prepared" + std::string(of_words)).status, 0);
     const std::string use = " --train prepared --out run --updates 1";
