@@ -136,7 +136,11 @@ AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)) {
         descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);  // left behind by a killed process with the same id
     if (descriptor_ < 0) {
+        const int reason = errno;
         part_.clear();
+        check(reason != ENOENT || fs::exists(folder_of(target_), ignored), "file: cannot write '{}': there is no folder '{}'",
+              target_.string(), folder_of(target_).string());
+        errno = reason;
         fail_at("write", target_);
     }
     ::flock(descriptor_, LOCK_EX | LOCK_NB);  // for is_being_written()

@@ -38,20 +38,26 @@ void list() {
 const Example& example_named(const std::string& name) {
     const std::vector<Example>& all = explain::examples();
     const auto found = std::ranges::find(all, std::string_view(name), &Example::name);
-    std::vector<std::string> names = {"list"};
-    for (const Example& one : all) names.emplace_back(one.name);
-    check_usage(found != all.end(),
-                fmt::format("explain: there is no kernel '{}'{}", name, did_you_mean(name, names, "see heddle explain list")));
-    return *found;
+    if (found != all.end()) return *found;
+    std::vector<std::string> names = {"list"}, of_op;
+    for (const Example& one : all) {
+        names.emplace_back(one.name);
+        if (one.name.starts_with(name + "-")) of_op.emplace_back(one.name);
+    }
+    const std::string others = of_op.empty() ? did_you_mean(name, names, "see heddle explain list")
+                                             : fmt::format("; there are {}", fmt::join(of_op, ", "));
+    throw UsageError(fmt::format("explain: there is no example of a kernel '{}'{}", name, others));
 }
 
 std::vector<std::int64_t> extents_of(const std::string& text) {
+    check_usage(!text.empty(), "--shape: wanted numbers with commas between them, such as 4,64");
     std::vector<std::int64_t> extents;
     const char* at = text.data();
     const char* const end = at + text.size();
     while (at != end) {
         std::int64_t extent = 0;
         const auto [stop, error] = std::from_chars(at, end, extent);
+        check_usage(error != std::errc::result_out_of_range, fmt::format("--shape {}: wanted smaller numbers", text));
         const bool good = error == std::errc() && (stop == end || (*stop == ',' && stop + 1 != end));
         check_usage(good, fmt::format("--shape {}: wanted numbers with commas between them, such as 4,64", text));
         extents.push_back(extent);
@@ -62,7 +68,7 @@ std::vector<std::int64_t> extents_of(const std::string& text) {
 
 // As picture::check_replaceable() for pages. A picture's label begins with the command that drew it.
 void check_picture_replaceable(const std::filesystem::path& path) {
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
+    if (!picture::check_regular(path)) return;
     std::string begin(512, '\0');
     std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
     check(begin.find("aria-label=\"heddle explain ") != std::string::npos,
@@ -94,30 +100,34 @@ int explain_command(Arguments arguments) {
     } else if (options.kernel == "list") {
         for (const Option& option : table.options())
             check_usage(!option.given || option.name == "kernel",
-                        fmt::format("explain: list runs nothing: --{} has no effect", option.name));
+                        table.given("kernel") ? fmt::format("explain: list runs nothing: --{} has no effect", option.name)
+                                              : "explain: no kernel; give heddle explain NAME, one that heddle explain list has");
         list();
         return 0;
     }
     std::vector<const Example*> examples = {&example_named(both ? left : options.kernel)};
     if (both) examples.push_back(&example_named(right));
-    std::vector<std::int64_t> shape = extents_of(options.shape);
+    std::vector<std::int64_t> shape;
+    if (table.given("shape")) shape = extents_of(options.shape);
     if (both && examples[0]->axes == examples[1]->axes) {
         if (shape.empty()) shape = examples[0]->shape;
     } else if (both) {
         check_usage(shape.empty(), fmt::format("--shape {}: {} takes {}, but {} takes {}: leave it out", options.shape, left,
                                                examples[0]->axes, right, examples[1]->axes));
     }
-    const bool is_picture = !options.picture.empty();
+    const bool is_picture = table.given("picture");
     check_usage(!is_picture || !both, "--picture draws steps of one kernel: leave --beside out");
     check_usage(!is_picture || !options.kilobytes, "--kilobytes is the page's, and --picture makes none");
     if (options.out.empty() && !options.json)
         options.out = both ? left + "-beside-" + right + ".html" : options.kernel + (is_picture ? ".svg" : ".html");
     check_usage(!is_picture || !options.out.empty(), "--picture has no effect with --json and without --out");
     check_usage(!options.kilobytes || !options.out.empty(), "--kilobytes is the page's, and there is none without --out");
+    check_usage(options.out != "-", "explain: stdout is for the counts, or for --json; give the name of a file");
     if (is_picture)
         check_picture_replaceable(options.out);  // now, not after the run
     else if (!options.out.empty())
         picture::check_replaceable(options.out);
+    if (!options.out.empty()) const AtomicFile probe(options.out);
     std::vector<explain::Explanation> explanations;
     for (const Example* example : examples) explanations.push_back(explain::explained(*example, shape));
     constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();

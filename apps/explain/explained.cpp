@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "apps/explain/session.h"
 #include "core/error.h"
@@ -11,11 +12,26 @@
 
 namespace heddle::explain {
 
+namespace {
+
+// Whether a tensor of two of these extents is certainly more than a trace holds, where each access of 16 bytes is an event: said
+// before the tensors are made, which would take minutes and all memory.
+bool is_hopeless(std::span<const std::int64_t> shape) {
+    constexpr double most = 32.0 * emulator::kMostTraceEvents;
+    std::vector<std::int64_t> extents(shape.begin(), shape.end());
+    std::ranges::sort(extents, std::greater());
+    extents.push_back(1);
+    return static_cast<double>(extents[0]) * static_cast<double>(extents[1]) > most;
+}
+
+}  // namespace
+
 Explanation explained(const Example& example, std::vector<std::int64_t> shape) {
     if (shape.empty()) shape = example.shape;
     const std::string text = fmt::format("{}", fmt::join(shape, ","));
     check_usage(shape.size() == example.shape.size() && std::ranges::all_of(shape, [](std::int64_t n) { return n > 0; }),
                 fmt::format("--shape {}: heddle explain {} wants numbers above 0 for {}", text, example.name, example.axes));
+    if (is_hopeless(shape)) fail_with("--shape {}: too large to be explained; choose smaller {}", text, example.axes);
     Session session;
     try {
         example.run(session, shape);

@@ -158,8 +158,16 @@ std::string standalone(const std::string& svg) {
     return std::string(begin) + "style=\"background:#ffffff;color:#1b1f24\" " + without_values(svg.substr(begin.size())) + "\n";
 }
 
+bool check_regular(const std::filesystem::path& path) {
+    const std::filesystem::file_status status = std::filesystem::status(path);
+    check(!std::filesystem::is_directory(status), "{}: it is a folder; wanted the name of a file", path.string());
+    check(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status),
+          "{}: it is a named pipe, a device or a socket; wanted the name of a file", path.string());
+    return std::filesystem::exists(std::filesystem::symlink_status(path));
+}
+
 void check_replaceable(const std::filesystem::path& path) {
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
+    if (!check_regular(path)) return;
     std::string begin(512, '\0');
     std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
     check(begin.find(page_mark) != std::string::npos,

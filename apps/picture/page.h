@@ -26,6 +26,8 @@ std::string script_json(std::string_view json);
 /// A picture as a separate file, on white, because a viewer's background may be dark.
 std::string standalone(const std::string& svg);
 
+/// Whether a file lies there. Error if it is a folder, or anything else that is not a regular file.
+bool check_regular(const std::filesystem::path& path);
 /// Error if `path` is a file that was not written by Page: users choose the folders of pages, and a page may only replace a page.
 void check_replaceable(const std::filesystem::path& path);
 

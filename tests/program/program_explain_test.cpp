@@ -372,40 +372,5 @@ TEST(Explain, APageStaysWithinItsKilobytes) {
     }
 }
 
-TEST(Explain, SaysWhatIsWrong) {
-    const Workplace here;
-    const auto complains = [&](const std::string& words, int status, const std::string& part) {
-        expect_complaint(here.run("explain " + words), status, part);
-    };
-    complains("softmaxx", 2, "did you mean softmax? see heddle explain list");
-    complains("softmax --shape 4", 2, "--shape 4: heddle explain softmax wants numbers above 0 for rows, cols");
-    complains("softmax --shape 4,0", 2, "wants numbers above 0");
-    complains("softmax --shape 4,", 2, "wanted numbers with commas between them");
-    complains("softmax --shape x", 2, "wanted numbers with commas between them");
-    complains("relu --kilobytes 10", 2, "--kilobytes 10: the page without any steps has");
-    complains("relu --json --kilobytes 100", 2, "there is none without --out");
-    complains("--beside softmax-naive softmaxx", 2, "there is no kernel 'softmaxx'");
-    complains("--beside softmax-naive", 2, "--beside");
-    complains("relu --beside softmax-naive softmax-warp", 2, "--beside softmax-naive softmax-warp: leave relu out");
-    complains("--beside relu matmul-naive --shape 4,4", 2, "relu takes rows, cols, but matmul-naive takes m, n, k: leave it out");
-    complains("relu --picture 'read z'", 2, "no step 'read z'; it has read x, warps, write y");
-    complains("relu --picture 'read x 3'", 2, "no step 'read x 3'");
-    complains("relu --picture 'read x,'", 2, "no step ''");
-    complains("relu --picture warps --kilobytes 100", 2, "--kilobytes is the page's");
-    complains("relu --picture warps --json", 2, "--picture has no effect with --json and without --out");
-    complains("--beside softmax-naive softmax-warp --picture warps", 2, "--picture draws steps of one kernel");
-    complains("list --json", 2, "list runs nothing: --json has no effect");
-    complains("relu --shape 2100,2100", 1, "--shape 2100,2100: too large to be explained; choose smaller rows, cols");
-    here.write("mine.html", "not a page of heddle's");
-    complains("relu --out mine.html", 1, "mine.html");
-    here.write("relu.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" aria-label=\"relu\"></svg>");
-    complains("relu --picture warps", 1, "relu.svg: this file is no picture that heddle drew");
-    EXPECT_THAT(here.read("relu.svg"), HasSubstr("aria-label=\"relu\"")) << "a drawing of the user's own";
-    complains("relu --picture warps --out mine.html", 1, "mine.html: this file is no picture that heddle drew");
-    EXPECT_EQ(here.read("mine.html"), "not a page of heddle's");
-    for (int i = 0; i < 2; ++i)
-        EXPECT_EQ(here.run("explain relu --picture warps --out warps.svg").status, 0) << "a picture replaces a picture";
-}
-
 }  // namespace
 }  // namespace heddle
