@@ -229,6 +229,7 @@ std::vector<SentencePair> read_hypotheses(const std::string& path, const Evaluat
 
 void evaluate_files(const EvaluateOptions& options) {
     const Corpus corpus{read_hypotheses(options.hypotheses, options, read_text(options.reference, options))};
+    check(!corpus.pairs.empty(), "evaluate: {} and {} have no lines to score", options.hypotheses, options.reference);
     print_score(corpus.sources(), corpus.targets(), options);
 }
 

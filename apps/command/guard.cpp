@@ -42,6 +42,8 @@ std::string one_line(const std::string& text) {
     return more == 0 ? result : result + "; and " + std::to_string(more) + " more";
 }
 
+std::string lost_results(const std::string& reason) { return "the results cannot be written to stdout: " + reason; }
+
 int complain(const std::string& message, int status) {
     std::fflush(stdout);
     std::fprintf(stderr, "heddle: %s\n", terminal_text(one_line(message)).c_str());
@@ -95,14 +97,14 @@ int guarded(const std::function<int()>& run) {
         const int status = with_memory_advice([] { return more_memory; }, [&] { return finished(run); });
         if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
         if (errno == EPIPE) return nobody_reads;
-        return complain(std::string("the results cannot be written to stdout: ") + std::strerror(errno), 1);
+        return complain(lost_results(std::strerror(errno)), 1);
     } catch (const UsageError& error) {
         return complain(error.what(), 2);
     } catch (const Divergence& error) {
         return complain(error.what(), 3);
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::broken_pipe) return nobody_reads;
-        return complain(error.what(), 1);
+        return complain(std::ferror(stdout) != 0 ? lost_results(error.code().message()) : error.what(), 1);  // of fmt::print()
     } catch (const std::exception& error) {
         return complain(error.what(), 1);
     }

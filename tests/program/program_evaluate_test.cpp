@@ -143,6 +143,7 @@ TEST_F(ProgramEvaluate, NamesBothCountsOfFilesThatDiffer) {
     expect_complaint(evaluate("--hypotheses - --reference r"), 1, "standard input has 0 lines, but r has 3 lines");
     expect_complaint(evaluate("--compare none none --reference none"), 1, "none has no lines");
     expect_complaint(evaluate("--compare h missing --reference r"), 1, "missing");
+    expect_complaint(evaluate("--hypotheses none --reference none"), 1, "evaluate: none and none have no lines to score");
 }
 
 // As many segments, but not the same ones.

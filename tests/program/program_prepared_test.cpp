@@ -226,6 +226,9 @@ TEST_F(PreparedText, IsWrittenOnlyWithWhatItNeeds) {
     expect_complaint(prepare(" --train - --tsv --out prepared"), 2,
                      "read more than once; give a file instead of standard input, or a --vocab-model");
     expect_complaint(prepare(" --check prepared --out other"), 2, "leave --out out");
+    for (const std::string none : {"none", "text.a"})
+        expect_complaint(prepare(" --check " + none), 1,
+                         none + "/prepared.json: there is no such file; wanted a folder that heddle prepare made");
     EXPECT_FALSE(here_.exists("prepared"));
     here_.write("text.b", "A\n");
     EXPECT_EQ(prepare(all).status, 1);

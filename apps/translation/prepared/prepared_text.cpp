@@ -54,6 +54,7 @@ void copy_ids(std::span<const std::byte> file, std::int64_t begin, std::span<std
 
 PreparedText::PreparedText(std::filesystem::path folder, std::int64_t most_ids) : folder_(std::move(folder)) {
     const std::filesystem::path name = folder_ / prepared_header_name;
+    check(std::filesystem::exists(name), "{}: there is no such file; wanted a folder that heddle prepare made", name.string());
     const std::string text = read_regular_file(name, longest_header);
     digest_ = heddle::digest(text);
     header_ = PreparedHeader::parse(text, name.string());
