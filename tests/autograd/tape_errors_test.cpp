@@ -127,7 +127,7 @@ TEST(AnomalyMode, SearchesWhatAnOpAddedInPlaceToo) {
     const Variable w = leaf({1, 2});
     const Variable y =
         record(w.value().clone(), {.op = "my_op", .where = Where::current(), .inputs = {w}, .backward = [](Gradients& g) {
-                                       g.accumulate_into(0).data<double>()[1] = std::nan("");
+                                       g.accumulate_into(0).mutable_data<double>()[1] = std::nan("");
                                    }});
     expect_error([&] { backward(y, kOnes); }, "the gradient of input 0 [2] of my_op");
 }

@@ -12,11 +12,11 @@ namespace heddle {
 inline Variable times(const Variable& x, double factor, std::vector<int>* order = nullptr, int label = 0,
                       Where where = Where::current()) {
     Tensor y = x.value().clone();
-    for (double& value : y.span<double>()) value *= factor;
+    for (double& value : y.mutable_values<double>()) value *= factor;
     return record(y, {.op = "times", .where = where, .inputs = {x}, .backward = [=](Gradients& g) {
                           if (order != nullptr) order->push_back(label);
                           Tensor dx = g.take_output();
-                          for (double& value : dx.span<double>()) value *= factor;
+                          for (double& value : dx.mutable_values<double>()) value *= factor;
                           g.give(0, std::move(dx));
                       }});
 }
