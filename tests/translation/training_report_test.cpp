@@ -275,8 +275,11 @@ TEST_F(TrainingReport, TellsHowMuchTravelledDuringBackward) {
                                                 {"weights", "2.200", "", "4.400", "", "1.25"}}));
     EXPECT_THAT(page, HasSubstr("the mean of the 200 updates"));
     EXPECT_THAT(page, Not(HasSubstr("between devices")));
+    EXPECT_THAT(page, HasSubstr("During backward: what began to be sent, and what had arrived, before its last"));
     times.exchange.between_devices = "NCCL 2.28.3";
-    EXPECT_THAT(page_of({}, times), HasSubstr(" Bytes travelled between devices by NCCL 2.28.3.</p>"));
+    const std::string devices = page_of({}, times);
+    EXPECT_THAT(devices, HasSubstr(" Bytes travelled between devices by NCCL 2.28.3.</p>"));
+    EXPECT_THAT(devices, HasSubstr("During backward: what the device had sent and received before its last"));
 }
 
 TEST_F(TrainingReport, SaysWhatIsMissing) {

@@ -201,10 +201,10 @@ void add_exchange(Page& page, const ExchangeCosts& costs) {
     row("weights", costs.weights, "", "");
     page.table({"exchange", "sent MB", "during backward", "received MB", "during backward", "waited ms"}, rows);
     page.paragraph(fmt::format(
-        "Between process 0 and the others: the mean of the {} updates that this process made. During backward: what began to be "
-        "sent, and what had arrived, before its last backward pass of an update was over. It waited for the rest, and for "
-        "processes that compute longer.{}",
+        "Between process 0 and the others: the mean of the {} updates that this process made. During backward: {} before its "
+        "last backward pass of an update was over. It waited for the rest, and for processes that compute longer.{}",
         grouped_text(costs.updates),
+        costs.between_devices.empty() ? "what began to be sent, and what had arrived," : "what the device had sent and received",
         costs.between_devices.empty() ? "" : fmt::format(" Bytes travelled between devices by {}.", costs.between_devices)));
 }
 
