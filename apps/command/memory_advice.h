@@ -47,6 +47,8 @@ std::string lower_option(std::string_view name, std::int64_t value, std::int64_t
 std::string batch_advice(const TrainingOptions& options, std::int64_t less, const std::string& resumed = "");
 /// For reading text and learning a vocabulary from it, which hold all of it.
 std::string text_advice();
+/// For learning a vocabulary from a text that is not held otherwise.
+std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t less);
 /// For a search, or for drawing samples.
 std::string search_advice(const DecodeOptions& options, std::int64_t less);
 

@@ -54,6 +54,11 @@ void add_data_options(OptionTable& table, DataOptions& options) {
              "initial word vectors of the embeddings (word2vec text, safetensors); two files: source, target")
         .called("FILE...");
     table.add("overwrite", options.overwrite, "replace an existing run").not_in_config();
+    table
+        .add("prepare-above", options.prepare_above,
+             "MB of text files that are held in memory (gzip: a quarter); larger text is prepared in RUN/text.prepared")
+        .at_least(0)
+        .defaults_to(std::to_string(default_prepare_above));
 }
 
 void add_model_options(OptionTable& table, ModelOptions& options) {
@@ -263,7 +268,7 @@ bool shapes_the_run(const Option& option) {
 bool is_incidental(const Option& option) {
     constexpr std::string_view names[] = {"tune-search",   "valid-sentences", "save-every", "save-on-signal",
                                           "keep",          "log-every",       "log-style",  "events-every",
-                                          "scalars-every", "cuda-graphs",     "threads"};
+                                          "scalars-every", "cuda-graphs",     "threads",    "prepare-above"};
     return std::find(std::begin(names), std::end(names), option.name) != std::end(names);
 }
 

@@ -81,16 +81,6 @@ Vocabularies vocabularies_of_run(const OptionTable& table, const std::string& ru
     return Vocabularies::load(run, request.lowercase);
 }
 
-// The options of heddle train that follow from the text. One file with two columns has no languages.
-std::map<std::string, std::string> decided_options(const OptionTable& table) {
-    std::map<std::string, std::string> texts;
-    for (const Option& option : table.options()) {
-        if (is_decided_by_text(option) && (option.given || option.group == OptionGroup::vocabulary))
-            texts[option.name] = option.write();
-    }
-    return texts;
-}
-
 }  // namespace
 
 int prepare_command(Arguments arguments) {
@@ -107,21 +97,16 @@ int prepare_command(Arguments arguments) {
     survive_failed_writes();
 
     const Say notes = [](std::string_view text) { say(text); };
-    const Vocabularies vocabularies = with_memory_advice(
-        [&](std::int64_t less) {
-            const std::int64_t lines = settings.vocabulary.max_lines;
-            return (lines > 0 ? lower_option("vocab-lines", lines, less) : "give --vocab-lines 1000000") + ", or a --vocab-model";
-        },
-        [&] {
-            return data.init.empty() ? learn_vocabularies(data, settings.vocabulary, notes)
-                                     : vocabularies_of_run(table, data.init, settings.vocabulary);
-        });
+    const Vocabularies vocabularies =
+        with_memory_advice([&](std::int64_t less) { return vocabulary_advice(settings.vocabulary, less); },
+                           [&] {
+                               return data.init.empty() ? learn_vocabularies(data, settings.vocabulary, notes)
+                                                        : vocabularies_of_run(table, data.init, settings.vocabulary);
+                           });
     PreparedWriter writer(data.out, data.overwrite, vocabularies);
     const std::int64_t left_out = encode_text(data, vocabularies, writer, notes);
     const PreparedHeader header = writer.finish(left_out, decided_options(table));
-    std::int64_t tokens = 0;
-    for (const PreparedShard& shard : header.shards) tokens += shard.tokens;
-    say(fmt::format("{}: {} pairs with {} tokens", data.out, grouped_text(header.pairs), grouped_text(tokens)));
+    say(fmt::format("{}: {} pairs with {} tokens", data.out, grouped_text(header.pairs), grouped_text(header.tokens())));
     say(fmt::format("train with it: heddle train --train {} --out runs/first", shell_word(data.out)));
     return 0;
 }

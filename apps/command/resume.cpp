@@ -141,6 +141,15 @@ bool is_decided_by_text(const Option& option) {
            (option.group == OptionGroup::vocabulary && option.name != "vocab-model");
 }
 
+std::map<std::string, std::string> decided_options(const OptionTable& table) {
+    std::map<std::string, std::string> texts;
+    for (const Option& option : table.options()) {
+        if (is_decided_by_text(option) && (option.given || option.group == OptionGroup::vocabulary))
+            texts[option.name] = option.write();
+    }
+    return texts;
+}
+
 void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocabulary) {
     const std::string folder = text.folder().string();
     std::vector<Difference> differences;

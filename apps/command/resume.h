@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ void take_over_model(OptionTable& table, const std::filesystem::path& run);
 
 /// Whether `heddle prepare` writes this option of `heddle train` into a text: those of the vocabulary and the languages.
 bool is_decided_by_text(const Option& option);
+/// These options of `table` as a prepared text has them, values as TOML. One file with two columns has no languages.
+std::map<std::string, std::string> decided_options(const OptionTable& table);
 /// Takes these options of a prepared text (only the languages where the vocabulary is a run's) for all that were not given.
 /// UsageError, with each difference, when others were given; Error when the text, which is untrusted, sets any other option.
 void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocabulary);

@@ -18,7 +18,9 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/spread/spread.h"
+#include "apps/translation/training/prepare.h"
 #include "apps/translation/training/pretrained_embeddings.h"
+#include "apps/translation/training/run_text.h"
 #include "apps/translation/training/stop_signals.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
@@ -33,6 +35,7 @@ namespace {
 struct Text {
     TrainingText training;
     Corpus test;
+    bool too_large = false;  ///< to be held; where there is no prepared one yet, RunText writes it
 };
 
 Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say) {
@@ -56,7 +59,10 @@ Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
         prepared = std::make_shared<PreparedText>(settings.data.train);
         take_over_prepared(table, *prepared, settings.data.resume.empty() && settings.data.init.empty());
     }
-    Text text{.training = read_training_text(settings.data, say, std::move(prepared)), .test = {}};
+    const bool too_large = is_too_large_to_hold(settings.data);
+    if (too_large && !settings.data.resume.empty()) prepared = find_run_text(settings.data, settings.vocabulary.lowercase, say);
+    Text text{
+        .training = read_training_text(settings.data, say, std::move(prepared), !too_large), .test = {}, .too_large = too_large};
     if (const std::int64_t pairs = text.training.training.size(); pairs > many_pairs)
         say(fmt::format(
             "{} pairs are held in memory; heddle prepare writes them to files, which training reads without holding them",
@@ -106,14 +112,18 @@ void check_vocabulary_of_run(const PreparedText& text, const std::string& run, c
 }
 
 Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<SafetensorsFile>& weights, const TrainingText& text,
-                             const Say& say) {
+                             bool too_large, const Say& say) {
     const DataOptions& data = settings.data;
     const std::string run = data.resume.empty() ? data.init : data.resume;
     if (run.empty() && text.prepared != nullptr) {
         say(fmt::format("{}: {} prepared pairs and their vocabulary", data.train, grouped_text(text.prepared->size())));
         return text.prepared->vocabularies();
     }
-    if (run.empty()) return make_vocabularies(settings.vocabulary, text.training, say);
+    if (run.empty() && too_large && settings.vocabulary.model_file.empty() && settings.vocabulary.max_lines == 0)
+        say("the vocabulary is learned from all lines, which are held meanwhile; --vocab-lines 1000000 holds that many");
+    if (run.empty())
+        return too_large ? learn_vocabularies(data, settings.vocabulary, say)
+                         : make_vocabularies(settings.vocabulary, text.training, say);
     Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
     if (text.prepared != nullptr) check_vocabulary_of_run(*text.prepared, run, known);
     if (weights) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *weights);
@@ -215,6 +225,10 @@ void check_together(const DataOptions& data) {
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
+    const std::filesystem::path own_text = std::filesystem::path(data.out) / run_text_name;
+    check_usage(data.out.empty() || !is_run_text(own_text) || !std::filesystem::equivalent(data.train, own_text, ignored),
+                fmt::format("train: --train {} is what a run in --out {} prepared, and goes with that run; give another --out",
+                            data.train, data.out));
     check_usage(data.init.empty() || data.embeddings.empty(),
                 "train: --init brings the embeddings of another run, --embeddings those of a file; give one of them");
     check_usage(data.embeddings.size() <= 2,
@@ -258,10 +272,16 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     resolve(settings.training);
     if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
-    const TrainingData data = with_memory_advice(text_advice, [&] {
-        Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, say);
-        return encode_training_data(std::move(text.training), std::move(vocabularies));
-    });
+    std::optional<RunText> run_text;
+    const TrainingData data = with_memory_advice(
+        [&](std::int64_t less) { return text.too_large ? vocabulary_advice(settings.vocabulary, less) : text_advice(); },
+        [&] {
+            const bool prepares = text.too_large && text.training.prepared == nullptr;
+            if (prepares) run_text.emplace(settings.data, say);
+            Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, text.too_large, say);
+            if (prepares) text.training.prepared = run_text->write(vocabularies, decided_options(table));
+            return encode_training_data(std::move(text.training), std::move(vocabularies));
+        });
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           settings.training.seed);
     if (resumed.empty() && !settings.data.embeddings.empty())
@@ -275,11 +295,14 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
         begin_on_ranks(*ranks, table, data, say);
     }
     if (!folder) {
+        if (run_text) run_text->release();
         folder.emplace(run, settings.data.overwrite);
+        if (run_text) run_text->begun();
         data.vocabularies.save(folder->path());
         write_test(*folder, settings.data, text.test);
         folder->write_config(table.config());  // last: now it is a run
     }
+    if (!run_text) remove_run_text(run, resumed.empty());
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));

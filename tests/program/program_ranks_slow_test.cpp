@@ -249,6 +249,34 @@ TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
     }
 }
 
+// A text that is too large to be held: rank 0 writes it, and all open it.
+TEST_F(ManyProcesses, OpenATextThatRank0Prepares) {
+    const std::string options = " --shards 4" + std::string(tiny), in_files = " --prepare-above 0";
+    ASSERT_EQ(train(" --out one --updates 10" + options).status, 0);
+    ASSERT_EQ(train(" --out whole --updates 14" + options).status, 0);
+    for (const int ranks : {2, 4}) {
+        const std::string run = fmt::format("run{}", ranks);
+        const ProgramResult result = train_together(ranks, " --updates 10 --out " + run + options + in_files);
+        ASSERT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(digests(run), digests("one")) << ranks;
+        EXPECT_THAT(result.err,
+                    AllOf(HasSubstr(run + "/text.prepared: 90 pairs with "), Not(HasSubstr("is sent to all processes"))));
+        EXPECT_EQ(result.err.find("pairs with"), result.err.rfind("pairs with")) << "rank 0 alone prepares:\n" << result.err;
+        const ProgramResult resumed = train_together(ranks - 1, " --updates 14 --resume " + run);
+        ASSERT_EQ(resumed.status, 0) << resumed.err;
+        EXPECT_THAT(resumed.err, AllOf(HasSubstr("prepared before"), Not(HasSubstr("is sent to all processes"))));
+        for (const char* file : {"saves/14/model.safetensors", "saves/14/moments.safetensors"})
+            EXPECT_EQ(digests(run).at(file), digests("whole").at(file));
+    }
+    // An error of another rank, after the text is there: nothing is left.
+    if (processor_level() == CpuLevel::v2) return;
+    const std::string none = program(" --out none --updates 4" + options + in_files);
+    const ProgramResult unlike = run_together(fmt::format("-n 1 {0} : -n 1 env HEDDLE_CPU_LEVEL=v2 {0}", none));
+    EXPECT_EQ(unlike.status, 2) << unlike.err;
+    EXPECT_THAT(unlike.err, AllOf(HasSubstr("none/text.prepared: 90 pairs with "), HasSubstr("give --cpu-level v2")));
+    EXPECT_FALSE(here_.exists("none"));
+}
+
 // Copies of `tiny` that run until a signal ends them.
 const std::string endless = " --shards 4 --epochs 100000" + std::string(tiny);
 

@@ -65,9 +65,16 @@ void check_sums(const PreparedHeader& header) {
 
 std::int64_t PreparedHeader::id_bytes() const { return std::max(source_vocabulary, target_vocabulary) <= 1 << 16 ? 2 : 4; }
 
+std::int64_t PreparedHeader::tokens() const {
+    std::int64_t sum = 0;
+    for (const PreparedShard& shard : shards) sum += shard.tokens;
+    return sum;
+}
+
 std::string PreparedHeader::serialized() const {
     Json object = {{"format", format_name}, {"version", prepared_version}};
     visit(*this, [&](const char* name, const auto& field) { object[name] = field; });
+    if (!made_of.empty()) object["made_of"] = made_of;
     object["shards"] = Json::array();
     for (const PreparedShard& shard : shards) {
         Json one;
@@ -90,6 +97,7 @@ PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view nam
     try {
         PreparedHeader header;
         visit(header, [&](const char* field_name, auto& field) { take(object, field_name, field); });
+        if (object.contains("made_of")) take(object, "made_of", header.made_of);
         for (const nlohmann::json& each : object.at("shards")) {
             PreparedShard& shard = header.shards.emplace_back();
             visit_shard(shard, [&](const char* field_name, auto& field) { take(each, field_name, field); });

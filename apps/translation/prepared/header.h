@@ -19,6 +19,8 @@
 namespace heddle::app {
 
 inline constexpr const char* prepared_header_name = "prepared.json";
+/// Far more bytes than the header of a thousand shards has.
+inline constexpr std::size_t longest_header = 1 << 20;
 /// Another layout has another number.
 inline constexpr std::int64_t prepared_version = 1;
 /// The advice in errors about damaged files.
@@ -42,10 +44,13 @@ struct PreparedHeader {
     std::string vocabulary_digest;               ///< vocabulary_digest() of the folder
     std::string text_digest;                     ///< of all pairs (PairsDigest)
     std::map<std::string, std::string> options;  ///< of `heddle train`, that the text decides; values as TOML
+    std::string made_of;                         ///< of a text that a run prepared: digest of its files; otherwise empty
     std::vector<PreparedShard> shards;
 
     /// Bytes of an id: 2 where both vocabularies allow it, else 4.
     std::int64_t id_bytes() const;
+    /// Ids of both sides of all pairs.
+    std::int64_t tokens() const;
     /// As JSON, with a digest of this text.
     std::string serialized() const;
     /// The reverse. Error, with `name`, when the text is not exactly what serialized() made, is of another version, or its

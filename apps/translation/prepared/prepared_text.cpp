@@ -15,8 +15,6 @@ static_assert(std::endian::native == std::endian::little, "the files are mapped 
 
 // The places of so many pairs are found by one that is kept and the lengths in between.
 constexpr std::int64_t pairs_per_begin = 64;
-// Far more than the header of a thousand shards.
-constexpr std::size_t longest_header = 1 << 20;
 
 PairLengths lengths_at(std::span<const std::byte> bytes, std::int64_t pair) {
     std::array<std::uint32_t, 3> numbers{};

@@ -82,6 +82,9 @@ void remove_part(const fs::path& part, std::unique_ptr<RunLock> lock) {
     fs::remove(part, ignored);
 }
 
+// Where a text is written until it is complete.
+fs::path part_of(const fs::path& out) { return out.string() + ".part"; }
+
 // Where texts that are replaced lie until they are removed.
 fs::path aside_of(const fs::path& out) { return out.string() + ".old.part"; }
 
@@ -139,8 +142,20 @@ void PreparedWriter::check_free(const fs::path& out, bool overwrite) {
           out.string());
 }
 
+void PreparedWriter::remove(const fs::path& out, bool complete) {
+    const fs::path whole = whole_path(out);
+    for (const fs::path& each : {part_of(whole), aside_of(whole), whole}) {
+        if (!fs::exists(fs::symlink_status(each)) || (each == whole && !complete)) continue;
+        try {
+            remove_part(each, begin_part(each));
+        } catch (const Error&) {
+            // It is somebody else's, or in use.
+        }
+    }
+}
+
 PreparedWriter::PreparedWriter(fs::path out, bool overwrite, const Vocabularies& vocabularies, std::int64_t pairs_per_shard)
-    : out_(whole_path(out)), part_(out_.string() + ".part"), overwrite_(overwrite), pairs_per_shard_(pairs_per_shard) {
+    : out_(whole_path(out)), part_(part_of(out_)), overwrite_(overwrite), pairs_per_shard_(pairs_per_shard) {
     check(pairs_per_shard >= 1, "prepared text: {} pairs in a shard; wanted at least 1", pairs_per_shard);
     check_free(out_, overwrite);
     make_folder(out_.parent_path(), "--out");
@@ -206,11 +221,12 @@ void PreparedWriter::add(std::span<const TokenPair> pairs) {
     }
 }
 
-PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::string, std::string> options) {
+PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::string, std::string> options, std::string made_of) {
     check(header_.pairs > 0, "prepared text: there is no pair; wanted at least one");
     if (lengths_ != nullptr) end_shard();
     header_.left_out = left_out;
     header_.options = std::move(options);
+    header_.made_of = std::move(made_of);
     header_.text_digest = text_.text();
     write_file_atomically(part_ / prepared_header_name, header_.serialized());
     check_free(out_, overwrite_);  // somebody may have made something there in the meantime

@@ -21,6 +21,10 @@ class PreparedWriter {
     /// Changes nothing.
     static void check_free(const std::filesystem::path& out, bool overwrite);
 
+    /// Removes what a killed process left beside OUT, and with `complete` the prepared text OUT. What has other files, or is
+    /// being written, stays.
+    static void remove(const std::filesystem::path& out, bool complete);
+
     /// Begins in OUT.part, with the vocabularies, and removes what a killed process left there. A text that such a process moved
     /// aside without putting its own in the place comes back to OUT. Errors as check_free(); Error when another process prepares
     /// this folder, or it cannot be written.
@@ -33,9 +37,9 @@ class PreparedWriter {
 
     /// Writes these pairs behind those before. Error when a file cannot be written.
     void add(std::span<const TokenPair> pairs);
-    /// After the last pair: writes the header, with these two fields of it, syncs everything and renames the folder to OUT.
+    /// After the last pair: writes the header, with these fields of it, syncs everything and renames the folder to OUT.
     /// Returns the whole header. Error when there is no pair, or a file cannot be written.
-    PreparedHeader finish(std::int64_t left_out = 0, std::map<std::string, std::string> options = {});
+    PreparedHeader finish(std::int64_t left_out = 0, std::map<std::string, std::string> options = {}, std::string made_of = {});
 
   private:
     struct File;

@@ -91,6 +91,13 @@ Corpus read_corpus(const std::string& prefix, const std::string& source_language
     return CorpusReader(prefix, source_language, target_language, reading).next(std::numeric_limits<std::int64_t>::max());
 }
 
+std::vector<std::string> corpus_files(const std::string& prefix, const std::string& source_language,
+                                      const std::string& target_language, const Reading& reading) {
+    std::vector<std::string> files = {source_file(prefix, source_language, reading)};
+    if (!reading.tsv) files.push_back(side_path(prefix, target_language));
+    return files;
+}
+
 CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                            const Reading& reading)
     : source_path_(source_file(prefix, source_language, reading)),

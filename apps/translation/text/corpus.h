@@ -56,6 +56,10 @@ Corpus read_aligned(const std::string& source_path, const std::string& target_pa
 Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                    const Reading& reading = {});
 
+/// The files that read_corpus() reads: two, or with `tsv` one. Errors as read_corpus() about names; a file may be missing.
+std::vector<std::string> corpus_files(const std::string& prefix, const std::string& source_language,
+                                      const std::string& target_language, const Reading& reading = {});
+
 /// What read_corpus() reads, piece by piece. A text with tags or in XML is read whole at the start.
 class CorpusReader {
   public:

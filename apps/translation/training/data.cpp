@@ -78,7 +78,8 @@ Reading reading_of(const DataOptions& options, const Say& say) {
     return {.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
 }
 
-TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared) {
+TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared,
+                                bool training) {
     check_option(!options.train.empty(), {"train", "source", "target", "task"},
                  "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
     if (prepared == nullptr) check_is_plain("train", options.train);
@@ -89,13 +90,14 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
     const Reading reading = reading_of(options, say);
     TrainingText text{.training = {}, .validation = {}, .prepared = std::move(prepared)};
     std::int64_t left_out = text.prepared != nullptr ? text.prepared->header().left_out : 0;
-    if (text.prepared == nullptr) {
+    const bool in_memory = training && text.prepared == nullptr;
+    if (in_memory) {
         TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
         left_out = pairs.left_out;
         text.training = std::move(pairs.corpus);
     }
     if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
-    if (text.prepared == nullptr)
+    if (in_memory)
         check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
     if (!options.valid.empty())
         text.validation = read_corpus(options.valid, options.source, options.target, reading);

@@ -22,10 +22,12 @@ struct TrainingText {
     std::shared_ptr<const PreparedText> prepared = {};
 };
 
-/// Reads the files of the options; `prepared`: the training text, where that is what --train names. UsageError when options are
+/// Reads the files of the options; `prepared`: the training text, where that is what --train names; without `training`, the text
+/// to learn from is left for later (run_text.h). UsageError when options are
 /// missing, Error when files are. Pairs with an empty side are excluded from the training text and reported, as are
 /// read_corpus()'s notes.
-TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared = {});
+TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared = {},
+                                bool training = true);
 
 /// UsageError unless the options say how --train, a PREFIX or a file, is read.
 void check_training_text(const DataOptions& options);

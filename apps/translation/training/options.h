@@ -28,6 +28,7 @@ struct DataOptions {
     std::string init;                           ///< a run whose weights and vocabulary a new one begins with
     std::vector<std::string> embeddings;        ///< word vectors that the embeddings begin with: one file, or one for each side
     bool overwrite = false;
+    std::optional<std::int64_t> prepare_above;  ///< MB of text that training holds at most; default_prepare_above
 };
 
 /// The Transformer's shape. What is not set follows from the rest; resolve() fills it in.
@@ -138,6 +139,7 @@ double default_rate(optim::ScheduleKind schedule);
 /// The --lr that was given, or that default.
 double rate_of(const TrainingOptions& training);
 inline constexpr std::int64_t default_epochs = 20;
+inline constexpr std::int64_t default_prepare_above = 256;
 inline constexpr std::int64_t default_subwords = 6000;
 
 /// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, key
