@@ -42,11 +42,16 @@ void become(Fiber& own);
 /// what ran on it before. False if no stack is left.
 bool prepare(Fiber& fiber, void (*entry)());
 void switch_fiber(Fiber& from, Fiber& to);
-/// Prefetches what a switch to the fiber touches first.
-inline void prefetch_stack([[maybe_unused]] const Fiber& fiber) {
-#if !defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-    for (int line = 0; line < 6; ++line) __builtin_prefetch(static_cast<const std::byte*>(fiber.stack_pointer) + line * 64, 1);
+/// Where a waiting fiber's stack ends: what a switch to it touches first. Null where that is unknown.
+inline const void* stack_top([[maybe_unused]] const Fiber& fiber) {
+#if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
+    return nullptr;
+#else
+    return fiber.stack_pointer;
 #endif
+}
+inline void prefetch_lines(const void* start, int count) {
+    for (int line = 0; line < count; ++line) __builtin_prefetch(static_cast<const std::byte*>(start) + line * 64, 1);
 }
 /// Must be called first in entry().
 void entered();

@@ -130,14 +130,19 @@ Thread* Scheduler::draw() {
         }
     }
     const std::size_t place = random.below(ready_.size());
-    Thread* const thread = ready_[place];
+    Thread* const thread = ready_[place].thread;
     ready_[place] = ready_.back();
     ready_.pop_back();
-    // Most of a switch's time is cache misses on the other stack. Prefetch the stack that is drawn next unless other threads
-    // become ready first.
+    // Most of a switch's time is cache misses on the other thread. Prefetch the one that is drawn next unless others become ready
+    // first.
     if (!ready_.empty()) {
-        Random next = random;
-        if (const Fiber* const fiber = ready_[next.below(ready_.size())]->fiber) prefetch_stack(*fiber);
+        Random after = random;
+        const Ready& next = ready_[after.below(ready_.size())];
+        if (next.fiber != nullptr) {
+            prefetch_lines(next.thread, 2);
+            prefetch_lines(next.fiber, 1);
+            prefetch_lines(next.stack, 6);
+        }
     }
     return thread;
 }
@@ -297,7 +302,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
         thread.state = State::fresh;
         thread.copies.clear();
         thread.groups = 0;
-        ready_.push_back(&thread);
+        ready_.push_back({&thread, nullptr, nullptr});
         if (++x == static_cast<int>(size.x)) {
             x = 0;
             if (++y == static_cast<int>(size.y)) y = 0, ++z;

@@ -156,7 +156,7 @@ class Scheduler {
     void wait(const char* what, Place place);
     void make_ready(Thread* thread) {
         thread->state = State::ready;
-        ready_.push_back(thread);
+        ready_.push_back({thread, thread->fiber, stack_top(*thread->fiber)});
     }
     /// Waits until condition(argument) holds; it is checked whenever no thread is ready.
     void wait_until(bool (*condition)(void*), void* argument, const char* what, Place place);
@@ -185,7 +185,14 @@ class Scheduler {
     std::vector<Fiber*> idle_;  // fibers idle in fiber_main, or never started
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;
-    std::vector<Thread*> ready_, conditional_;
+    // With what a switch to the thread touches, so that prefetching it follows no pointer. A fresh thread has no fiber.
+    struct Ready {
+        Thread* thread;
+        const Fiber* fiber;
+        const void* stack;
+    };
+    std::vector<Ready> ready_;
+    std::vector<Thread*> conditional_;
     struct Arena {
         std::byte* start;
         std::size_t bytes;
