@@ -98,9 +98,15 @@ inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = fa
     const AttentionRules& r = at.rules;
     const std::int64_t H = r.heads, dk = at.dk, dv = at.dv;
     const double scale = r.scale.value_or(1 / std::sqrt(static_cast<double>(dk)));
-    const auto q = [&](std::int64_t row, std::int64_t c) { return at.query().data<double>()[row * at.query().pitch() + c]; };
-    const auto k = [&](std::int64_t row, std::int64_t c) { return at.key().data<double>()[row * at.key().pitch() + c]; };
-    const auto v = [&](std::int64_t row, std::int64_t c) { return at.value().data<double>()[row * at.value().pitch() + c]; };
+    // Pointers once: a Columns counts its owners, and data() of what is not const counts changes.
+    const Columns query = at.query(), key = at.key(), value = at.value();
+    const auto q = [from = query.data<double>(), &query](std::int64_t row, std::int64_t c) {
+        return from[row * query.pitch() + c];
+    };
+    const auto k = [from = key.data<double>(), &key](std::int64_t row, std::int64_t c) { return from[row * key.pitch() + c]; };
+    const auto v = [from = value.data<double>(), &value](std::int64_t row, std::int64_t c) {
+        return from[row * value.pitch() + c];
+    };
     const auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::f64); };
     const std::int64_t rows = r.query_spans.rows(), key_rows = r.key_spans.rows(), KH = r.heads_of_keys();
     NaiveAttention n{zeros({rows, H * dv}),
@@ -113,6 +119,11 @@ inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = fa
                      {},
                      {}};
     if (r.bias.defined()) n.d_bias = zeros(r.bias.shape()), n.d_bias_terms = zeros(r.bias.shape());
+    const double* const d_output = at.d_output.data<double>();
+    double *const output = n.output.mutable_data<double>(), *const weights = n.weights.mutable_data<double>();
+    double *const d_query = n.d_query.mutable_data<double>(), *const d_query_terms = n.d_query_terms.mutable_data<double>();
+    double *const d_key = n.d_key.mutable_data<double>(), *const d_key_terms = n.d_key_terms.mutable_data<double>();
+    double* const d_value = n.d_value.mutable_data<double>();
     for (std::int64_t s = 0; s < r.query_spans.size(); ++s)
         for (std::int64_t h = 0; h < H; ++h)
             for (std::int64_t i = 0; i < r.query_spans[s].length; ++i) {
@@ -133,16 +144,15 @@ inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = fa
                 for (std::int64_t j = 0; j < tk; ++j) {
                     const auto at_j = static_cast<std::size_t>(j);
                     if (sum > 0) p[at_j] = written(p[at_j] / sum);
-                    n.weights.mutable_data<double>()[((s * H + h) * n.weights.dim(2) + i) * n.weights.dim(3) + j] = p[at_j];
+                    weights[((s * H + h) * n.weights.dim(2) + i) * n.weights.dim(3) + j] = p[at_j];
                     f[at_j] = r.dropout.keeps(j, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h),
                                               static_cast<std::uint32_t>(s))
                                   ? r.dropout.scale()
                                   : 0;
                     for (std::int64_t c = 0; c < dv; ++c) {
-                        const double d = at.d_output.data<double>()[row * H * dv + h * dv + c];
-                        n.output.mutable_data<double>()[row * H * dv + h * dv + c] +=
-                            written(p[at_j] * f[at_j]) * v(first + j, kh * dv + c);
-                        n.d_value.mutable_data<double>()[((first + j) * KH + kh) * dv + c] += written(p[at_j] * f[at_j]) * d;
+                        const double d = d_output[row * H * dv + h * dv + c];
+                        output[row * H * dv + h * dv + c] += written(p[at_j] * f[at_j]) * v(first + j, kh * dv + c);
+                        d_value[((first + j) * KH + kh) * dv + c] += written(p[at_j] * f[at_j]) * d;
                         dp[at_j] += f[at_j] * d * v(first + j, kh * dv + c);
                     }
                     dp[at_j] = written(dp[at_j]);
@@ -154,12 +164,10 @@ inline NaiveAttention naive_attention(const AttentionCase& at, bool in_bf16 = fa
                     const double terms =
                         p[static_cast<std::size_t>(j)] * (std::abs(dp[static_cast<std::size_t>(j)]) + std::abs(mean));
                     for (std::int64_t c = 0; c < dk; ++c) {
-                        n.d_query_terms.mutable_data<double>()[row * H * dk + h * dk + c] +=
-                            std::abs(scale * terms * k(first + j, kh * dk + c));
-                        n.d_key_terms.mutable_data<double>()[((first + j) * KH + kh) * dk + c] +=
-                            std::abs(scale * terms * q(row, h * dk + c));
-                        n.d_query.mutable_data<double>()[row * H * dk + h * dk + c] += scale * ds * k(first + j, kh * dk + c);
-                        n.d_key.mutable_data<double>()[((first + j) * KH + kh) * dk + c] += scale * ds * q(row, h * dk + c);
+                        d_query_terms[row * H * dk + h * dk + c] += std::abs(scale * terms * k(first + j, kh * dk + c));
+                        d_key_terms[((first + j) * KH + kh) * dk + c] += std::abs(scale * terms * q(row, h * dk + c));
+                        d_query[row * H * dk + h * dk + c] += scale * ds * k(first + j, kh * dk + c);
+                        d_key[((first + j) * KH + kh) * dk + c] += scale * ds * q(row, h * dk + c);
                     }
                     if (!r.bias.defined()) continue;
                     const std::int64_t place = ((r.bias.dim(0) == 1 ? 0 : h) * r.bias.dim(1) + i) * r.bias.dim(2) + j;

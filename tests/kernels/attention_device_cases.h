@@ -63,6 +63,7 @@ inline void expect_log_sums(const AttentionResult& result, const AttentionCase& 
     const std::vector<double> saved = result.log_sum.to_vector();
     const double tolerance = result.log_sum.dtype() == DType::f64 ? 1e-12 : 1e-5;
     std::vector<bool> covered(saved.size());
+    const Columns query = at.query(), key = at.key();  // once: a Columns counts its owners
     for (std::int64_t s = 0; s < r.query_spans.size(); ++s)
         for (std::int64_t i = 0; i < r.query_spans[s].length; ++i)
             for (std::int64_t h = 0; h < r.heads; ++h) {
@@ -75,8 +76,8 @@ inline void expect_log_sums(const AttentionResult& result, const AttentionCase& 
                     const std::int64_t key_head = h / (r.heads / r.heads_of_keys());
                     double score = 0;
                     for (std::int64_t c = 0; c < at.dk; ++c)
-                        score += at.query().data<double>()[(r.query_spans[s].start + i) * at.query().pitch() + h * at.dk + c] *
-                                 at.key().data<double>()[(r.key_spans[s].start + j) * at.key().pitch() + key_head * at.dk + c];
+                        score += query.data<double>()[(r.query_spans[s].start + i) * query.pitch() + h * at.dk + c] *
+                                 key.data<double>()[(r.key_spans[s].start + j) * key.pitch() + key_head * at.dk + c];
                     scores.push_back(score * r.scale.value_or(1 / std::sqrt(static_cast<double>(at.dk))) + added(r, h, i, j));
                     largest = std::max(largest, scores.back());
                 }
