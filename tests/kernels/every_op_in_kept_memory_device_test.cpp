@@ -1,7 +1,6 @@
 // Every op in memory as a GPU's allocator gives it: blocks larger than what was asked for, used again and again. The emulated
 // device otherwise gives each tensor a block of its own, of exactly its bytes, in which nothing is left from before. Here an op
-// runs in fresh blocks, where a checked build reports reads of what nobody wrote, and then in blocks full of NaN, which must
-// change no bit.
+// runs in fresh blocks and then in blocks full of NaN, which must change no bit.
 #include <map>
 
 #include "core/device_impl.h"
