@@ -235,7 +235,7 @@ int first_kernel_line(const std::string& answer) {
 
 }  // namespace
 
-CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keeps_run) {
+CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int64_t seconds, bool keeps_run) {
     const auto start = std::chrono::steady_clock::now();
     CheckResult result;
     result.source = file.string();
@@ -252,7 +252,8 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, bool keep
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
         const std::string said = scratch / "verdict", run = scratch / "run";
-        std::vector<std::string> words = {all.grader.string(), page.name, scratch / "answer.so", source, said};
+        std::vector<std::string> words = {all.grader.string(),    page.name, scratch / "answer.so", source, said,
+                                          std::to_string(seconds)};
         if (keeps_run) words.push_back(run);
         const app::ChildResult ran = app::run_child(words, input, output);
         if (keeps_run) result.run = read_traced_run(run);

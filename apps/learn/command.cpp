@@ -35,6 +35,7 @@ struct LearnOptions {
     std::string exercise;
     std::string folder;
     std::string out;  ///< of explain: the page
+    std::int64_t seconds = 5;
     bool json = false;
 
     fs::path learner_folder() const { return folder.empty() ? learn::usual_folder() : fs::path(folder); }
@@ -192,13 +193,16 @@ OptionTable check_table(LearnOptions& options, const char* command, const char* 
         .positional();
     add_exercise(table, options).defaults_to("the file's name");
     add_folder(table, options);
+    table.add("seconds", options.seconds, "processor time, and time of waiting, after which your answer is stopped")
+        .at_least(1)
+        .at_most(3600);
     table.add("json", options.json, json);
     return table;
 }
 
 // Checks once, prints the verdict and notes it. Returns whether it is a pass.
 bool check_once(const std::vector<ExercisePage>& pages, const Answer& answer, const LearnOptions& options) {
-    const learn::CheckResult result = learn::check_file(*answer.page, answer.file);
+    const learn::CheckResult result = learn::check_file(*answer.page, answer.file, options.seconds);
     Progress progress(options.learner_folder());  // as it is now: a hint may have been asked for while watching
     ExerciseProgress& one = progress.of(answer.page->name);
     one.started = true;
@@ -235,7 +239,7 @@ int explain_command(Arguments arguments) {
                                                     answer.page->name));
     if (options.out.empty() && !options.json) options.out = fs::path(answer.file).replace_extension(".html").string();
     if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
-    learn::CheckResult result = learn::check_file(*answer.page, answer.file, true);
+    learn::CheckResult result = learn::check_file(*answer.page, answer.file, options.seconds, true);
     const std::string verdict =
         options.json ? json_text(learn::json_of(*answer.page, result)) + "\n" : learn::text_of(*answer.page, result, "");
     if (!result.run) {

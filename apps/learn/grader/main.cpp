@@ -139,7 +139,7 @@ const T* named(const std::vector<const T*>& all, const std::string& name) {
     return found == all.end() ? nullptr : *found;
 }
 
-int run(const std::string& name, const char* library, const std::string& source, const std::string& result,
+int run(const std::string& name, const char* library, const std::string& source, const std::string& result, int seconds,
         const std::string& run_file) {
     const Exercise* const exercise = named(exercises(), name);
     const TapeExercise* const on_tape = named(tape_exercises(), name);
@@ -148,7 +148,7 @@ int run(const std::string& name, const char* library, const std::string& source,
         return 2;
     }
     std::optional<Grader> grader;
-    watch({}, source, result, [&] {
+    watch({.seconds = seconds}, source, result, [&] {
         if (run_file.empty()) return true;
         std::optional<TracedRun> so_far = grader ? grader->run_so_far() : std::nullopt;
         if (so_far) write_run(std::move(*so_far), source, run_file);
@@ -175,12 +175,13 @@ int run(const std::string& name, const char* library, const std::string& source,
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 5 && count != 6) {
+    if (count != 6 && count != 7) {
         std::fputs("heddle-grader is started by heddle learn check; use that\n", stderr);
         return 2;
     }
     try {
-        return run(arguments[1], arguments[2], arguments[3], arguments[4], count == 6 ? arguments[5] : "");
+        return run(arguments[1], arguments[2], arguments[3], arguments[4], std::atoi(arguments[5]),
+                   count == 7 ? arguments[6] : "");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "heddle-grader: %s\n", error.what());
         return 1;

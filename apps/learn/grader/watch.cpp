@@ -103,10 +103,11 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
         _exit(0);
     };
     const auto start = std::chrono::steady_clock::now();
-    const std::chrono::duration<double> longest(2 * limits.cpu_seconds + 30);
+    const std::chrono::seconds longest(2 * limits.seconds + 30);
     // Rounds in which the program did next to nothing: counted, because the whole process may have been stopped for a while.
     constexpr double kNothing = 0.01;
-    const int longest_wait = limits.waiting_seconds * 100;
+    const int longest_wait = limits.seconds * 100;
+    const std::string time = fmt::format("{} second{}", limits.seconds, limits.seconds == 1 ? "" : "s");
     double work_at_last = 0;
     int idle_rounds = 0;
     for (;; pause_for(std::chrono::milliseconds(10))) {
@@ -130,15 +131,13 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
         }
         if (idle_rounds > longest_wait) {
             const int line = running_line(watched, source);
-            end_with("endless", line,
-                     fmt::format("it has done nothing for {} seconds: it waits for something that does not come?{}",
-                                 limits.waiting_seconds, at(source, line)));
+            end_with(
+                "endless", line,
+                fmt::format("it has done nothing for {}: it waits for something that does not come?{}", time, at(source, line)));
         }
-        if (cpu_seconds() > limits.cpu_seconds || std::chrono::steady_clock::now() - start > longest) {
+        if (cpu_seconds() > limits.seconds || std::chrono::steady_clock::now() - start > longest) {
             const int line = running_line(watched, source);
-            end_with("endless", line,
-                     "still running after " + std::to_string(static_cast<int>(limits.cpu_seconds)) +
-                         " seconds: a loop that does not end?" + at(source, line));
+            end_with("endless", line, "still running after " + time + ": a loop that does not end?" + at(source, line));
         }
     }
 }
@@ -154,7 +153,7 @@ void lift_print_limit() {
 
 void watch(const Limits& limits, const std::string& source, const std::string& result, const std::function<bool()>& at_the_end) {
     // In case the watcher itself is stuck: the interrupted thread may hold a lock that it needs.
-    const auto last = static_cast<rlim_t>(limits.cpu_seconds) + 5;
+    const auto last = static_cast<rlim_t>(limits.seconds) + 5;
     const rlimit cpu = {last, last}, core = {0, 0};
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &core);

@@ -8,8 +8,7 @@
 namespace heddle::learn {
 
 struct Limits {
-    double cpu_seconds = 5;         ///< of the process; twice as much wall time and 30 s more end it, too
-    int waiting_seconds = 5;        ///< in which it uses no processor time
+    int seconds = 5;  ///< of processor time; twice as much wall time and 30 s more, or so many of waiting end it, too
     std::size_t memory = 1 << 30;   ///< bytes in use
     std::size_t printed = 1 << 16;  ///< bytes that it may print; what comes behind is lost
 };
