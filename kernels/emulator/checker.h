@@ -5,6 +5,10 @@
 // Threads are numbered within their block. Functions about a thread are called on its fiber unless a parameter names it.
 #pragma once
 
+#if defined(HEDDLE_EMULATOR_SHARED)
+#error "this source is compiled once for builds with and without the checker (emulator.cmake); include checker.h in it directly"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

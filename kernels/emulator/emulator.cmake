@@ -9,10 +9,28 @@ check_cxx_source_compiles("#include <backtrace.h>\nint main() { return backtrace
                           HEDDLE_HAS_BACKTRACE)
 unset(CMAKE_REQUIRED_LIBRARIES)
 
-# heddle_emulator(NAME): a library of the emulator.
+# heddle_emulator(NAME): a library of the emulator. What knows nothing of the checker is compiled once for all of them.
 function(heddle_emulator name)
   file(GLOB sources CONFIGURE_DEPENDS ${HEDDLE_EMULATOR_FOLDER}/*.cpp)
-  add_library(${name} STATIC ${sources})
+  set(own "")
+  foreach(source ${sources})
+    file(STRINGS ${source} checked REGEX "^#include .*/(checker|trace_notes)" LIMIT_COUNT 1)
+    if(checked)
+      list(APPEND own ${source})
+    endif()
+  endforeach()
+  if(NOT TARGET heddle_emulator_shared)
+    list(REMOVE_ITEM sources ${own})
+    add_library(heddle_emulator_shared OBJECT ${sources})
+    target_compile_definitions(heddle_emulator_shared PRIVATE HEDDLE_EMULATOR_SHARED)  # checker.h refuses to be included
+    target_include_directories(heddle_emulator_shared PRIVATE ${HEDDLE_EMULATOR_ROOT})
+    heddle_emulator_options(heddle_emulator_shared)
+  endif()
+  add_library(${name} STATIC ${own} $<TARGET_OBJECTS:heddle_emulator_shared>)
+  heddle_emulator_options(${name})
+endfunction()
+
+function(heddle_emulator_options name)
   # The stand-ins for <cuda_runtime.h> and its kin.
   target_include_directories(${name} BEFORE PUBLIC $<BUILD_INTERFACE:${HEDDLE_EMULATOR_FOLDER}/include>)
   target_link_libraries(${name} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
