@@ -16,12 +16,12 @@ namespace heddle::chapters {
 namespace {
 
 constexpr std::int64_t printed = 100;  // positions in the table as printed in the notebook
-constexpr std::int64_t d_model = 512;
+constexpr std::int64_t notebook_d_model = 512;
 constexpr std::int64_t words = 1000;
 
 Statement rows_of_a_table(const Options& options) {
     constexpr std::int64_t tokens = 100;
-    const Variable table(lab::normal({words, d_model}, 1, lab::key(options, "table")));
+    const Variable table(lab::normal({words, notebook_d_model}, 1, lab::key(options, "table")));
     const nn::Sentences sentence = sentences(1, tokens, words, lab::key(options, "tokens"));
     Tensor one_hot = Tensor::zeros({tokens, words}, DType::f32);
     for (std::int64_t row = 0; row < tokens; ++row)
@@ -31,7 +31,7 @@ Statement rows_of_a_table(const Options& options) {
                                                       ops::matmul(Variable(one_hot), table).value());
     return {"An embedding is a row of a table: the same as the product of a one-hot vector with the table, without the product.",
             {{"largest difference", difference},
-             {"mult-adds of the product, 100 tokens", static_cast<double>(tokens * words * d_model)},
+             {"mult-adds of the product, 100 tokens", static_cast<double>(tokens * words * notebook_d_model)},
              {"mult-adds of the row", 0}},
             difference == 0};
 }
@@ -93,7 +93,7 @@ Statement codes_are_bounded(const PositionCodes& codes) {
 }
 
 Statement codes_go_on(const PositionCodes& codes) {
-    const PositionCodes table = position_codes(printed, d_model);
+    const PositionCodes table = position_codes(printed, notebook_d_model);
     const double difference = lab::largest_difference(table.values, codes.first(printed).values);
     const double error = codes.shift_error(printed / 2);
     return {
@@ -132,9 +132,9 @@ Statement tokens_by_themselves(nn::Transformer& model, const Options& options) {
         nn::summarize(model, {.sentences = batch, .source = time, .target = time}, "encoder.layers.0.feed_forward*");
     const nn::ListedSummary listed = nn::listed(summary.total.forward, summary.total.parameters, batch);
     nn::Module root(options.seed);
-    const nn::FeedForward block(root, "block", d_model, 2048, model.options().activation);
+    const nn::FeedForward block(root, "block", notebook_d_model, 2048, model.options().activation);
     const NoGrad none;
-    const Variable x(lab::normal({batch * time, d_model}, 1, lab::key(options, "rows of a block")));
+    const Variable x(lab::normal({batch * time, notebook_d_model}, 1, lab::key(options, "rows of a block")));
     const double difference =
         lab::largest_difference(block.forward(x).value().slice(5, 6), block.forward(Variable(x.value().slice(5, 6))).value());
     const auto parameters = [&](const char* module) {
@@ -185,15 +185,15 @@ Statement torchinfo_counts_sentences(nn::Transformer& model) {
         {printed}};
 }
 
-struct Translated {
+struct Decoded {
     Tensor hidden;
     nn::AttentionMaps maps;
 };
 
 // The decoder's output rows for this source and target.
-Translated translated(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target) {
+Decoded decoded(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& target) {
     const NoGrad none;
-    Translated result;
+    Decoded result;
     const Variable memory = model.encode(source.tokens, source.spans, &result.maps);
     result.hidden = model.decode(target.tokens, target.spans, memory, source.spans, &result.maps).value();
     return result;
@@ -206,7 +206,7 @@ Statement decoder_does_not_look_ahead(const nn::Transformer& model, const nn::Se
     nn::Sentences other{target.tokens.clone(), target.spans};
     std::int32_t& last = other.tokens.mutable_data<std::int32_t>()[length - 1];
     last = (last + 1) % static_cast<std::int32_t>(words);
-    const Tensor others = translated(model, source, other).hidden;
+    const Tensor others = decoded(model, source, other).hidden;
     const double before = lab::largest_difference(rows.slice(0, length - 1), others.slice(0, length - 1));
     const double itself = lab::largest_difference(rows.slice(length - 1, length), others.slice(length - 1, length));
     return {"A row of the decoder knows the words before it and none behind: another last word changes no earlier row.",
@@ -233,7 +233,7 @@ Statement maps_are_distributions(const nn::AttentionMaps& maps) {
 
 Report notebook(const Options& options) {
     Report report;
-    const PositionCodes codes = position_codes(1024, d_model);
+    const PositionCodes codes = position_codes(1024, notebook_d_model);
     nn::Transformer model(model_of("notebook", words), options.seed);
     model.eval();
     report.statements.push_back(rows_of_a_table(options));
@@ -245,7 +245,7 @@ Report notebook(const Options& options) {
     report.statements.push_back(tokens_by_themselves(model, options));
     const nn::Sentences source = sentences(1, 7, words, lab::key(options, "source")),
                         target = sentences(1, 5, words, lab::key(options, "target"));
-    const Translated result = translated(model, source, target);
+    const Decoded result = decoded(model, source, target);
     report.statements.push_back(decoder_does_not_look_ahead(model, source, target, result.hidden));
     report.statements.push_back(torchinfo_counts_sentences(model));
     report.statements.push_back(maps_are_distributions(result.maps));

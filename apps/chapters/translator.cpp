@@ -247,7 +247,7 @@ Statement packed_batches_have_no_padding(const Options& options) {
 // ---- what the lab measures
 
 Statement a_whole_save_is_the_run(const Options& options) {
-    const lab::Result found = lab::partial_resume(options);
+    const lab::Result found = lab::partial_resume::experiment(options);
     const std::string weight = "largest change of a weight", loss = "largest change of the loss";
     return {
         "A run that goes on with its optimizer and its count of updates is the run that never stopped, bit for bit; with its "
@@ -263,7 +263,7 @@ Statement a_whole_save_is_the_run(const Options& options) {
 }
 
 Statement bleu_is_counted_once(const Options& options) {
-    const lab::Result found = lab::batch_bleu(options);
+    const lab::Result found = lab::batch_bleu::experiment(options);
     const double all = found.value("BLEU", "all segments"), batches = found.value("BLEU", "mean of batches"),
                  running = found.value("BLEU", "mean of cumulative");
     return {"BLEU is counted once, over all sentences; a mean over the batches is another number.",

@@ -17,7 +17,7 @@
 #include "apps/picture/chart.h"
 #include "apps/translation/metrics/bleu.h"
 
-namespace heddle::lab {
+namespace heddle::lab::batch_bleu {
 namespace {
 
 constexpr std::size_t segments = 1305;
@@ -131,7 +131,7 @@ picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
 
 }  // namespace
 
-const Code batch_bleu_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 double mean = 0;
 for (std::size_t i = 0; i < full_batches; ++i)  // loses the rest
     mean += app::corpus_bleu(batches[i]).score / full_batches;
@@ -142,7 +142,7 @@ for (const app::BleuStatistics& batch : batches) all += batch;
 const double bleu = app::corpus_bleu(all).score;
 )"};
 
-Result batch_bleu(const Options& options) {
+Result experiment(const Options& options) {
     Finding bleu{"BLEU", {}}, error{"above the true one", {}}, scored{"segments that count", {}};
     Finding largest{"largest error of 20 test sets", std::vector<double>(names.size())};
     std::vector<std::vector<double>> errors(names.size());
@@ -170,4 +170,4 @@ Result batch_bleu(const Options& options) {
         .figures = {over_batches(first), over_draws(errors)}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::batch_bleu

@@ -14,7 +14,7 @@
 #include "apps/lab/kit.h"
 #include "nn/transformer.h"
 
-namespace heddle::lab {
+namespace heddle::lab::borrowed_maps {
 namespace {
 
 constexpr std::int64_t length = 8;
@@ -67,7 +67,7 @@ double aligned(const Tensor& map) {
 
 }  // namespace
 
-const Code borrowed_maps_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 x = self_attention.forward(x, spans, {.weights = &self_map});
 x = cross_attention.forward(x, spans, memory, memory_spans);
 maps.decoder.push_back(self_map);
@@ -81,7 +81,7 @@ maps.decoder.push_back(self_map);
 maps.cross.push_back(cross_map);
 )"};
 
-Result borrowed_maps(const Options& options) {
+Result experiment(const Options& options) {
     nn::Transformer model(small(), key(options, "model"));
     train(model, {.steps = 400, .lr = 5e-3, .warmup = 20}, [&](std::int64_t step) {
         const Reversed batch = reversed_sentences(32, length, vocabulary, key(options, fmt::format("batch {}", step)));
@@ -141,4 +141,4 @@ Result borrowed_maps(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::borrowed_maps

@@ -10,7 +10,7 @@
 #include "apps/picture/chart.h"
 #include "autograd/gradcheck.h"
 
-namespace heddle::lab {
+namespace heddle::lab::cotangent_of_ones {
 namespace {
 
 constexpr double factors[] = {1, 1000, 0, -1};
@@ -27,7 +27,7 @@ Variable softmax_times(const Variable& x, double factor) {
 
 }  // namespace
 
-const Code cotangent_of_ones_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // refused unless the gradient of zero is declared
 const GradcheckReport report = gradcheck(
     [](auto in) { return ops::sum(ops::softmax(in[0])); },
@@ -39,7 +39,7 @@ const GradcheckReport report = gradcheck(
     [](auto in) { return ops::softmax(in[0]); }, {input});
 )"};
 
-Result cotangent_of_ones(const Options& options) {
+Result experiment(const Options& options) {
     const Tensor logits = normal({4, 7}, 1, key(options, "logits"), DType::f64);
     const GradcheckOptions check{.seed = options.seed};  // its cotangent is random
     std::vector<double> random, ones, caught = {0, 0};
@@ -74,4 +74,4 @@ Result cotangent_of_ones(const Options& options) {
         .figures = {{svg(mistakes_first(chart)), "A check of the output's sum sees no mistake."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::cotangent_of_ones

@@ -14,7 +14,7 @@
 #include "apps/lab/kit.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::dropout_modes {
 namespace {
 
 constexpr std::int64_t features = 20;
@@ -101,7 +101,7 @@ Learned learn(Mode mode, const Points& seen, const Points& unseen, const Options
 
 }  // namespace
 
-const Code dropout_modes_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const double probability = 0.3;  // never used
 const Variable hidden = ops::relu(inner.forward(x));
 return outer.forward(hidden);
@@ -115,7 +115,7 @@ const Dropout drop = model.dropout(probability, "hidden");
 return outer.forward(ops::dropout(hidden, drop));
 )"};
 
-Result dropout_modes(const Options& options) {
+Result experiment(const Options& options) {
     const Points seen = draw_points(points, "seen", options), unseen = draw_points(unseen_points, "unseen", options);
     Result result{
         .variants = {"in training", "never applied", "never off"},
@@ -151,4 +151,4 @@ Result dropout_modes(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::dropout_modes

@@ -12,7 +12,7 @@
 #include "autograd/checkpoint.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::dropout_redrawn {
 namespace {
 
 constexpr std::int64_t rows = 64;
@@ -103,7 +103,7 @@ Run run(const Options& options, const Task& task, bool redrawn) {
 
 }  // namespace
 
-const Code dropout_redrawn_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // in backward: runs the layers again, with new masks
 const Variable input(gradients.saved(0), true);
 backward(layers(input), gradients.output());
@@ -115,7 +115,7 @@ gradients.give(0, input.grad());
 const Variable y = checkpoint(layers, {x});
 )"};
 
-Result dropout_redrawn(const Options& options) {
+Result experiment(const Options& options) {
     const Task task{Variable(normal({rows, width}, 1, key(options, "inputs"))), words(rows, vocabulary, key(options, "targets"))};
     const Run same = run(options, task, false), redrawn = run(options, task, true);
     picture::Series errors{"drawn anew", {}, {}};
@@ -152,4 +152,4 @@ Result dropout_redrawn(const Options& options) {
                 {svg(error), "With the same mask the error is zero throughout."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::dropout_redrawn

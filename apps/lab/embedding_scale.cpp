@@ -14,7 +14,7 @@
 #include "nn/init.h"
 #include "nn/stacks.h"
 
-namespace heddle::lab {
+namespace heddle::lab::embedding_scale {
 namespace {
 
 constexpr std::int64_t width = 512;
@@ -111,7 +111,7 @@ std::vector<double> losses(const Options& options, bool source, bool target) {
 
 }  // namespace
 
-const Code embedding_scale_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable places = positions.table(longest);
 const Variable x =
     ops::embedding(table, tokens, spans, {.positions = places});
@@ -123,7 +123,7 @@ const Variable x = ops::embedding(
     table, tokens, spans, {.scale = root, .positions = places});
 )"};
 
-Result embedding_scale(const Options& options) {
+Result experiment(const Options& options) {
     struct Variant {
         std::string name;
         bool source;
@@ -180,4 +180,4 @@ Result embedding_scale(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::embedding_scale

@@ -14,7 +14,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
-namespace heddle::lab {
+namespace heddle::lab::error_above_tolerance {
 namespace {
 
 constexpr double tolerance = 1e-5;
@@ -99,7 +99,7 @@ double largest_error(const Case& one) {
 
 }  // namespace
 
-const Code error_above_tolerance_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 double worst = 0;
 for (std::size_t i = 0; i < given.size(); ++i)
     worst = std::max(worst, std::abs(given[i] - wanted[i]));
@@ -111,7 +111,7 @@ for (std::size_t i = 0; i < given.size(); ++i)
         fail("the gradient is wrong");
 )"};
 
-Result error_above_tolerance(const Options& options) {
+Result experiment(const Options& options) {
     std::vector<Case> cases = {ignored_case(options), constant_row_case(options), masked_row_case(options)};
     for (Case& one : finite_cases(options)) cases.push_back(std::move(one));
     picture::BarChart chart{.title = "gradients that are refused",
@@ -143,4 +143,4 @@ Result error_above_tolerance(const Options& options) {
         .figures = {{svg(mistakes_first(chart)), "All three agree on finite errors. Only the first one is right about NaN."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::error_above_tolerance

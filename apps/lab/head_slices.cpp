@@ -19,7 +19,7 @@
 #include "core/error.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::head_slices {
 namespace {
 
 constexpr std::int64_t d_model = 512;
@@ -145,7 +145,7 @@ std::vector<double> learn_from_the_last_columns(Net& net, const Options& options
 
 }  // namespace
 
-const Code head_slices_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // head h of width d reads only its own columns: weight [d, d]
 const Variable own = ops::slice(x, 1, h * d, (h + 1) * d);
 const Variable q = ops::linear(own, weight);
@@ -160,7 +160,7 @@ const Variable y = ops::attention(q, k, v, spans, spans,
                                   {.heads = H, .causal = true});
 )"};
 
-Result head_slices(const Options& options) {
+Result experiment(const Options& options) {
     Result result{
         .variants = {"projections", "slices"},
         .findings = {{"columns of the embedding that one head reads", {}},
@@ -211,4 +211,4 @@ Result head_slices(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::head_slices

@@ -14,7 +14,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
-namespace heddle::lab {
+namespace heddle::lab::label_smoothing {
 namespace {
 
 constexpr std::int64_t vocabulary = 11;  // the ten digits of a copy task, and padding
@@ -128,7 +128,7 @@ picture::Figure probabilities(const std::vector<Descent>& found) {
 
 }  // namespace
 
-const Code label_smoothing_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable loss = ops::cross_entropy(
     logits, targets, {.label_smoothing = 0.1});
 const double perplexity = std::exp(loss.value().item());
@@ -143,7 +143,7 @@ const double perplexity =
     std::exp(nll / static_cast<double>(counted));
 )"};
 
-Result label_smoothing(const Options& options) {
+Result experiment(const Options& options) {
     Finding least{"least loss, by descent", {}}, formula{"least loss, by formula", {}}, pad{"mass on padding", {}};
     Finding perplexity{"perplexity of a perfect model", {}}, drawn{"drawn sentences of 20 tokens with padding, %", {}};
     std::vector<Descent> found;
@@ -168,4 +168,4 @@ Result label_smoothing(const Options& options) {
         .figures = {minima(found), probabilities(found)}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::label_smoothing

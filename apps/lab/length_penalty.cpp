@@ -20,7 +20,7 @@
 #include "apps/translation/search/beam_search.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 
-namespace heddle::lab {
+namespace heddle::lab::length_penalty {
 namespace {
 
 constexpr std::int32_t symbols = 8;
@@ -129,7 +129,7 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
 
 }  // namespace
 
-const Code length_penalty_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const auto best = std::ranges::max_element(
     found, {}, &app::Hypothesis::log_probability);
 )",
@@ -141,7 +141,7 @@ const auto score = [](const app::Hypothesis& one) {
 const auto best = std::ranges::max_element(found, {}, score);
 )"};
 
-Result length_penalty(const Options& options) {
+Result experiment(const Options& options) {
     nn::Transformer model(small_transformer(vocabulary), key(options, "model"));
     Sequence numbers(key(options, "training"));
     train(model, {.steps = 500, .lr = 5e-3, .warmup = 50, .clip = 1}, [&](std::int64_t) {
@@ -169,4 +169,4 @@ Result length_penalty(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::length_penalty

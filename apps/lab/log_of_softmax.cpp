@@ -9,7 +9,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
-namespace heddle::lab {
+namespace heddle::lab::log_of_softmax {
 namespace {
 
 constexpr int gaps = 121;
@@ -50,7 +50,7 @@ Run run(bool composed) {
 
 }  // namespace
 
-const Code log_of_softmax_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable log_p = ops::log(ops::softmax(logits));
 const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
 )",
@@ -59,7 +59,7 @@ const Variable log_p = ops::log_softmax(logits);
 const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
 )"};
 
-Result log_of_softmax(const Options&) {
+Result experiment(const Options&) {
     const Run fused = run(false), composed = run(true);
     const picture::LineChart losses{.title = "loss of a very improbable word",
                                     .x = {.label = "gap to the largest logit"},
@@ -86,4 +86,4 @@ Result log_of_softmax(const Options&) {
                          "The line of the composed gradient ends where it becomes NaN, long before the loss shows it."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::log_of_softmax

@@ -13,7 +13,7 @@
 #include "apps/lab/kit.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::masked_row {
 namespace {
 
 constexpr std::int64_t sentences = 4;  // the last one's source is empty
@@ -81,7 +81,7 @@ double gradient_in_padding(const Variable& source) {
 
 }  // namespace
 
-const Code masked_row_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // or -inf, which a softmax of exp and sum turns into NaN
 const Variable low(Tensor::full({1}, -1e9, DType::f32));
 const Variable filled = ops::where(mask, scores, low);
@@ -93,7 +93,7 @@ const Variable weights = ops::softmax(filled);
 const Variable weights = ops::softmax(scores, mask);
 )"};
 
-Result masked_row(const Options& options) {
+Result experiment(const Options& options) {
     const Shape shape = {sentences * length, width};
     const Variable target(normal(shape, 1, key(options, "target")));
     const Tensor mask = mask_of_the_batch();
@@ -156,4 +156,4 @@ Result masked_row(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::masked_row

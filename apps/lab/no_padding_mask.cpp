@@ -13,7 +13,7 @@
 #include "apps/lab/kit.h"
 #include "nn/stacks.h"
 
-namespace heddle::lab {
+namespace heddle::lab::no_padding_mask {
 namespace {
 
 constexpr std::int64_t d_model = 32;
@@ -118,7 +118,7 @@ double on_padding(const std::vector<double>& weights) {
 
 }  // namespace
 
-const Code no_padding_mask_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // each sentence as long as the longest, with its padding
 const std::vector<std::int64_t> rows(sentences, longest);
 const Variable y = encoder.forward(x, Spans::packed(rows));
@@ -129,7 +129,7 @@ const Spans spans = Spans::padded(lengths, longest);
 const Variable y = encoder.forward(x, spans);
 )"};
 
-Result no_padding_mask(const Options& options) {
+Result experiment(const Options& options) {
     Net net(key(options, "model"));
     teach(net, options);
     net.eval();
@@ -179,4 +179,4 @@ Result no_padding_mask(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::no_padding_mask

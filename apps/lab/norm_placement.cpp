@@ -16,7 +16,7 @@
 #include "nn/layer_norm.h"
 #include "nn/multi_head_attention.h"
 
-namespace heddle::lab {
+namespace heddle::lab::norm_placement {
 namespace {
 
 constexpr std::int64_t depth = 12;
@@ -118,7 +118,7 @@ Run run(const Options& options, Place place, std::int64_t warmup) {
 
 }  // namespace
 
-const Code norm_placement_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // twelve times, at the full rate from the first step on
 x = norm.forward(ops::add(x, attention.forward(x, spans)));
 x = next_norm.forward(ops::add(x, feed_forward.forward(x)));
@@ -129,7 +129,7 @@ x = ops::add(x, attention.forward(norm.forward(x), spans));
 x = ops::add(x, feed_forward.forward(next_norm.forward(x)));
 )"};
 
-Result norm_placement(const Options& options) {
+Result experiment(const Options& options) {
     struct Variant {
         std::string name;
         Place place;
@@ -177,4 +177,4 @@ Result norm_placement(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::norm_placement

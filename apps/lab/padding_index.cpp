@@ -14,7 +14,7 @@
 #include "nn/feed_forward.h"
 #include "nn/multi_head_attention.h"
 
-namespace heddle::lab {
+namespace heddle::lab::padding_index {
 namespace {
 
 constexpr std::int64_t vocabulary = 8;
@@ -139,7 +139,7 @@ Learned learn(const Variant& variant, const Options& options) {
 
 }  // namespace
 
-const Code padding_index_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // 0 is padding, whatever the vocabulary says
 for (std::int64_t i = 0; i < T; ++i)
     may_attend[i] = tokens.data<std::int32_t>()[i] != 0;
@@ -153,7 +153,7 @@ const Variable loss =
     ops::cross_entropy(logits, targets, {.ignore = -1});
 )"};
 
-Result padding_index(const Options& options) {
+Result experiment(const Options& options) {
     Result result{
         .variants = {},
         .findings = {{"accuracy on word 0, %", {}},
@@ -191,4 +191,4 @@ Result padding_index(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::padding_index

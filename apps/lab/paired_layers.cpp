@@ -13,7 +13,7 @@
 #include "apps/lab/kit.h"
 #include "nn/layers.h"
 
-namespace heddle::lab {
+namespace heddle::lab::paired_layers {
 namespace {
 
 constexpr std::int64_t layers = 6;
@@ -68,7 +68,7 @@ std::vector<double> gradients_of_the_encoder(const Net& net, const Variable& sou
 
 }  // namespace
 
-const Code paired_layers_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 for (std::size_t i = 0; i < decoder.size(); ++i)
     y = decoder[i]->forward(y, spans, encoded[i].sum,
                             memory_spans, nullptr);
@@ -80,7 +80,7 @@ for (std::size_t i = 0; i < decoder.size(); ++i)
                             memory_spans, nullptr);
 )"};
 
-Result paired_layers(const Options& options) {
+Result experiment(const Options& options) {
     const Shape shape = {length, d_model};
     const Variable source(normal(shape, 1, key(options, "source"))), target(normal(shape, 1, key(options, "target")));
     const Tensor cotangent = normal(shape, 1, key(options, "cotangent"));
@@ -135,4 +135,4 @@ Result paired_layers(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::paired_layers

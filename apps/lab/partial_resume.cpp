@@ -15,7 +15,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
-namespace heddle::lab {
+namespace heddle::lab::partial_resume {
 namespace {
 
 constexpr std::int32_t symbols = 12;
@@ -176,7 +176,7 @@ picture::Figure differences(const Course& never_stopped, const std::vector<Cours
 
 }  // namespace
 
-const Code partial_resume_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 parameters.values.copy_(saved.weights);
 // new moments, update 0, the epoch from its first batch
 optim::Optimizer optimizer(parameters.values,
@@ -191,7 +191,7 @@ optimizer.set_updates(saved.updates);
 batch = saved.batch;
 )"};
 
-Result partial_resume(const Options& options) {
+Result experiment(const Options& options) {
     const std::vector<app::TokenPair> pairs = make_pairs(options);
     Run run(pairs, options);
     State older;
@@ -233,4 +233,4 @@ Result partial_resume(const Options& options) {
         .figures = {losses(never_stopped, resumed), differences(never_stopped, resumed)}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::partial_resume

@@ -16,7 +16,7 @@
 #include "apps/picture/chart.h"
 #include "kernels/embedding/embedding.h"
 
-namespace heddle::lab {
+namespace heddle::lab::position_codes {
 namespace {
 
 constexpr std::int64_t width = 512;
@@ -134,7 +134,7 @@ picture::Figure map(const std::string& variant, const std::string& caption) {
 
 }  // namespace
 
-const Code position_codes_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 for (int i = 0; i < d; i += 2) {  // i is 2i already
     row[i] = std::sin(p / std::pow(1e4, 2.0 * i / d));
     row[i + 1] = std::cos(p / std::pow(1e4, 2.0 * (i + 1) / d));
@@ -148,7 +148,7 @@ for (int i = 0; i < d; i += 2) {  // one angle for a pair
 }
 )"};
 
-Result position_codes(const Options&) {
+Result experiment(const Options&) {
     Finding slowest{"slowest wavelength, positions", {}}, still{"columns of 512 that move less than 0.01 over 100 positions", {}},
         error{"largest error of the best linear shift by 5", {}}, least{"least norm of a row", {}},
         most{"greatest norm of a row", {}};
@@ -189,4 +189,4 @@ Result position_codes(const Options&) {
                         map("paper", "No two rows are equal.")}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::position_codes

@@ -18,7 +18,7 @@
 #include "apps/lab/kit.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::projections {
 namespace {
 
 constexpr std::int64_t length = 8;
@@ -98,7 +98,7 @@ double share_of_negative(const Tensor& scores) {
 
 }  // namespace
 
-const Code projections_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable q = ops::relu(query.forward(x));
 const Variable k = ops::relu(key.forward(x));
 const Variable v = ops::relu(value.forward(x));
@@ -114,7 +114,7 @@ return output.forward(
     ops::attention(q, k, v, spans, spans, {.heads = H}));
 )"};
 
-Result projections(const Options& options) {
+Result experiment(const Options& options) {
     Result result{
         .variants = {"projected", "ReLU on q, k, v", "no output projection"},
         .findings = {{"error after 400 steps", {}}, {"share of scores below zero", {}}},
@@ -161,4 +161,4 @@ Result projections(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::projections

@@ -11,7 +11,7 @@
 #include "apps/picture/chart.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::relu_logits {
 namespace {
 
 constexpr std::int64_t rows = 64;
@@ -68,7 +68,7 @@ Run run(const Options& options, bool relu) {
 
 }  // namespace
 
-const Code relu_logits_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable logits = ops::relu(output.forward(x));
 const Variable loss = ops::cross_entropy(logits, targets);
 )",
@@ -77,7 +77,7 @@ const Variable logits = output.forward(x);
 const Variable loss = ops::cross_entropy(logits, targets);
 )"};
 
-Result relu_logits(const Options& options) {
+Result experiment(const Options& options) {
     const Run plain = run(options, false), relu = run(options, true);
     const picture::LineChart losses{.title = "memorising 64 rows, 200 words",
                                     .x = {.label = "step"},
@@ -103,4 +103,4 @@ Result relu_logits(const Options& options) {
                     {svg(mistakes_first(dead)), "Without the ReLU the share is zero throughout."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::relu_logits

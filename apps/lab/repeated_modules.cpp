@@ -16,7 +16,7 @@
 #include "nn/feed_forward.h"
 #include "nn/layer_norm.h"
 
-namespace heddle::lab {
+namespace heddle::lab::repeated_modules {
 namespace {
 
 enum class Build : std::uint8_t { registered, repeated, plain_list };
@@ -137,7 +137,7 @@ std::int64_t used(const Net& net, std::uint64_t key) {
 
 }  // namespace
 
-const Code repeated_modules_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 nn::Module loose;  // no part of the model
 const auto layer = std::make_shared<nn::EncoderLayer>(
     loose, "layer", options);
@@ -150,7 +150,7 @@ for (int i = 0; i < 6; ++i)  // registered, with a unique name
         model, fmt::format("layers.{}", i), options));
 )"};
 
-Result repeated_modules(const Options& options) {
+Result experiment(const Options& options) {
     constexpr Training training = {.steps = 200, .lr = 3e-3};
     const double meant = static_cast<double>(Net(1, paper, Build::registered).parameter_count());
     Result result{
@@ -197,4 +197,4 @@ Result repeated_modules(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::repeated_modules

@@ -16,7 +16,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 
-namespace heddle::lab {
+namespace heddle::lab::scaling {
 namespace {
 
 enum class Score : std::uint8_t { scaled, unscaled, wrong_width, additive };
@@ -111,7 +111,7 @@ Finding finding(const std::string& what, const std::vector<Gradients>& all, std:
 
 }  // namespace
 
-const Code scaling_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable scores = ops::matmul(q, k, false, true);
 // or scaled by d_model, the width of all heads together
 const Variable weights = ops::softmax(scores);
@@ -122,7 +122,7 @@ const double root = std::sqrt(static_cast<double>(q.cols()));
 const Variable weights = ops::softmax(ops::scale(scores, 1 / root));
 )"};
 
-Result scaling(const Options& options) {
+Result experiment(const Options& options) {
     Result result{
         .variants = {"scaled", "unscaled", "wrong width", "additive"},
         .findings = {},
@@ -185,4 +185,4 @@ Result scaling(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::scaling

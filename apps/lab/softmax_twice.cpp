@@ -9,7 +9,7 @@
 #include "apps/picture/chart.h"
 #include "nn/linear.h"
 
-namespace heddle::lab {
+namespace heddle::lab::softmax_twice {
 namespace {
 
 constexpr std::int64_t rows = 64;
@@ -57,7 +57,7 @@ Run run(const Options& options, bool twice) {
 
 }  // namespace
 
-const Code softmax_twice_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable logits = output.forward(x);
 const Variable p = ops::softmax(logits);
 const Variable loss = ops::cross_entropy(p, targets);
@@ -67,7 +67,7 @@ const Variable logits = output.forward(x);
 const Variable loss = ops::cross_entropy(logits, targets);
 )"};
 
-Result softmax_twice(const Options& options) {
+Result experiment(const Options& options) {
     const Run once = run(options, false), twice = run(options, true);
     const double floor = floor_of_the_loss(true);
     const picture::LineChart chart{.title = "memorising 64 rows, 1024 words",
@@ -89,4 +89,4 @@ Result softmax_twice(const Options& options) {
                          "The wrong loss approaches a floor far above zero, though most rows become right."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::softmax_twice

@@ -18,7 +18,7 @@
 #include "nn/feed_forward.h"
 #include "nn/layer_norm.h"
 
-namespace heddle::lab {
+namespace heddle::lab::split_heads {
 namespace {
 
 constexpr std::int64_t length = 8;
@@ -110,7 +110,7 @@ std::vector<double> train_on_noise(Net& net, const Options& options) {
 
 }  // namespace
 
-const Code split_heads_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // x [B * T, H * d]: a row holds the H heads of one token
 const Variable q = ops::reshape(x, {B, H, T, d});
 const Variable scores = ops::matmul(q, k, false, true);
@@ -122,7 +122,7 @@ const Variable q = ops::permute(rows, std::array{0, 2, 1, 3});
 const Variable scores = ops::matmul(q, k, false, true);
 )"};
 
-Result split_heads(const Options& options) {
+Result experiment(const Options& options) {
     const Tensor tokens = words(length, vocabulary, key(options, "tokens"));
     Result result{
         .variants = {"transposed", "reshaped"},
@@ -166,4 +166,4 @@ Result split_heads(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::split_heads

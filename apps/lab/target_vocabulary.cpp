@@ -13,7 +13,7 @@
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/error.h"
 
-namespace heddle::lab {
+namespace heddle::lab::target_vocabulary {
 namespace {
 
 constexpr std::int64_t target_words = 1200;
@@ -102,7 +102,7 @@ picture::Figure failing(const std::vector<std::int32_t>& text) {
 
 }  // namespace
 
-const Code target_vocabulary_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const nn::Embedding source(model, "source", source_words, d_model);
 const nn::Embedding target(model, "target", source_words, d_model);
 )",
@@ -111,7 +111,7 @@ const nn::Embedding source(model, "source", source_words, d_model);
 const nn::Embedding target(model, "target", target_words, d_model);
 )"};
 
-Result target_vocabulary(const Options& options) {
+Result experiment(const Options& options) {
     Sequence numbers(key(options, "text"));
     const std::vector<std::int32_t> text = draw_words(sentences * sentence_words, target_words, numbers);
     const Trained right = train_with(target_words, options), wrong = train_with(more, options);
@@ -138,4 +138,4 @@ Result target_vocabulary(const Options& options) {
                          "With 200 rows too many nothing fails; the loss only starts higher."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::target_vocabulary

@@ -7,7 +7,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
-namespace heddle::lab {
+namespace heddle::lab::tiny_mask {
 namespace {
 
 constexpr std::int64_t heads = 65;  // results are medians over the heads
@@ -58,7 +58,7 @@ picture::Figure map(const std::string& title, const std::vector<double>& weights
 
 }  // namespace
 
-const Code tiny_mask_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // factor [T, T]: 1 for the past, -1e-9 for the future
 const Variable masked = ops::mul(scores, factor);
 const Variable weights = ops::softmax(masked);
@@ -69,7 +69,7 @@ const Variable weights =
     ops::softmax(scores, {}, {.causal = true});
 )"};
 
-Result tiny_mask(const Options& options) {
+Result experiment(const Options& options) {
     const Variable query(normal({heads, length, width}, 1, key(options, "query")));
     const Variable keys(normal({heads, length, width}, 1, key(options, "key")));
     const Variable scores = ops::scale(ops::matmul(query, keys, false, true), 1 / 8.0);  // sqrt(64) = 8
@@ -101,4 +101,4 @@ Result tiny_mask(const Options& options) {
                         {svg(mistakes_first(chart)), "Only the last of the 16 queries has no future."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::tiny_mask

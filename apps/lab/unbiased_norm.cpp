@@ -14,7 +14,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
-namespace heddle::lab {
+namespace heddle::lab::unbiased_norm {
 namespace {
 
 constexpr std::int64_t width = 512;
@@ -65,7 +65,7 @@ double variance(const Options& options, std::int64_t cols, Norm norm, double eps
 
 }  // namespace
 
-const Code unbiased_norm_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable centred = ops::sub(x, ops::mean(x, -1, true));
 const Variable squares = ops::mul(centred, centred);
 const Variable variance =
@@ -81,7 +81,7 @@ const Variable y =
     ops::div(centred, ops::sqrt(ops::add(variance, eps)));
 )"};
 
-Result unbiased_norm(const Options& options) {
+Result experiment(const Options& options) {
     const auto all = [&](double deviation, double eps) {
         std::vector<double> values;
         for (const Norm norm : {Norm::inside, Norm::outside, Norm::composed})
@@ -119,4 +119,4 @@ Result unbiased_norm(const Options& options) {
         .figures = {{svg(chart), "The two agree on ordinary rows and differ on nearly constant ones."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::unbiased_norm

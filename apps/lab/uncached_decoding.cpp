@@ -19,7 +19,7 @@
 #include "apps/translation/training/clock.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 
-namespace heddle::lab {
+namespace heddle::lab::uncached_decoding {
 namespace {
 
 constexpr std::int32_t symbols = 12;
@@ -192,7 +192,7 @@ double seconds_of(const std::function<void()>& work) {
 
 }  // namespace
 
-const Code uncached_decoding_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 for (std::int64_t t = 1; t <= longest; ++t) {  // to the end
     const Variable y = model.decode(  // all t rows again
         Tensor::from(said, {t}), Spans::packed(std::vector{t}),
@@ -210,7 +210,7 @@ while (said.back() != app::eos_id) {  // one row for each token
 }
 )"};
 
-Result uncached_decoding(const Options& options) {
+Result experiment(const Options& options) {
     nn::Transformer model(size(), key(options, "model"));
     Sequence numbers(key(options, "pairs"));
     const auto draw = [&](std::int64_t count) {
@@ -270,4 +270,4 @@ Result uncached_decoding(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::uncached_decoding

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "kernels/embedding/embedding.h"
 
-namespace heddle::lab {
+namespace heddle::lab::uncut_positions {
 namespace {
 
 constexpr std::int64_t places = 16;
@@ -25,7 +25,7 @@ Variable whole(const Variable& x, const Variable& table) { return ops::add(x, ta
 
 }  // namespace
 
-const Code uncut_positions_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 // x [sentences, time, d], table [longest, d]
 const Variable y = ops::add(x, table);
 )",
@@ -35,7 +35,7 @@ const Variable here = ops::slice(table, 0, 0, x.dim(1));
 const Variable y = ops::add(x, here);
 )"};
 
-Result uncut_positions(const Options& options) {
+Result experiment(const Options& options) {
     const NoGrad no_grad;
     const Variable table(kernels::sinusoidal_positions(places, width, DType::f32));
     Finding lengths{"lengths of 1 to 16 that compute", {}}, one{"rows that a sentence of 1 token becomes", {}};
@@ -84,4 +84,4 @@ Result uncut_positions(const Options& options) {
                     {svg(map), "One token became sixteen rows: the same values plus sixteen position codes."}}};
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::uncut_positions

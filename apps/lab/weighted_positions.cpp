@@ -14,7 +14,7 @@
 #include "apps/lab/kit.h"
 #include "nn/stacks.h"
 
-namespace heddle::lab {
+namespace heddle::lab::weighted_positions {
 namespace {
 
 constexpr std::int64_t d_model = 32;
@@ -78,7 +78,7 @@ double share_of_position(const Net& net, const Tensor& tokens) {
 
 }  // namespace
 
-const Code weighted_positions_code = {.wrong = R"(
+const Code code = {.wrong = R"(
 const Variable word = ops::scale(words, 0.9);
 const Variable place = ops::scale(places, 0.1);
 const Variable x = ops::add(word, place);
@@ -88,7 +88,7 @@ const Variable x = ops::add(word, place);
 const Variable x = ops::add(words, places);
 )"};
 
-Result weighted_positions(const Options& options) {
+Result experiment(const Options& options) {
     Result result{
         .variants = {},
         .findings = {{"loss after 200 steps, sinusoidal positions", {}},
@@ -127,4 +127,4 @@ Result weighted_positions(const Options& options) {
     return result;
 }
 
-}  // namespace heddle::lab
+}  // namespace heddle::lab::weighted_positions
