@@ -17,7 +17,7 @@ Mark::~Mark() {
     if (event_ != nullptr) cudaEventDestroy(event(event_));
 }
 
-// Without the flag, an event that is recorded in a capture orders streams of that capture alone and is no part of the graph.
+// Without the flag, an event that is recorded in a capture orders only streams of that capture and is not part of the graph.
 void Mark::set() {
     if (event_ == nullptr) {
         cudaEvent_t made = nullptr;

@@ -323,14 +323,13 @@ int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (table.given("model") && take_search_of(options.run, table, options.decode))
         say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,
                         (std::filesystem::path(options.run) / search_file_name).string()));
+    const auto advice = [&](std::int64_t less) { return search_advice(options.decode, less); };
     if (tunes)
-        with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
-                           [&] { tune_run(options, ranks); });
+        with_memory_advice(advice, [&] { tune_run(options, ranks); });
     else if (table.given("compare"))
         compare_files(options);
     else if (table.given("model"))
-        with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
-                           [&] { evaluate_run(options, ranks); });
+        with_memory_advice(advice, [&] { evaluate_run(options, ranks); });
     else
         evaluate_files(options);
     return 0;

@@ -58,12 +58,13 @@ std::string batch_advice(const TrainingOptions& options, std::int64_t less, cons
 }
 
 std::string text_advice() {
-    return "the text is held as a whole: lower --prepare-above, and it is written to files, or let this program have more";
+    return "the text is held in memory: lower --prepare-above, so that its tokens are written to files, or let this program have more memory";
 }
 
 std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t less) {
     const std::int64_t lines = request.max_lines;
-    return (lines > 0 ? lower_option("vocab-lines", lines, less) : "give --vocab-lines 1000000") + ", or a --vocab-model";
+    const std::string fewer = lines > 0 ? lower_option("vocab-lines", lines, less) : "give --vocab-lines 1000000";
+    return fewer + (fewer.empty() ? "" : ", or ") + "give a --vocab-model";
 }
 
 std::string search_advice(const DecodeOptions& options, std::int64_t less) {

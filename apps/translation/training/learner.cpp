@@ -107,7 +107,8 @@ void Learner::accumulate(const Batch& batch, std::uint64_t key, double divisor) 
     }
 }
 
-// Both passes of a batch, or of none. On a device every one of a captured step marks its gradients, whichever batch comes last.
+// Runs forward and backward of a batch, or nothing for an empty shard. With several ranks on a device every pass marks where its
+// gradients are complete, because the same captured step serves the last batch and the others.
 void Learner::pass(const std::function<void()>& passes) {
     if (shares_step() && on_device()) return exchange_->mark_pass(parameters_.gradients, passes);
     passes();
