@@ -22,6 +22,9 @@ endif()
 # Rooms with loops over numbers ask for more (rooms.cmake); everything else compiles a fifth faster so.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+if(HEDDLE_SANITIZE)  # a report shows lines, not values
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+endif()
 if(HEDDLE_STEP)
   set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 endif()
