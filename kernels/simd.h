@@ -167,14 +167,15 @@ inline T largest(Vec<T> v) {
     return fold<kLanes<T> / 2>(v, [](Vec<T> a, Vec<T> b) { return maximum<T>(a, b); });
 }
 
-/// e^x to about 2 ulp. Below -87.3 the result is 0 (also for -inf), above 88.7 it is inf; NaN stays NaN.
-/// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite's two-part ln 2), then the Taylor polynomial of degree 7 and a shift of
-/// the exponent.
-inline VecF exp(VecF x) {
-    const VecF clamped = x > 88.7228f ? broadcast(88.7228f) : (x < -87.3365f ? broadcast(-87.3365f) : x);
-    const VecF shifted = clamped * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the integer part moves into the low mantissa bits
+/// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite's two-part ln 2): e^x = 2^n e^r.
+struct ExpParts {
+    VecF p;     ///< e^r by the Taylor polynomial of degree 7
+    VecI bits;  ///< of the float 1.5 * 2^23 + n, which has n in the low bits of its mantissa
+};
+inline ExpParts exp_parts(VecF x) {
+    const VecF shifted = x * 1.44269504f + 12582912.0f;
     const VecF n = shifted - 12582912.0f;
-    const VecF r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
+    const VecF r = x - n * 0.693359375f + n * 2.12194440e-4f;
     VecF p = broadcast(1.0f / 5040);
     p = p * r + 1.0f / 720;
     p = p * r + 1.0f / 120;
@@ -185,6 +186,14 @@ inline VecF exp(VecF x) {
     p = p * r + 1.0f;
     VecI bits;
     std::memcpy(&bits, &shifted, sizeof bits);
+    return {p, bits};
+}
+
+/// e^x to about 2 ulp. Below -87.3 the result is 0 (also for -inf), above 88.7 it is inf; NaN stays NaN. e^r, and a shift of the
+/// exponent by n.
+inline VecF exp(VecF x) {
+    const VecF clamped = x > 88.7228f ? broadcast(88.7228f) : (x < -87.3365f ? broadcast(-87.3365f) : x);
+    const auto [p, bits] = exp_parts(clamped);
     // Half of the exponent shift at a time, so that n = 128 does not overflow before the multiplication.
     const VecI exponent = (bits & 0x7fffff) - 0x400000;
     const VecI half = exponent >> 1;
@@ -202,19 +211,7 @@ inline VecF exp(VecF x) {
 /// exp without the range above 0, where one shift of the exponent is enough: e^d for d <= 0. NaN stays NaN.
 inline VecF exp_below_zero(VecF d) {
     const VecF clamped = d < -87.3365f ? broadcast(-87.3365f) : d;
-    const VecF shifted = clamped * 1.44269504f + 12582912.0f;
-    const VecF n = shifted - 12582912.0f;
-    const VecF r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
-    VecF p = broadcast(1.0f / 5040);
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    VecI bits;
-    std::memcpy(&bits, &shifted, sizeof bits);
+    const auto [p, bits] = exp_parts(clamped);
     const VecI power = (bits << 23) + (127 << 23);  // the shift leaves n of 1.5 * 2^23 + n: 2^n
     VecF factor;
     std::memcpy(&factor, &power, sizeof factor);

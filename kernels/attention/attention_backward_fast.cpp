@@ -23,11 +23,7 @@ struct Buffers {
     float* delta;       // [kQueryBlock]: D
 
     Buffers(float* at, std::int64_t time, std::int64_t dk, std::int64_t dv) {
-        const auto take = [&](std::int64_t floats) {
-            float* const start = at;
-            at += floats;
-            return start;
-        };
+        ScratchPieces take(at);
         key = take(padded(time) * padded(dk));
         value = take(padded(time) * padded(dv));
         d_key = take(padded(time) * padded(dk));

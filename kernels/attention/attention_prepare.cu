@@ -82,6 +82,18 @@ Tensor bias_of(const AttentionRules& rules) {
     return rules.bias.defined() ? cast(rules.bias, dtype_of<device::Accumulator<T>>()) : Tensor();
 }
 
+// A task and the tensors that are made for it.
+template <class T>
+struct HeldTask {
+    HeldTask(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules)
+        : bias(bias_of<T>(rules)), task(attention_task<T>(query, key, value, rules, bias)), seen(seen_keys(task, rules)) {
+        if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
+    }
+    Tensor bias;
+    AttentionTask<T> task;
+    Tensor seen;
+};
+
 bool all_short(const AttentionRules& rules) {
     return std::max(rules.query_spans.longest(), rules.key_spans.longest()) <= kShortSentence;
 }
@@ -97,10 +109,8 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
                             AttentionResult& result) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        const Tensor bias = bias_of<T>(rules);
-        AttentionTask<T> task = attention_task<T>(query, key, value, rules, bias);
-        const Tensor seen = seen_keys(task, rules);
-        if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
+        HeldTask<T> held(query, key, value, rules);
+        AttentionTask<T>& task = held.task;
         const auto output = mutable_device_rows<T>(result.output, rules.heads);
         A* const log_sum = result.log_sum.defined() ? result.log_sum.mutable_data<A>() : nullptr;
         task.gaps.add(task.gaps.outputs[0], output.data, output.pitch, result.output.cols(), rules.query_spans);
@@ -120,10 +130,8 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
                              const AttentionResult& forward, const Tensor& d_output, AttentionGradients& gradients) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        const Tensor bias = bias_of<T>(rules);
-        AttentionTask<T> task = attention_task<T>(query, key, value, rules, bias);
-        const Tensor seen = seen_keys(task, rules);
-        if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
+        HeldTask<T> held(query, key, value, rules);
+        AttentionTask<T>& task = held.task;
         Tensor delta = Tensor::empty({query.rows(), rules.heads}, dtype_of<A>(), Device::cuda);
         AttentionBackwardTask<T> back;
         back.output = device_rows<T>(forward.output, rules.heads);

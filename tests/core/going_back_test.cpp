@@ -37,7 +37,7 @@ void expect_same_tensors(const fs::path& file, const fs::path& wanted, const std
 }
 
 TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
-    const TrainingData data = worsening_data();
+    const TrainingData data = worsening_data(40, 6);
     const TemporaryFolder here;
     const fs::path whole = here / "whole", run = here / "run";
     const Ended reference = train_in(whole, data, eventful_training());

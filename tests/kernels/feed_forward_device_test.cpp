@@ -106,78 +106,76 @@ constexpr NetworkCase kFusedCases[] = {{1, 8, 8, 8},      {70, 32, 200, 48}, {65
                                        {33, 31, 193, 17}, {5, 100, 33, 65},  {17, 64, 70, 20, false},
                                        {0, 8, 8, 8},      {3, 8, 0, 8},      {3, 0, 8, 4}};
 
-TEST(FeedForwardFused, IsTheNetworkOfTheTwoProducts) {
-    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const Numbers numbers{Device::cuda, DType::bf16};
+// A network in bf16 or f32 on the device, the same rounded to these numbers in f64, and that in f32.
+struct FusedCase {
+    Numbers numbers;
+    NetworkCase at;
+    Activation activation;
+    Dropout dropout;
+    Network given, wide, narrow;
+    std::string what;
+};
+
+template <class Body>
+void for_each_fused(DType dtype, std::uint64_t key, const Body& body) {
+    const Numbers numbers{Device::cuda, dtype};
     for (const NetworkCase& at : kFusedCases)
         for (const Activation activation : kActivations)
             for (const double p : {0.0, 0.3}) {
-                const Dropout dropout(p, 78);
                 const Network net = network(at);
-                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
                 const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-                const Network narrow =
-                    converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; });
-                const Results stepwise = plain(narrow, activation, dropout);
-                const auto wanted = kernels::feed_forward_forward(wide.x, wide.weights, activation, dropout, true);
-                const auto kept = kernels::feed_forward_fused_cuda(given.x, given.weights, activation, dropout, true);
-                expect_close(kept.y, wanted.y, numbers, text(at, activation, p), kAllowed, stepwise.y);
-                expect_close(kept.hidden, wanted.hidden, numbers, text(at, activation, p) + ", hidden", kAllowed,
-                             stepwise.hidden);
-                const auto alone = kernels::feed_forward_fused_cuda(given.x, given.weights, activation, dropout, false);
-                EXPECT_FALSE(alone.hidden.defined());
-                EXPECT_TRUE(same_bits(alone.y.to(Device::cpu), kept.y.to(Device::cpu))) << text(at, activation, p);
+                body({numbers, at, activation, Dropout(p, key),
+                      converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); }), wide,
+                      converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; }),
+                      text(at, activation, p)});
             }
+}
+
+TEST(FeedForwardFused, IsTheNetworkOfTheTwoProducts) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    for_each_fused(DType::bf16, 78, [](const FusedCase& on) {
+        const Results stepwise = plain(on.narrow, on.activation, on.dropout);
+        const auto wanted = kernels::feed_forward_forward(on.wide.x, on.wide.weights, on.activation, on.dropout, true);
+        const auto kept = kernels::feed_forward_fused_cuda(on.given.x, on.given.weights, on.activation, on.dropout, true);
+        expect_close(kept.y, wanted.y, on.numbers, on.what, kAllowed, stepwise.y);
+        expect_close(kept.hidden, wanted.hidden, on.numbers, on.what + ", hidden", kAllowed, stepwise.hidden);
+        const auto alone = kernels::feed_forward_fused_cuda(on.given.x, on.given.weights, on.activation, on.dropout, false);
+        EXPECT_FALSE(alone.hidden.defined());
+        EXPECT_TRUE(same_bits(alone.y.to(Device::cpu), kept.y.to(Device::cpu))) << on.what;
+    });
 }
 
 TEST(FeedForwardFused, IsTheNetworkInF32) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const Numbers numbers{Device::cuda, DType::f32};
-    for (const NetworkCase& at : kFusedCases)
-        for (const Activation activation : kActivations)
-            for (const double p : {0.0, 0.3}) {
-                const Dropout dropout(p, 78);
-                const Network net = network(at);
-                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
-                const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-                expect_close(kernels::feed_forward_fused_f32_cuda(given.x, given.weights, activation, dropout),
-                             kernels::feed_forward_forward(wide.x, wide.weights, activation, dropout, false).y, numbers,
-                             text(at, activation, p), kAllowed);
-            }
+    for_each_fused(DType::f32, 78, [](const FusedCase& on) {
+        expect_close(kernels::feed_forward_fused_f32_cuda(on.given.x, on.given.weights, on.activation, on.dropout),
+                     kernels::feed_forward_forward(on.wide.x, on.wide.weights, on.activation, on.dropout, false).y, on.numbers,
+                     on.what, kAllowed);
+    });
 }
 
 TEST(FeedForwardFused, IsTheBackwardPassOfTheTwoProducts) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const Numbers numbers{Device::cuda, DType::bf16};
-    for (const NetworkCase& at : kFusedCases)
-        for (const Activation activation : kActivations)
-            for (const double p : {0.0, 0.3}) {
-                const Dropout dropout(p, 79);
-                const Network net = network(at);
-                const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
-                const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-                const Network narrow =
-                    converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; });
-                const Tensor hidden = kernels::feed_forward_forward(given.x, given.weights, activation, dropout, true).hidden;
-                Tensor h, dx;
-                const Tensor du =
-                    kernels::feed_forward_fused_backward_cuda(given.dy, hidden, given.weights, activation, dropout, &h, dx);
-                const std::string what = text(at, activation, p);
-                const bool relu = activation == Activation::relu;
-                const Tensor of_hidden = hidden.to(Device::cpu).to(DType::f64);
-                const Tensor act = relu ? of_hidden : kernels::gelu_forward(of_hidden, activation == Activation::gelu_tanh);
-                expect_close(h, relu ? act : kernels::dropout_forward(act, dropout), numbers, what + ", h", kAllowed);
-                const Tensor dh = kernels::linear_backward_x(wide.dy, wide.weights.w2);
-                const Tensor dropped = kernels::dropout_forward(dh, dropout);
-                const Tensor wanted = relu ? kernels::relu_backward(dropped, of_hidden)
-                                           : kernels::gelu_backward(dropped, of_hidden, activation == Activation::gelu_tanh);
-                expect_close(du, wanted, numbers, what + ", du", kAllowed);
-                expect_close(dx, kernels::linear_backward_x(wanted, wide.weights.w1), numbers, what + ", dx", kAllowed,
-                             kernels::linear_backward_x(through_bf16(wanted.to(DType::f32)), narrow.weights.w1));
-                const Tensor unasked =
-                    kernels::feed_forward_fused_backward_cuda(given.dy, hidden, given.weights, activation, dropout, nullptr, dx);
-                EXPECT_TRUE(same_bits(unasked.to(Device::cpu), du.to(Device::cpu))) << what;
-            }
+    for_each_fused(DType::bf16, 79, [](const FusedCase& on) {
+        const Tensor hidden = kernels::feed_forward_forward(on.given.x, on.given.weights, on.activation, on.dropout, true).hidden;
+        Tensor h, dx;
+        const Tensor du =
+            kernels::feed_forward_fused_backward_cuda(on.given.dy, hidden, on.given.weights, on.activation, on.dropout, &h, dx);
+        const bool relu = on.activation == Activation::relu;
+        const Tensor of_hidden = hidden.to(Device::cpu).to(DType::f64);
+        const Tensor act = relu ? of_hidden : kernels::gelu_forward(of_hidden, on.activation == Activation::gelu_tanh);
+        expect_close(h, relu ? act : kernels::dropout_forward(act, on.dropout), on.numbers, on.what + ", h", kAllowed);
+        const Tensor dh = kernels::linear_backward_x(on.wide.dy, on.wide.weights.w2);
+        const Tensor dropped = kernels::dropout_forward(dh, on.dropout);
+        const Tensor wanted = relu ? kernels::relu_backward(dropped, of_hidden)
+                                   : kernels::gelu_backward(dropped, of_hidden, on.activation == Activation::gelu_tanh);
+        expect_close(du, wanted, on.numbers, on.what + ", du", kAllowed);
+        expect_close(dx, kernels::linear_backward_x(wanted, on.wide.weights.w1), on.numbers, on.what + ", dx", kAllowed,
+                     kernels::linear_backward_x(through_bf16(wanted.to(DType::f32)), on.narrow.weights.w1));
+        const Tensor unasked = kernels::feed_forward_fused_backward_cuda(on.given.dy, hidden, on.given.weights, on.activation,
+                                                                         on.dropout, nullptr, dx);
+        EXPECT_TRUE(same_bits(unasked.to(Device::cpu), du.to(Device::cpu))) << on.what;
+    });
 }
 
 // ---- products with an epilogue of their own

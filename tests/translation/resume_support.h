@@ -26,11 +26,13 @@ inline TrainingOptions eventful_training() {
     return options;
 }
 
-// The longer it learns to say one word only, the worse it copies: the best validation is early, and patience runs out.
-inline TrainingData worsening_data() {
-    TrainingData data = copy_data(40, 6);
-    for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);
-    return data;
+// The same without patience, for so many updates.
+inline TrainingOptions training_of_updates(std::int64_t updates) {
+    TrainingOptions options = eventful_training();
+    options.patience = 0;
+    options.epochs.reset();
+    options.updates = updates;
+    return options;
 }
 
 inline std::vector<std::string> translate_nothing(const nn::Transformer&, const std::vector<std::string>& lines) { return lines; }

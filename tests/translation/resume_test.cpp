@@ -45,7 +45,7 @@ void copy_back_to(const fs::path& run, std::int64_t update, const fs::path& copy
 }
 
 TEST(Resume, GivesTheBitsOfTheRunThatNeverStoppedFromEverySave) {
-    const TrainingData data = worsening_data();
+    const TrainingData data = worsening_data(40, 6);
     const TemporaryFolder here;
     const fs::path whole = here / "whole";
     const Ended reference = train_in(whole, data, eventful_training());
@@ -72,7 +72,7 @@ TEST(Resume, GivesTheBitsOfTheRunThatNeverStoppedFromEverySave) {
 }
 
 TEST(Resume, GoesOnAfterBeingAskedToStopAtAnyUpdate) {
-    const TrainingData data = worsening_data();
+    const TrainingData data = worsening_data(40, 6);
     TrainingOptions options = eventful_training();
     options.save_every = 0;  // at the end of each epoch, and when stopped
     const TemporaryFolder here;
@@ -133,10 +133,7 @@ TEST(Resume, WithMoreEpochsIsTheLongerRun) {
 // The validation at the end of a run is not one that a longer run would have had.
 TEST(Resume, WithMoreUpdatesIsTheLongerRun) {
     const TrainingData data = copy_data(40, 6);
-    TrainingOptions options = eventful_training();
-    options.patience = 0;
-    options.epochs.reset();
-    options.updates = 17;
+    TrainingOptions options = training_of_updates(17);
     options.save_every = 5;
     const TemporaryFolder here;
     const Ended longer = train_in(here / "longer", data, options);
@@ -203,7 +200,7 @@ TEST(Resume, OfAnEndedRunDoesNothing) {
 
 // It stops before its first save, and goes on as if the later saves had never been.
 TEST(Resume, FromAnOlderSaveTurnsTheWholeRunBackAtOnce) {
-    const TrainingData data = worsening_data();
+    const TrainingData data = worsening_data(40, 6);
     TrainingOptions options = eventful_training();
     options.save_every = 5;
     const TemporaryFolder here;
@@ -228,10 +225,7 @@ TEST(Resume, FromAnOlderSaveTurnsTheWholeRunBackAtOnce) {
 
 TEST(Resume, LeavesNoScalarsBehindThatNobodyWritesAnyMore) {
     const TrainingData data = copy_data(40, 6);
-    TrainingOptions options = eventful_training();
-    options.patience = 0;
-    options.epochs.reset();
-    options.updates = 4;
+    TrainingOptions options = training_of_updates(4);
     options.scalars_every = 2;
     const TemporaryFolder here;
     const fs::path run = here / "run", scalars = run / scalars_file_name;

@@ -37,6 +37,13 @@ inline nn::TransformerOptions tiny_model(const TrainingData& data, double dropou
     return options;
 }
 
+// Training teaches to say one word only, validation asks for a copy: the longer it learns, the worse it copies.
+inline TrainingData worsening_data(std::int64_t count, std::int64_t validation) {
+    TrainingData data = copy_data(count, validation);
+    for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);
+    return data;
+}
+
 inline TrainingOptions tiny_training() {
     TrainingOptions options;
     options.lr = 1e-2;

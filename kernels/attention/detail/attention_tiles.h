@@ -18,6 +18,16 @@ using namespace ::heddle::HEDDLE_LEVEL;
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// Hands out scratch memory piece by piece.
+class ScratchPieces {
+  public:
+    explicit ScratchPieces(float* start) : next_(start) {}
+    float* operator()(std::int64_t floats) { return std::exchange(next_, next_ + floats); }
+
+  private:
+    float* next_;
+};
+
 /// The left factor of a product, read element by element: element (r, i) is data[r * row + i * depth].
 struct Left {
     const float* data;
