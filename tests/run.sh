@@ -54,7 +54,7 @@ fi
 
 status=0
 if [[ " ${built[*]} " == *" cuda "* ]]; then
-    python3 tests/gpu/promises.py || [ $? -eq 77 ] || status=1  # 77: skipped, and it says why
+    python3 tests/gpu/promises.py build/cuda || [ $? -eq 77 ] || status=1  # 77: skipped, and it says why
 fi
 
 if [ "${1:-}" = --all ] && command -v python3 >/dev/null; then

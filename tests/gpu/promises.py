@@ -2,7 +2,8 @@
 """Holds what ptxas makes of the kernels against a table of promises: no spills, wide accesses, few instructions for each mma and copy.
 
     promises.py            compiles the files of the table for sm_80 and sm_90a; needs nvcc and cuobjdump, and no GPU
-    promises.py FILE...    looks at these cubins or object files instead
+    promises.py FOLDER     takes them from this folder of a build by the preset cuda
+    promises.py FILE...    looks at these cubins or object files only
 
 Status 1 when a promise is broken, 77 when a tool is missing: then nothing was checked. A kernel may have fewer instructions and registers
 than promised at any time; lower its limit then. Where it needs more, the table changes in the same commit, whose message says why."""
@@ -140,6 +141,13 @@ def compile_all(nvcc, folder):
         return list(pool.map(compile_one, [(file, chip) for file in PROMISES for chip in CHIPS]))
 
 
+def built(folder):
+    """The objects of the table's files in a build's folder; the paths."""
+    objects = [path for file in PROMISES for path in Path(folder).rglob(f"*/{file}.o")]
+    if len(objects) != len(PROMISES): sys.exit(f"promises.py: {folder} has {len(objects)} of the {len(PROMISES)} object files; build it by the preset cuda")
+    return objects
+
+
 def check(kernels, chips=()):
     """Prints each broken promise; how many there are. `chips`: for which each kernel of the table must be there."""
     promised = {name: promise for file in PROMISES.values() for name, promise in file.items()}
@@ -158,6 +166,8 @@ def main():
     if cuobjdump is None or tool("nvdisasm") is None: skip("cuobjdump or nvdisasm is missing; they come with the CUDA toolkit and with PyPI's triton wheel")
     # cuobjdump looks for nvdisasm in the PATH.
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(tool("nvdisasm")), os.environ["PATH"]])
+    if len(sys.argv) == 2 and os.path.isdir(sys.argv[1]):
+        return check([k for file in built(sys.argv[1]) for k in read(file, cuobjdump)], CHIPS)
     if files := sys.argv[1:]: return check([k for file in files for k in read(file, cuobjdump)])
     nvcc = tool("nvcc")
     if nvcc is None: skip("nvcc is missing")
