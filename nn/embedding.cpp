@@ -65,10 +65,10 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabul
     check(vocabulary > 0 && d_model > 0, "embedding {}: the table is [{}, {}], wanted positive extents", this->name(), vocabulary,
           d_model);
     Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
-    const std::uint64_t key = initial_key(dotted("weight"));
+    const std::optional<std::uint64_t> key = initial_key(dotted("weight"));
     switch (init) {
         case EmbeddingInit::scaled: fill_embedding(values, key); break;
-        case EmbeddingInit::unit: fill_normal(values, 0, 1, key); break;
+        case EmbeddingInit::unit: fill_unit(values, key); break;
         case EmbeddingInit::xavier: fill_xavier_uniform(values, key); break;
     }
     weight_ = add_parameter("weight", values);

@@ -33,7 +33,7 @@ NamedTensors Parameter::named(const Tensor& whole) const {
     return parts;
 }
 
-Module::Module(std::uint64_t seed, DType dtype) : seed_(seed), dtype_(dtype) {
+Module::Module(std::optional<std::uint64_t> seed, DType dtype) : seed_(seed), dtype_(dtype) {
     check(dtype == DType::f32 || dtype == DType::f64, "module: parameters are f32 or f64, not {}", dtype);
 }
 
@@ -172,9 +172,10 @@ Variable Module::add_parameter(std::string_view part, const Tensor& value, std::
     return parameter.variable;
 }
 
-std::uint64_t Module::initial_key(std::string_view dotted_name) const {
+std::optional<std::uint64_t> Module::initial_key(std::string_view dotted_name) const {
+    if (!seed_) return {};
     const std::uint64_t hash = stable_hash(dotted_name);
-    const Counter bits = philox4x32(seed_, {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 0, 0});
+    const Counter bits = philox4x32(*seed_, {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 0, 0});
     return std::uint64_t{bits[1]} << 32 | bits[0];
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,8 +50,9 @@ struct Parameter {
 /// Tied parameters are one leaf, registered by one module and used by another, so the functions below count them once.
 class Module {
   public:
-    /// A root. The initial values of all parameters are a function of `seed` and their dotted names.
-    explicit Module(std::uint64_t seed = 1, DType dtype = DType::f32);
+    /// A root. The initial values of all parameters are a function of `seed` and their dotted names. Without a seed all weights
+    /// are zeros: for a module that is filled from a file next, as drawing numbers takes longer than reading them.
+    explicit Module(std::optional<std::uint64_t> seed = 1, DType dtype = DType::f32);
     /// A child, on the parent's device and in its dtype and mode: `name` may contain dots ("layers.0"). Error when the parent has
     /// a child of this name, was converted to bf16 already, or an optimizer works on its parameters (nn::flatten).
     Module(Module& parent, std::string_view name);
@@ -107,8 +109,8 @@ class Module {
     /// Registers `value` as a trained leaf, moved to the module's device; `part` is relative to this module, the slices' names
     /// are whole. Error when a name is taken, or the parameters were flattened and what nn::flatten returned is in use.
     Variable add_parameter(std::string_view part, const Tensor& value, std::vector<ParameterSlice> slices = {});
-    /// The random key for the initial values of the parameter with this dotted name.
-    std::uint64_t initial_key(std::string_view dotted_name) const;
+    /// The random key for the initial values of the parameter with this dotted name; none in a module without a seed.
+    std::optional<std::uint64_t> initial_key(std::string_view dotted_name) const;
 
   private:
     friend FlatParameters flatten(Module& module, DType dtype);
@@ -117,7 +119,7 @@ class Module {
     void check_may_move() const;
 
     std::string name_;
-    std::uint64_t seed_;
+    std::optional<std::uint64_t> seed_;
     DType dtype_;
     Device device_ = Device::cpu;
     bool training_ = true;

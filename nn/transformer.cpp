@@ -5,7 +5,7 @@
 
 namespace heddle::nn {
 
-Transformer::Transformer(const TransformerOptions& options, std::uint64_t seed, DType dtype)
+Transformer::Transformer(const TransformerOptions& options, std::optional<std::uint64_t> seed, DType dtype)
     : Module(seed, dtype),
       options_(options.complete()),
       source_embedding_(*this, options_.one_embedding() ? "embedding" : "source_embedding", options_.source_vocabulary,

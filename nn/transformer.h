@@ -11,8 +11,8 @@ namespace heddle::nn {
 /// `encoder.layers.0.self_attention.query.weight` ...; `output.weight` when it is not tied.
 class Transformer : public Module {
   public:
-    /// Error as TransformerOptions::complete. Initial values are a function of `seed` and the parameters' names.
-    explicit Transformer(const TransformerOptions& options, std::uint64_t seed = 1, DType dtype = DType::f32);
+    /// Error as TransformerOptions::complete. `seed`: as Module's.
+    explicit Transformer(const TransformerOptions& options, std::optional<std::uint64_t> seed = 1, DType dtype = DType::f32);
 
     std::string_view kind() const override { return "Transformer"; }
     /// With all defaults filled in.

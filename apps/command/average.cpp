@@ -64,7 +64,7 @@ int average_command(Arguments arguments) {
     const nn::TransformerOptions of_model =
         transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size());
     check_model_size(of_model, SafetensorsFile(save_folder(options.run, chosen.back()) / "model.safetensors"));
-    nn::Transformer model(of_model);
+    nn::Transformer model(of_model, std::nullopt);
     const auto fewer_saves = [&](std::int64_t less) {
         const std::string lower = lower_option("last", options.last, less);
         return lower.empty() ? more_memory : lower;

@@ -66,7 +66,7 @@ int follow_with_models(Ranks& ranks) {
     std::vector<std::unique_ptr<nn::Transformer>> models;
     std::vector<const nn::Transformer*> ensemble;
     for (const nn::TransformerOptions& options : message.take<nn::TransformerOptions>()) {
-        nn::Transformer& model = *models.emplace_back(std::make_unique<nn::Transformer>(options));
+        nn::Transformer& model = *models.emplace_back(std::make_unique<nn::Transformer>(options, std::nullopt));
         ensemble.push_back(&model);
         model.to(machine.device);
         model.to(machine.dtype);

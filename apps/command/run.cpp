@@ -131,7 +131,7 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     const nn::TransformerOptions options =
         transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size());
     check_model_size(options, file);
-    opened.model = std::make_unique<nn::Transformer>(options);
+    opened.model = std::make_unique<nn::Transformer>(options, std::nullopt);
     nn::load(opened.model->named_tensors(), file);
     opened.model->to(machine.device);
     opened.model->to(machine.dtype);

@@ -283,7 +283,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
             return encode_training_data(std::move(text.training), std::move(vocabularies));
         });
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
-                          settings.training.seed);
+                          weights ? std::nullopt : std::optional(settings.training.seed));
     if (resumed.empty() && !settings.data.embeddings.empty())
         load_embeddings(model, data.vocabularies, settings.data.embeddings,
                         {.replace_invalid = settings.data.replace_invalid, .say = say});

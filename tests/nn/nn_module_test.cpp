@@ -96,6 +96,21 @@ TEST(Module, InitialValuesFollowFromSeedAndNameAlone) {
     }
 }
 
+TEST(Module, WithoutASeedHasWeightsOfZero) {
+    const Transformer empty(tiny_options(), std::nullopt), drawn(tiny_options());
+    const NamedTensors weights = empty.named_tensors(), of_seed = drawn.named_tensors();
+    ASSERT_EQ(weights.size(), of_seed.size());
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const auto& [name, weight] = weights[i];
+        EXPECT_EQ(name, of_seed[i].first);
+        if (weight.rank() == 2) {
+            EXPECT_EQ(weight.to_vector(), std::vector<double>(static_cast<std::size_t>(weight.numel()), 0)) << name;
+        } else {  // norms and biases, which do not depend on a seed
+            EXPECT_EQ(weight.to_vector(), of_seed[i].second.to_vector()) << name;
+        }
+    }
+}
+
 TEST(Module, LayersBeginWithDifferentWeights) {
     const Transformer model(tiny_options());
     std::set<std::vector<double>> seen;
