@@ -9,15 +9,17 @@
 #include "apps/translation/search/beam_search.h"
 #include "apps/translation/search/sampling.h"
 #include "apps/translation/search/scoring.h"
+#include "core/parallel.h"
 
 namespace heddle::app {
 namespace {
 
 // Source tokens that are decoded together: enough rows for the matrix products, and caches that stay small. Less where a source
-// has many hypotheses.
-std::int64_t tokens_at_once(const DecodeOptions& options) {
+// has many hypotheses, and where several batches are decoded at a time.
+std::int64_t tokens_at_once(const DecodeOptions& options, bool side_by_side) {
     const std::int64_t hypotheses = options.sampling ? options.n_best : options.beam;
-    return 1500 * 8 / std::max<std::int64_t>(8, hypotheses);
+    const std::int64_t tokens = side_by_side ? std::max(250, 1000 / threads()) : 1500;
+    return tokens * 8 / std::max<std::int64_t>(8, hypotheses);
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ void Translator::add_batches(std::span<std::vector<std::int32_t>> encoded, std::
         lines.push_back(i);
         widths.push_back(static_cast<std::int64_t>(encoded[i].size()));
     }
-    for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_at_once(options_))) {
+    for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_at_once(options_, side_by_side()))) {
         SourceBatch& batch = batches.emplace_back();
         for (const std::int64_t i : indices) {
             const std::size_t line = lines[static_cast<std::size_t>(i)];
@@ -58,11 +60,26 @@ void Translator::add_batches(std::span<std::vector<std::int32_t>> encoded, std::
     }
 }
 
+bool Translator::side_by_side() const {
+    return !decoders_.decode && threads() > 1 && models_.models().front()->device() == Device::cpu;
+}
+
 std::vector<HypothesisLists> Translator::decoded(std::span<const SourceBatch> batches) const {
-    const auto decode_here = [&](const SourceBatch& batch, const DecodeOptions& options) {
-        return decode(models_, batch, options);
+    if (decoders_.decode) return decoders_.decode(batches, options_);
+    std::vector<HypothesisLists> found(batches.size());
+    const auto count = static_cast<std::int64_t>(batches.size());
+    // The longest sentences first, which come last: the threads end at about the same time.
+    const auto decode_some = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const auto b = static_cast<std::size_t>(count - 1 - i);
+            found[b] = decode(models_, batches[b], options_);
+        }
     };
-    return results_of(decoders_.decode, decode_here, batches, options_);
+    if (side_by_side() && count >= threads())
+        parallel_for(count, 1, decode_some);
+    else
+        decode_some(0, count);
+    return found;
 }
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines, std::int64_t window) {

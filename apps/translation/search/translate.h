@@ -64,6 +64,9 @@ class Translator {
     Translation empty_line();
     void add_batches(std::span<std::vector<std::int32_t>> encoded, std::int64_t first, std::vector<SourceBatch>& batches) const;
     std::vector<HypothesisLists> decoded(std::span<const SourceBatch> batches) const;
+    // Whether each thread decodes batches of its own: threads that share a token step, which is short, wait for each other in
+    // each of its ops.
+    bool side_by_side() const;
 
     Ensemble models_;
     Vocabularies vocabularies_;
