@@ -58,7 +58,8 @@ std::string batch_advice(const TrainingOptions& options, std::int64_t less, cons
 }
 
 std::string text_advice() {
-    return "the text is held in memory: lower --prepare-above, so that its tokens are written to files, or let this program have more memory";
+    return "the text is held in memory: lower --prepare-above, so that its tokens are written to files, or let this program have "
+           "more memory";
 }
 
 std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t less) {

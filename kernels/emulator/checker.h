@@ -6,7 +6,7 @@
 #pragma once
 
 #if defined(HEDDLE_EMULATOR_SHARED)
-#error "this source is compiled once for builds with and without the checker (emulator.cmake); include checker.h in it directly and run cmake again"
+#error "this source is compiled for builds with and without the checker at once; include checker.h in it directly and run cmake again"
 #endif
 
 #include <cstddef>

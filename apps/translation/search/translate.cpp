@@ -68,7 +68,7 @@ std::vector<HypothesisLists> Translator::decoded(std::span<const SourceBatch> ba
     if (decoders_.decode) return decoders_.decode(batches, options_);
     std::vector<HypothesisLists> found(batches.size());
     const auto count = static_cast<std::int64_t>(batches.size());
-    // The longest sentences first, which come last: the threads end at about the same time.
+    // In descending order of length, so that the threads end at about the same time.
     const auto decode_some = [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const auto b = static_cast<std::size_t>(count - 1 - i);
