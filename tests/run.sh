@@ -4,8 +4,8 @@
 #   emulated       everything, with the CUDA kernels compiled for the emulated device: the tests of the CPU and of the kernels. The kernels are
 #                  compiled twice: as they are, and with every access watched by the emulator (tests named race:...). All other code is shared.
 # --all adds
-#   plain          the build without CUDA and MPI, without a precompiled header and each source alone: no file relies on its neighbours. Of the
-#                  tests those of the program run, which say what such a build cannot do; all others test the code that emulated has, too.
+#   plain          the program without CUDA and MPI, without a precompiled header and each source alone: no file relies on its neighbours. Of the
+#                  tests it has those of the program, the device and the levels: the others would test code again that emulated has, too.
 #   emulated-asan  everything but *_slow_test.cpp under AddressSanitizer with UndefinedBehaviorSanitizer
 #   tsan           the CPU's tests under ThreadSanitizer, likewise
 #   emulated-tsan  under ThreadSanitizer the emulator's tests and a few kernels (HEDDLE_TEST_FILES in CMakePresets.json): each thread of a block

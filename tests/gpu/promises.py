@@ -143,7 +143,7 @@ def compile_all(nvcc, folder):
 
 def built(folder):
     """The objects of the table's files in a build's folder; the paths."""
-    objects = [path for file in PROMISES for path in Path(folder).rglob(f"*/{file}.o")]
+    objects = [path for file in PROMISES for path in Path(folder).rglob(f"{file}.o")]
     if len(objects) != len(PROMISES): sys.exit(f"promises.py: {folder} has {len(objects)} of the {len(PROMISES)} object files; build it by the preset cuda")
     return objects
 

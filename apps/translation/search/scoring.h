@@ -14,12 +14,12 @@
 
 namespace heddle::app {
 
-/// compute(batches, options...) where there is a `compute`, such as several processes; otherwise one(batch, options...) of each.
-template <class Compute, class One, class Batches, class... Options>
-auto results_of(const Compute& compute, const One& one, const Batches& batches, const Options&... options) {
-    if (compute) return compute(batches, options...);
-    decltype(compute(batches, options...)) results;
-    for (const auto& batch : batches) results.push_back(one(batch, options...));
+/// compute(batches) where there is a `compute`, such as several processes; otherwise one(batch) of each.
+template <class Compute, class One, class Batches>
+auto results_of(const Compute& compute, const One& one, const Batches& batches) {
+    if (compute) return compute(batches);
+    decltype(compute(batches)) results;
+    for (const auto& batch : batches) results.push_back(one(batch));
     return results;
 }
 
