@@ -1,6 +1,8 @@
 // CPU levels for which same_bits() is true give the same bits. A process has one level, so each level runs in a separate process:
 // this program with HEDDLE_CPU_LEVEL set, which prints a digest of every op's values and gradients, of trained weights and of
 // searches.
+#include <fmt/format.h>
+
 #include <map>
 
 #include "apps/translation/search/beam_search.h"
