@@ -182,6 +182,10 @@ std::vector<OpCase> elementwise_cases() {
                              .nan = NanSpreads::nowhere});
     for (const Shape& condition : {Shape{4, 16}, {16}, {4, 1}, {}})
         for (const std::int64_t cols : {16, 1}) add_where(cases, condition, cols);
+    cases.push_back({.what = "where, each row of 2 from one number",  // a vector would cover several rows
+                     .inputs = {condition_of({6, 2}), numbers({6, 1}, 1), numbers({6, 1}, 2)},
+                     .run = [](const Tensors& in) { return Tensors{where(in[0], in[1], in[2])}; },
+                     .exact = true});
     for (const std::int64_t n : {0, 1, 33, 1025})
         cases.push_back({.what = "accumulate " + std::to_string(n),
                          .inputs = {numbers({n}, 1), numbers({n}, 2)},
