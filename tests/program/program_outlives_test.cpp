@@ -9,6 +9,7 @@
 #include "apps/translation/run/folder.h"
 #include "core/digest.h"
 #include "core/file.h"
+#include "core/sanitizers.h"
 #include "tests/program/program_process.h"
 
 namespace heddle {
@@ -188,8 +189,8 @@ TEST_F(Outlives, ASchedulersSignalFollowedBySigterm) {
 }
 
 TEST_F(Outlives, ALimitOfProcessorTime) {
-#if defined(__SANITIZE_THREAD__)
-    const std::string seconds = "8";  // the start takes more than one under ThreadSanitizer
+#if defined(HEDDLE_ADDRESS_SANITIZER) || defined(HEDDLE_THREAD_SANITIZER)
+    const std::string seconds = "8";  // the start takes about one under a sanitizer
 #else
     const std::string seconds = "1";
 #endif
