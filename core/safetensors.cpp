@@ -185,13 +185,28 @@ std::string_view SafetensorsFile::dtype(std::string_view name) const { return en
 Tensor SafetensorsFile::load(std::string_view name) const {
     const Entry& from = entry(name);
     try {
-        return load_elements(from.dtype, from.shape, map_.bytes().subspan(from.begin, from.end - from.begin));
+        return load_elements(from.dtype, from.shape, bytes(name));
     } catch (const Error& error) {
         fail_with("safetensors: tensor {} of '{}': {}", shown(name), path_, error.what());
     }
 }
 
 Tensor SafetensorsFile::load(std::string_view name, DType wanted) const { return load(name).to(wanted); }
+
+void SafetensorsFile::load_into(std::string_view name, Tensor& into, Where where) const {
+    if (shape(name) == into.shape() && dtype(name) == file_dtype(into.dtype()) && into.device() == Device::cpu) {
+        const std::span<const std::byte> from = bytes(name);
+        if (!from.empty()) std::memcpy(into.mutable_bytes_data(), from.data(), from.size());
+        into.bump_version(where);
+    } else {
+        into.copy_(load(name, into.dtype()), where);
+    }
+}
+
+std::span<const std::byte> SafetensorsFile::bytes(std::string_view name) const {
+    const Entry& from = entry(name);
+    return map_.bytes().subspan(from.begin, from.end - from.begin);
+}
 
 void save_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                       const std::map<std::string, std::string>& metadata) {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,6 +42,10 @@ class SafetensorsFile {
     Tensor load(std::string_view name) const;
     /// The same, then converted to `wanted`.
     Tensor load(std::string_view name, DType wanted) const;
+    /// Fills `into`, on any device, with the elements, converted to its dtype. Error when the shapes differ.
+    void load_into(std::string_view name, Tensor& into, Where where = Where::current()) const;
+    /// The elements as the file holds them, aligned to nothing; valid as long as this object.
+    std::span<const std::byte> bytes(std::string_view name) const;
 
     /// The texts of "__metadata__".
     const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -42,7 +42,7 @@ void load(const NamedTensors& targets, const SafetensorsFile& file, std::string_
     check(wrong.empty(), "load: the file {} is of another model than the one it should fill:{}", file.path(), wrong);
     for (const auto& [name, tensor] : targets) {
         Tensor target = tensor;
-        target.copy_(file.load(std::string(prefix) + name, tensor.dtype()));
+        file.load_into(std::string(prefix) + name, target);
     }
 }
 

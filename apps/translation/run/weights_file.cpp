@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include "apps/translation/run/toml.h"
@@ -26,9 +29,8 @@ class FileDigest {
         for (const char* key : {model_key, vocabulary_key, update_key})
             if (const auto found = metadata.find(key); found != metadata.end()) digest_.add(found->second + "\n");
     }
-    void add(const std::string& name, const Tensor& tensor) {
-        digest_.add(fmt::format("{}\n{} {}\n", name, tensor.dtype(), tensor.shape()));
-        digest_.add({tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())});
+    void add(const std::string& name, const std::string& dtype, const Shape& shape, std::span<const std::byte> elements) {
+        digest_.add(fmt::format("{}\n{} {}\n", name, dtype, shape)).add(elements);
     }
     std::string text() const { return digest_.text(); }
 
@@ -38,7 +40,11 @@ class FileDigest {
 
 std::string digest_of(const SafetensorsFile& file) {
     FileDigest digest(file.metadata());
-    for (const std::string& name : file.names()) digest.add(name, file.load(name));
+    for (const std::string& name : file.names()) {
+        std::string dtype(file.dtype(name));  // "F32", where a tensor says "f32"
+        std::ranges::transform(dtype, dtype.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        digest.add(name, dtype, file.shape(name), file.bytes(name));
+    }
     return digest.text();
 }
 
@@ -80,7 +86,9 @@ void save_weights(const std::filesystem::path& path, const nn::NamedTensors& ten
     Metadata metadata = {{model_key, identity.options}, {vocabulary_key, identity.vocabulary}};
     if (update) metadata[update_key] = std::to_string(*update);
     FileDigest digest(metadata);
-    for (const auto& [name, tensor] : tensors) digest.add(name, tensor);
+    for (const auto& [name, tensor] : tensors)
+        digest.add(name, fmt::to_string(tensor.dtype()), tensor.shape(),
+                   {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())});
     metadata[digest_key] = digest.text();
     save_safetensors(path, tensors, metadata);
 }
