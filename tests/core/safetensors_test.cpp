@@ -66,6 +66,24 @@ TEST(Safetensors, ConvertsOnRequest) {
     EXPECT_EQ(file.load("byte", DType::i32).to_vector()[2], 255);
 }
 
+TEST(Safetensors, FillsTensorsThatAreThere) {
+    const SafetensorsFile file(golden());
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {  // the second is the file's own
+        Tensor into = Tensor::zeros({2, 2, 1}, dtype);
+        const std::uint64_t version = into.version();
+        file.load_into("float", into);
+        EXPECT_EQ(into.to_vector(), file.load("float", dtype).to_vector()) << dtype;
+        EXPECT_GT(into.version(), version) << dtype;
+        for (const Shape& other : {Shape{4}, Shape{2, 2, 2}}) {
+            Tensor misshapen = Tensor::zeros(other, dtype);
+            expect_error([&] { file.load_into("float", misshapen); }, "copy: the source is [2, 2, 1]");
+            EXPECT_EQ(misshapen.to_vector(), std::vector<double>(static_cast<std::size_t>(other.numel()))) << dtype;
+        }
+    }
+    EXPECT_EQ(file.bytes("byte").size(), 3u);
+    EXPECT_EQ(file.bytes("byte")[1], std::byte{127});
+}
+
 TEST(Safetensors, SaysWhatCannotBeLoaded) {
     const SafetensorsFile file(golden());
     expect_error([&] { file.load("too long"); },

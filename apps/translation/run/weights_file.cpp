@@ -29,7 +29,7 @@ class FileDigest {
         for (const char* key : {model_key, vocabulary_key, update_key})
             if (const auto found = metadata.find(key); found != metadata.end()) digest_.add(found->second + "\n");
     }
-    void add(const std::string& name, const std::string& dtype, const Shape& shape, std::span<const std::byte> elements) {
+    void add(const std::string& name, std::string_view dtype, const Shape& shape, std::span<const std::byte> elements) {
         digest_.add(fmt::format("{}\n{} {}\n", name, dtype, shape)).add(elements);
     }
     std::string text() const { return digest_.text(); }
@@ -87,7 +87,7 @@ void save_weights(const std::filesystem::path& path, const nn::NamedTensors& ten
     if (update) metadata[update_key] = std::to_string(*update);
     FileDigest digest(metadata);
     for (const auto& [name, tensor] : tensors)
-        digest.add(name, fmt::to_string(tensor.dtype()), tensor.shape(),
+        digest.add(name, heddle::name(tensor.dtype()), tensor.shape(),
                    {tensor.bytes_data(), static_cast<std::size_t>(tensor.bytes())});
     metadata[digest_key] = digest.text();
     save_safetensors(path, tensors, metadata);
