@@ -72,12 +72,12 @@ TEST(Safetensors, FillsTensorsThatAreThere) {
         Tensor into = Tensor::zeros({2, 2, 1}, dtype);
         const std::uint64_t version = into.version();
         file.load_into("float", into);
-        EXPECT_EQ(into.to_vector(), file.load("float", dtype).to_vector()) << dtype;
-        EXPECT_GT(into.version(), version) << dtype;
+        EXPECT_EQ(into.to_vector(), file.load("float", dtype).to_vector()) << name(dtype);
+        EXPECT_GT(into.version(), version) << name(dtype);
         for (const Shape& other : {Shape{4}, Shape{2, 2, 2}}) {
             Tensor misshapen = Tensor::zeros(other, dtype);
             expect_error([&] { file.load_into("float", misshapen); }, "copy: the source is [2, 2, 1]");
-            EXPECT_EQ(misshapen.to_vector(), std::vector<double>(static_cast<std::size_t>(other.numel()))) << dtype;
+            EXPECT_EQ(misshapen.to_vector(), std::vector<double>(static_cast<std::size_t>(other.numel()))) << name(dtype);
         }
     }
     EXPECT_EQ(file.bytes("byte").size(), 3u);
