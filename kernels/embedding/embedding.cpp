@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/check.h"
 #include "core/dual.h"
@@ -208,13 +209,16 @@ std::vector<std::int32_t> rows_by_token(std::span<const std::int32_t> tokens, co
 Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype) {
     check(positions >= 0 && d_model >= 1, "sinusoidal_positions: {} positions of width {}, wanted at least 0 of at least 1",
           positions, d_model);
+    std::vector<double> wavelength(static_cast<std::size_t>(d_model));  // over 2 pi
+    for (std::int64_t c = 0; c < d_model; ++c)
+        wavelength[static_cast<std::size_t>(c)] =
+            std::pow(10000.0, static_cast<double>(c - c % 2) / static_cast<double>(d_model));
     Tensor table = Tensor::empty({positions, d_model}, dtype);
     dispatch_real("sinusoidal_positions", dtype, [&]<class T>(TypeTag<T>) {
         T* at = table.mutable_data<T>();
         for (std::int64_t p = 0; p < positions; ++p)
             for (std::int64_t c = 0; c < d_model; ++c) {
-                const double exponent = static_cast<double>(c - c % 2) / static_cast<double>(d_model);
-                const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
+                const double angle = static_cast<double>(p) / wavelength[static_cast<std::size_t>(c)];
                 at[p * d_model + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
             }
     });

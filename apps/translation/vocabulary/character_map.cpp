@@ -16,14 +16,26 @@ namespace {
 class DoubleArray {
   public:
     DoubleArray(std::string_view units, std::string_view texts)
-        : units_(units.size() / sizeof(std::uint32_t)), texts_(texts), height_(units_.size(), unknown), rules_(units_.size(), 0) {
+        : units_(units.size() / sizeof(std::uint32_t)),
+          texts_(texts),
+          first_(units_.size(), none),
+          next_(units_.size(), none),
+          height_(units_.size(), unknown),
+          rules_(units_.size(), 0) {
         std::memcpy(units_.data(), units.data(), units.size());
+        for (std::size_t unit = units_.size(); unit-- > 0;) {
+            const std::size_t base = unit ^ label(units_[unit]);
+            if (label(units_[unit]) > 0xff || base >= units_.size()) continue;
+            next_[unit] = first_[base];
+            first_[base] = static_cast<std::uint32_t>(unit);
+        }
     }
 
     void check_all() { check_children(base_of(0), 0); }
 
   private:
     static constexpr std::uint16_t unknown = std::numeric_limits<std::uint16_t>::max();
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
     // Of a unit, as darts.h has them.
     static std::uint32_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
@@ -49,10 +61,8 @@ class DoubleArray {
     void check_children(std::size_t base, std::size_t depth) {
         check(depth <= longest_piece, "a rule is for more than {} bytes", longest_piece);
         std::size_t height = 0, rules = 0;
-        for (std::size_t byte = 0; byte < 256; ++byte) {
-            const std::size_t child = base ^ byte;
+        for (std::uint32_t child = first_[base]; child != none; child = next_[child]) {
             const std::uint32_t unit = units_[child];
-            if (label(unit) != byte) continue;
             const std::size_t next = base_of(child);
             if (has_leaf(unit)) check_text(value(units_[next]));
             if (height_[next] == unknown) check_children(next, depth + 1);
@@ -67,6 +77,8 @@ class DoubleArray {
 
     std::vector<std::uint32_t> units_;
     std::string_view texts_;
+    std::vector<std::uint32_t> first_;   // a base's first child
+    std::vector<std::uint32_t> next_;    // a unit's next sibling: the units at (base xor label) with that label have one base
     std::vector<std::uint16_t> height_;  // of the part below a base, in bytes of a text
     std::vector<std::uint8_t> rules_;    // at most on a way down from a base
 };
