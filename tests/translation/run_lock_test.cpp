@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "apps/translation/run/output_folder.h"
 #include "core/error.h"
@@ -127,10 +130,48 @@ TEST_F(RunLockTest, WithoutFlockIsTakenFromAProcessOfThisMachineThatHasEnded) {
         EXPECT_EQ(lock_text(), line(getpid()) + ", without flock\n");
     }
     for (const std::string& other :
-         {"process " + std::to_string(ended_process()) + " on another-" + host() + "\n", line(getppid()) + "\n", std::string()}) {
+         {"process " + std::to_string(ended_process()) + " on another-" + host() + "\n", line(ended_process()) + "0\n",
+          line(ended_process()) + "0, without flock\n", line(getppid()) + "\n", std::string()}) {
         write_lock(other);
         expect_error([&] { RunLock lock(run_); }, "is in use: ");
         EXPECT_EQ(lock_text(), other) << "nobody knows whether that one has ended";
+    }
+}
+
+TEST_F(RunLockTest, WithoutFlockIsTakenByOneOfManyThatFindItLeftBehind) {
+    flock_error = ENOLCK;
+    for (int round = 0; round < 20; ++round) {
+        write_lock(line(ended_process()) + ", without flock\n");
+        int start[2], taken[2];
+        ASSERT_EQ(pipe(start), 0);
+        ASSERT_EQ(pipe(taken), 0);
+        std::vector<pid_t> children;
+        for (int i = 0; i < 16; ++i) {
+            children.push_back(fork());
+            if (children.back() != 0) continue;
+            close(start[1]);
+            char nothing;
+            [[maybe_unused]] const ssize_t end = read(start[0], &nothing, 1);  // until all are there
+            try {
+                const RunLock lock(run_);
+                [[maybe_unused]] const ssize_t one = write(taken[1], "1", 1);
+                sleep(30);  // until it is killed
+            } catch (const Error&) {
+                [[maybe_unused]] const ssize_t none = write(taken[1], "0", 1);
+            }
+            _exit(0);
+        }
+        close(start[0]);
+        close(start[1]);
+        std::string answers(children.size(), '?');
+        for (char& answer : answers) ASSERT_EQ(read(taken[0], &answer, 1), 1);
+        for (const pid_t child : children) {
+            kill(child, SIGKILL);
+            waitpid(child, nullptr, 0);
+        }
+        close(taken[0]);
+        close(taken[1]);
+        EXPECT_EQ(std::count(answers.begin(), answers.end(), '1'), 1) << "round " << round;
     }
 }
 

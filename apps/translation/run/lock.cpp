@@ -17,13 +17,15 @@ namespace {
 
 bool same(const struct stat& one, const struct stat& other) { return one.st_ino == other.st_ino && one.st_dev == other.st_dev; }
 
-// Whether this open file still lies in the folder: its holder removes it, and another process may have made a new one.
-bool is_still_there(const Descriptor& file, const Descriptor& folder) {
+bool lies_at(const Descriptor& file, const Descriptor& folder, const char* name) {
     struct stat ours {
     }, there{};
-    return ::fstat(file.number(), &ours) == 0 && ::fstatat(folder.number(), lock_file_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return ::fstat(file.number(), &ours) == 0 && ::fstatat(folder.number(), name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
            same(ours, there);
 }
+
+// Whether this open file still lies in the folder: its holder removes it, and another process may have made a new one.
+bool is_still_there(const Descriptor& file, const Descriptor& folder) { return lies_at(file, folder, lock_file_name); }
 
 bool is_regular(const Descriptor& file) {
     struct stat information {};
@@ -56,7 +58,9 @@ bool was_left_behind(const std::string& text) {
     pid_t process = 0;
     const std::string_view number = std::string_view(text).substr(std::min(text.size(), std::strlen("process ")));
     if (std::from_chars(number.data(), number.data() + number.size(), process).ec != std::errc{} || process <= 0) return false;
-    return text.starts_with(words_of(process)) && ::kill(process, 0) != 0 && errno == ESRCH;
+    // The whole text: node10 begins like node1.
+    const std::string words = words_of(process);
+    return (text == words || text == words + std::string(no_flock)) && ::kill(process, 0) != 0 && errno == ESRCH;
 }
 
 bool is_without_flock(int error) { return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL; }
@@ -97,7 +101,7 @@ bool RunLock::take() {
         check_free(was_left_behind(before),
                    fmt::format(" (the file system has no locks that end with their process: if it has ended, remove {})",
                                path_.string()));
-        ::unlinkat(folder_.number(), lock_file_name, 0);
+        remove_left_behind();
         return false;
     }
     const std::string text = fmt::format("{}{}\n", words_of(::getpid()), refused == 0 ? "" : no_flock);
@@ -105,6 +109,15 @@ bool RunLock::take() {
     if (::ftruncate(file_.number(), 0) == 0) [[maybe_unused]]
         const ssize_t written = ::write(file_.number(), text.data(), text.size());
     return true;
+}
+
+// Several processes may find the same lock left behind: what one of them made in its place meanwhile is put back.
+void RunLock::remove_left_behind() const {
+    const std::string aside = fmt::format(".heddle-lock-{}.part", ::getpid());
+    if (::renameat(folder_.number(), lock_file_name, folder_.number(), aside.c_str()) != 0) return;
+    if (!lies_at(file_, folder_, aside.c_str())) [[maybe_unused]]
+        const int put_back = ::linkat(folder_.number(), aside.c_str(), folder_.number(), lock_file_name, 0);
+    ::unlinkat(folder_.number(), aside.c_str(), 0);
 }
 
 RunLock::~RunLock() {

@@ -31,6 +31,7 @@ class RunLock {
 
   private:
     bool take();
+    void remove_left_behind() const;
 
     std::filesystem::path path_;
     std::string work_;
