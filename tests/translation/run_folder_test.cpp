@@ -185,8 +185,8 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
 // Whatever else people keep in a folder, among it files with the names of a run's.
 TEST_F(RunFolderTest, NeverTakesAFolderOfSomebodyElsesForARun) {
     namespace fs = std::filesystem;
-    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",    "all_scalars.json",
-                                             "search.toml", "report.html",       "saves/2024/game"};
+    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",     "all_scalars.json",
+                                             "search.toml", "report.html",       "saves/2024/game", "saves/3/state.json"};
     for (const std::string& file : others) {
         fs::remove_all(path_);
         fs::create_directories((path_ / file).parent_path());
@@ -205,7 +205,7 @@ TEST_F(RunFolderTest, KnowsARunWithoutTheFirstLineByItsSavesAndOneThatHadOnlyBeg
     namespace fs = std::filesystem;
     fs::create_directories(path_ / "saves" / "40");
     std::ofstream(path_ / "config.toml") << "layers = 2\n";
-    std::ofstream(path_ / "saves" / "40" / "state.json") << "{}";
+    std::ofstream(path_ / "saves" / "40" / "state.json") << TrainingState().serialized();
     EXPECT_NO_THROW(RunFolder::reopen(path_));
     { const RunFolder replaced(path_, true); }
     EXPECT_FALSE(fs::exists(path_ / "config.toml"));
@@ -268,12 +268,18 @@ TEST_F(RunFolderTest, IsReplacedWithoutWhatOthersPutIntoIt) {
     namespace fs = std::filesystem;
     RunFolder(path_, false).write_config("x = 1\n");
     fs::create_directories(path_ / "saves" / "40");
+    fs::create_directories(path_ / "saves" / "50");
+    std::ofstream(path_ / "saves" / "50" / "state.json") << "{}";
+    std::ofstream(path_ / "saves" / "50" / "notes.txt") << "mine";
     fs::create_directories(path_ / "saves" / "mine");
     fs::create_directories(path_ / "report.html" / "mine");
     std::ofstream(folder_ / "target") << "mine";
     fs::create_symlink(folder_ / "target", path_ / "log.jsonl");
     const RunFolder replaced(path_, true);
     EXPECT_FALSE(fs::exists(path_ / "saves" / "40"));
+    EXPECT_TRUE(saved_updates(path_).empty());
+    EXPECT_EQ(read_file(path_ / "saves" / "50.others" / "notes.txt"), "mine");
+    EXPECT_FALSE(fs::exists(path_ / "saves" / "50.others" / "state.json"));
     EXPECT_TRUE(fs::exists(path_ / "saves" / "mine"));
     EXPECT_TRUE(fs::exists(path_ / "report.html" / "mine")) << "a folder is no report";
     EXPECT_FALSE(fs::is_symlink(path_ / "log.jsonl"));

@@ -126,8 +126,9 @@ TEST_F(InterruptedSave, IsSurvivedAtEverySystemCall) {
 
 // The disk is full, or broken, or a signal came in between.
 TEST_F(InterruptedSave, ThatFailsAtAnyFileCallKeepsAGoodSaveAndSaysSo) {
-    const std::set<long> file_calls = {SYS_openat, SYS_write,   SYS_fsync, SYS_close,  SYS_rename,
-                                       SYS_mkdir,  SYS_symlink, SYS_rmdir, SYS_unlink, SYS_unlinkat};
+    const std::set<long> file_calls = {SYS_openat,     SYS_write,      SYS_fsync,    SYS_close,  SYS_rename,
+                                       SYS_mkdir,      SYS_symlink,    SYS_rmdir,    SYS_unlink, SYS_unlinkat,
+                                       SYS_getdents64, SYS_newfstatat, SYS_readlink, SYS_flock,  SYS_ftruncate};
     const Save save = second_save();
     const auto body = [&] {
         try {

@@ -301,6 +301,7 @@ TEST(TerminalText, HasNothingThatATerminalObeys) {
                             "31m \xff"),
               "\\x9b31m \\xff");
     EXPECT_EQ(terminal_text("\u202etxt.exe\u2066"), "\\u202etxt.exe\\u2066");
+    EXPECT_EQ(terminal_text("\u061ca\u200eb\u200fc"), "\\u061ca\\u200eb\\u200fc");
     testing::internal::CaptureStderr();
     say("\x1b[31mred");
     EXPECT_EQ(guarded([]() -> int { throw Error("no \x1b[31m" + std::string(1 << 20, 'a')); }), 1);

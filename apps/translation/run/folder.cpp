@@ -7,6 +7,7 @@
 
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/events.h"
+#include "apps/translation/run/json.h"
 #include "apps/translation/run/log.h"
 #include "apps/translation/run/output_folder.h"
 #include "core/digest.h"
@@ -24,6 +25,9 @@ constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "
                                      "search.toml",        "log.jsonl",        "report.html",        event_file_name,
                                      scalars_file_name,    "config.toml"};
 
+constexpr const char* save_files[] = {"model.safetensors", "moments.safetensors", "average.safetensors", "best.safetensors",
+                                      "state.json"};
+
 // A run appends to these; those of others it leaves as they begin.
 bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name == event_file_name; }
 
@@ -31,8 +35,22 @@ bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name 
 // are a run's files removed.
 constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
 
+// Without those that the system cannot list.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+    std::vector<fs::path> entries;
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+        entries.push_back(entry->path());
+    return entries;
+}
+
+bool is_there(const fs::path& path) {
+    std::error_code failed;
+    return fs::exists(path, failed);
+}
+
 bool is_run(const fs::path& path) {
-    return fs::exists(path / "config.toml") || fs::exists(path / "model.safetensors") || !saved_updates(path).empty();
+    return is_there(path / "config.toml") || is_there(path / "model.safetensors") || !saved_updates(path).empty();
 }
 
 bool is_marked(const fs::path& config) {
@@ -43,6 +61,18 @@ bool is_marked(const fs::path& config) {
            text == config_mark;
 }
 
+// Whether training wrote this state of a save.
+bool is_state(const fs::path& file) {
+    constexpr std::uintmax_t longest = 1 << 20;
+    std::error_code failed;
+    if (!fs::is_regular_file(file, failed) || fs::file_size(file, failed) > longest || failed) return false;
+    try {
+        return is_sealed_json(read_regular_file(file));
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 // Whether training made this folder: its configuration says so, or the state of a save; or there is no configuration yet,
 // because a process was killed before it wrote one, and `saves`, which it makes first.
 bool is_ours(const fs::path& path) {
@@ -51,9 +81,8 @@ bool is_ours(const fs::path& path) {
     std::error_code missing;
     const bool begun = !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
     const std::vector<std::int64_t> updates = saved_updates(path);
-    return begun || is_marked(path / "config.toml") || std::ranges::any_of(updates, [&](std::int64_t update) {
-               return fs::exists(save_folder(path, update) / "state.json");
-           });
+    return begun || is_marked(path / "config.toml") ||
+           std::ranges::any_of(updates, [&](std::int64_t update) { return is_state(save_folder(path, update) / "state.json"); });
 }
 
 // The file that the weights on top become when the run leaves the future that they are of.
@@ -73,14 +102,20 @@ void make_subfolder(const fs::path& path) {
     check_done(failed, "made", path);
 }
 
-// A partly removed folder has another name, so it is not mistaken for a save.
+// Removes a save. A partly removed one has another name, so it is not mistaken for a save; nor is the folder that remains, with
+// the suffix ".others", when others put files into it.
 void remove_folder(const fs::path& path) {
     std::error_code failed;
-    if (!fs::exists(path, failed)) return;
+    if (!is_there(path)) return;
     const fs::path part = path.string() + ".old.part";
     fs::remove_all(part, failed);
     rename_onto(path, part);
-    fs::remove_all(part, failed);
+    for (const char* name : save_files) fs::remove(part / name, failed);
+    fs::remove(part, failed);
+    if (failed == std::errc::directory_not_empty || failed == std::errc::file_exists) {
+        rename_onto(part, path.string() + ".others");
+        return;
+    }
     check_done(failed, "removed", part);
 }
 
@@ -119,25 +154,25 @@ std::int64_t save_number(const fs::path& path) {
 // programs other than training write to a run, too.
 void remove_parts(const fs::path& run) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(run, ignored)) {
-        const std::string name = entry.path().filename().string();
+    for (const fs::path& entry : entries_of(run)) {
+        const std::string name = entry.filename().string();
         const bool ours = name.starts_with(".heddle-") && name.ends_with(".part");
-        if (ours && !is_being_written(entry.path())) fs::remove(entry.path(), ignored);
+        if (ours && !is_being_written(entry)) fs::remove(entry, ignored);
     }
-    for (const auto& entry : fs::directory_iterator(run / "saves", ignored)) {
-        fs::path stem = entry.path().stem();
+    for (const fs::path& entry : entries_of(run / "saves")) {
+        fs::path stem = entry.stem();
         if (stem.extension() == ".old") stem = stem.stem();
-        const bool ours = entry.path().extension() == ".part" && (save_number(stem) >= 0 || stem == "latest");
-        if (ours && !is_being_written(entry.path())) fs::remove_all(entry.path(), ignored);
+        const bool ours = entry.extension() == ".part" && (save_number(stem) >= 0 || stem == "latest");
+        if (ours && !is_being_written(entry)) fs::remove_all(entry, ignored);
     }
 }
 
 // What runs write, and nothing else.
 void remove_run(const fs::path& run) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(run, ignored))
-        if (was_put_aside(entry.path().filename().string())) fs::remove(entry.path(), ignored);
-    for (const std::int64_t update : saved_updates(run)) fs::remove_all(save_folder(run, update), ignored);
+    for (const fs::path& entry : entries_of(run))
+        if (was_put_aside(entry.filename().string())) fs::remove(entry, ignored);
+    for (const std::int64_t update : saved_updates(run)) remove_folder(save_folder(run, update));
     fs::remove(run / "saves" / "latest", ignored);
     for (const char* name : run_files) fs::remove(run / name, ignored);
 }
@@ -156,10 +191,8 @@ bool config_is_unchanged(const fs::path& run) {
 }
 
 bool RunFolder::learned_nothing(const fs::path& path) {
-    std::error_code failed;
-    const bool has_weights = std::ranges::any_of(fs::directory_iterator(path, failed), [](const fs::directory_entry& entry) {
-        return entry.path().extension() == ".safetensors";
-    });
+    const bool has_weights =
+        std::ranges::any_of(entries_of(path), [](const fs::path& entry) { return entry.extension() == ".safetensors"; });
     return !has_weights && saved_updates(path).empty() && is_marked(path / "config.toml") && config_is_unchanged(path);
 }
 
@@ -197,10 +230,10 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
 }
 
 RunFolder RunFolder::reopen(fs::path path) {
-    check(fs::exists(path / "config.toml"), "--resume {}: there is no run; wanted a folder that heddle train made",
-          path.string());
+    check(is_there(path / "config.toml"), "--resume {}: there is no run; wanted a folder that heddle train made", path.string());
     for (const char* name : run_files) {
-        const fs::file_status status = fs::status(path / name);
+        std::error_code failed;
+        const fs::file_status status = fs::status(path / name, failed);
         check(!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status),
               "{}: it is a named pipe, a device or a socket; wanted a regular file", (path / name).string());
     }
@@ -259,7 +292,7 @@ std::vector<fs::path> RunFolder::put_weights_aside(const std::string& update) co
     std::vector<fs::path> aside;
     for (const char* kind : {"model", "best"}) {
         const fs::path weights = path_ / fmt::format("{}.safetensors", kind);
-        if (!fs::exists(weights)) continue;
+        if (!is_there(weights)) continue;
         aside.push_back(path_ / name_aside(kind, update));
         rename_onto(weights, aside.back());
     }
@@ -306,7 +339,7 @@ std::string how_to_go_on(const fs::path& run) {
 }
 
 fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
-    check(fs::exists(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
+    check(is_there(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
     std::vector<std::int64_t> epochs;
     fs::path found;
     for (const std::int64_t update : saved_updates(run)) {
@@ -327,9 +360,8 @@ fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
 
 std::vector<std::int64_t> saved_updates(const fs::path& run) {
     std::vector<std::int64_t> updates;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(run / "saves", ignored))
-        if (const std::int64_t number = save_number(entry.path()); number >= 0) updates.push_back(number);
+    for (const fs::path& entry : entries_of(run / "saves"))
+        if (const std::int64_t number = save_number(entry); number >= 0) updates.push_back(number);
     std::sort(updates.begin(), updates.end());
     return updates;
 }
