@@ -9,6 +9,7 @@
 #include "apps/command/memory_advice.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
+#include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"
 #include "apps/translation/training/clock.h"
 #include "apps/translation/training/data.h"
@@ -96,7 +97,6 @@ std::int64_t peak_memory_mb() {
 }
 
 void measure_and_print(BenchTrainOptions& options) {
-    const Say say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
     TrainingText text = read_training_text(options.data, [](std::string_view) {});
     Vocabularies vocabularies = make_vocabularies(options.vocabulary, text.training, say);
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));

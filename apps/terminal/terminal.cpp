@@ -11,6 +11,15 @@
 #include "apps/translation/text/unicode.h"
 
 namespace heddle::app {
+namespace {
+
+// The marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX 9, section 2).
+bool turns_direction(char32_t code) {
+    return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+}  // namespace
 
 void print(const std::string& text) {
     const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
@@ -26,7 +35,7 @@ std::string terminal_text(std::string_view text) {
         const char32_t code = length == 0 ? U'\0' : decode_utf8(character)[0];
         if (length == 0 || (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f)
             shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
-        else if ((code >= 0x80 && code < 0xa0) || (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+        else if ((code >= 0x80 && code < 0xa0) || turns_direction(code))
             shown += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
         else
             shown += character;
