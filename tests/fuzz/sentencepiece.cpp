@@ -15,7 +15,7 @@ void sentencepiece(std::string_view bytes) {
         all.push_back(id);
     }
     accepted([&] { must(vocabulary->decode(all).find('\n') == std::string::npos, "no line end"); });
-    for (const char* text : {"", "a", "the cat sat", "\xEF\xAC\x81 \xC3\x84pfel", "\xff\xfe", "   \t ab\r"})
+    for (const char* text : {"", "a", "aab aaaa", "the cat sat", "\xEF\xAC\x81 \xC3\x84pfel", "\xff\xfe", "   \t ab\r"})
         accepted([&] {
             const std::vector<std::int32_t> ids = vocabulary->encode(text);
             for (const std::int32_t id : ids) must(id >= 0 && id < vocabulary->size(), "ids below the size");

@@ -8,6 +8,7 @@
 
 namespace heddle::fuzz {
 
+void character_map(std::string_view bytes);  ///< the map of characters in a vocab.model
 void events(std::string_view bytes);         ///< TensorBoard's event files
 void gzip(std::string_view bytes);           ///< gzipped text
 void log(std::string_view bytes);            ///< log.jsonl
@@ -29,7 +30,8 @@ struct Target {
     // GoogleTest would print the bytes of both pointers, and with them change the names of its tests from run to run.
     friend void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 };
-inline constexpr Target targets[] = {{"events", events},
+inline constexpr Target targets[] = {{"character_map", character_map},
+                                     {"events", events},
                                      {"gzip", gzip},
                                      {"log", log},
                                      {"markup", markup},
