@@ -51,7 +51,7 @@ finished=$SECONDS
 
 echo
 echo "Some of the numbers it has never seen:"
-paste -d '\n' <(head -n 8 "$run/test.en") <(head -n 8 "$run/test.translated") /dev/null | sed '2~3s/^/  -> /'
+paste -d '\n' <(head -n 8 "$run/test.en") <(head -n 8 "$run/test.translated") /dev/null | awk 'NR % 3 == 2 { $0 = "  -> " $0 } { print }'
 awk 'NR == FNR { wanted[FNR] = $0; next }
      { total++; if ($0 == wanted[FNR]) exact++ }
      END { if (total == 0) exit 1

@@ -18,6 +18,7 @@ TEST(DataCommand, ListsAndRefuses) {
     EXPECT_EQ(listed.status, 0);
     EXPECT_EQ(listed.err, "");
     EXPECT_EQ(here.run("data").out, listed.out);
+    EXPECT_THAT(here.run("help data").out, HasSubstr("test.* [corpus]")) << "the first hour's commands read them there";
     for (const CorpusSet& set : corpus_sets())
         for (const std::string_view part : {set.name, set.holds, set.licence, set.source, set.steps})
             EXPECT_THAT(listed.out, HasSubstr(part));
