@@ -16,6 +16,7 @@
 #   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs. Then tests/gpu/promises.py checks what ptxas
 #                  made of the fast kernels
+# Each other compiler that is installed reads the program (tests/compilers.sh --syntax), so that it keeps building with them.
 # HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -55,6 +56,7 @@ if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail -B1M /dev/shm 2>/dev/null | ta
 fi
 
 status=0
+HEDDLE_WERROR=${HEDDLE_WERROR:-OFF} bash tests/compilers.sh --syntax || status=1
 if [[ " ${built[*]} " == *" cuda "* ]]; then
     python3 tests/gpu/promises.py build/cuda || [ $? -eq 77 ] || status=1  # 77: skipped, and it says why
 fi

@@ -217,7 +217,8 @@ ordered_json shown_warps(const LaunchReport& report, const Memory& memory, bool 
     const auto wanted = warps_of_mistake(*report.launch);
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_partition(order, [&](std::size_t i) {
+    // Not std::ranges': clang before 16 cannot compile GCC 12's std::ranges::subrange.
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
         return std::ranges::find(wanted, std::pair(all[i].front().block, all[i].front().warp)) != wanted.end();
     });
     std::map<std::size_t, ordered_json> shown;  // by number, for their order

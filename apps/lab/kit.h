@@ -37,7 +37,7 @@ picture::Series curve(std::string name, const std::vector<double>& values);
 /// Moves the values of the first variant, the correct one, to the end. Each variant has `each` values.
 template <typename T>
 std::vector<T> mistakes_first(std::vector<T> values, std::size_t each = 1) {
-    std::ranges::rotate(values, values.begin() + static_cast<std::ptrdiff_t>(each));
+    std::rotate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(each), values.end());
     return values;
 }
 /// The same for the first `count` series of a chart, or for the bars of each group. Series keep their colours: the correct

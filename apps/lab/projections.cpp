@@ -155,7 +155,7 @@ Result experiment(const Options& options) {
                                              .to = 1}),
                         captions[static_cast<std::size_t>(build)]});
     }
-    std::ranges::rotate(maps, maps.begin() + 1);  // the correct variant comes last
+    std::rotate(maps.begin(), maps.begin() + 1, maps.end());  // the correct variant comes last
     result.figures.push_back({svg(mistakes_first(losses)), "The same task, data and width."});
     result.figures.insert(result.figures.end(), maps.begin(), maps.end());
     return result;

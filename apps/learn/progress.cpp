@@ -28,9 +28,10 @@ Progress::Progress(const std::filesystem::path& folder) : folder_(folder) {
     const nlohmann::json json = parsed(file);
     check(json.is_object(), "{}: this is no progress of heddle learn; choose another --folder, or move the file away",
           file.string());
-    for (const auto& [name, entry] : json["exercises"].items()) {
+    for (const auto& item : json["exercises"].items()) {
+        const nlohmann::json& entry = item.value();
         if (!entry.is_object()) continue;
-        ExerciseProgress& one = exercises_[name];
+        ExerciseProgress& one = exercises_[item.key()];
         const auto number = [&](const char* key) {
             return entry.contains(key) && entry[key].is_number_integer() ? entry[key].get<int>() : 0;
         };

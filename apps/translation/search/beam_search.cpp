@@ -134,7 +134,9 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     std::optional<OnDevice> on_device;
     if (models.models().front()->device() == Device::cuda) on_device.emplace();
     Decoding decoding(models, sources, count * options.beam, greatest);
-    auto [logits, log_probability] = decoding.start(options.prefix);
+    // No structured binding: clang before 16 does not let a lambda capture one.
+    Decoding::Start start = decoding.start(options.prefix);
+    Tensor logits = std::move(start.logits);
     const Device device = logits.device();
     kernels::Beams beams({.beam = options.beam,
                           .n_best = options.n_best,
@@ -142,7 +144,7 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
                           .end = eos_id,
                           .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
                           .prefix_length = prefix},
-                         longest, log_probability, device);
+                         longest, start.log_probability, device);
     const std::int64_t k = std::min(beams.considered(), models.target_vocabulary());
     Rows rows(count, device);
     kernels::BeamStep step;
