@@ -65,7 +65,7 @@ build() {
     local compiler=$1 folder=build/compilers/$1
     shift
     cmake --preset release -B "$folder" -DCMAKE_CXX_COMPILER="$compiler" -DHEDDLE_TESTS=OFF -DHEDDLE_WERROR=ON "$@" &&
-        cmake --build "$folder" --target heddle heddle-lab -j "${JOBS:-$(nproc)}" &&
+        cmake --build "$folder" --target heddle heddle-lab heddle-grader -j "${JOBS:-$(nproc)}" &&
         "$folder/heddle" gradcheck
 }
 
