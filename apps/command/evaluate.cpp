@@ -48,7 +48,7 @@ struct EvaluateOptions {
     std::pair<std::string, std::string> compare;
     std::int64_t resamples = 1000;
     std::uint64_t seed = 1;
-    TextFormat format = TextFormat::automatic;
+    std::optional<TextFormat> format;  // text for files of translations; test sets are detected
     bool replace_invalid = false;
     bool lowercase = false;
     bool sentences = false;
@@ -102,7 +102,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.add("resamples", options.resamples, "number of bootstrap resamples of --compare").at_least(1).at_most(1'000'000);
     table.add("seed", options.seed, "what --compare draws; the same seed gives the same result");
     table.group(OptionGroup::text);
-    add_format_option(table, options.format);
+    add_format_option(table, options.format).defaults_to("text; with --test and --valid auto");
     add_replace_invalid_option(table, options.replace_invalid);
     table.group(OptionGroup::score);
     table.add("lowercase", options.lowercase, "score in lower case");
@@ -123,10 +123,11 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
 
 // The pairs of an option: --test PREFIX or --valid PREFIX.
 Corpus given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
-    const Reading reading{.tsv = options.tsv.value_or(run.tsv && options.format == TextFormat::automatic),
+    const TextFormat format = options.format.value_or(TextFormat::automatic);
+    const Reading reading{.tsv = options.tsv.value_or(run.tsv && format == TextFormat::automatic),
                           .replace_invalid = options.replace_invalid,
                           .say = say,
-                          .format = options.format};
+                          .format = format};
     const std::string &source = options.source.empty() ? run.source : options.source,
                       &target = options.target.empty() ? run.target : options.target;
     check_usage(reading.tsv || (!source.empty() && !target.empty()),
@@ -210,7 +211,10 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
 }
 
 TextFile read_text(const std::string& path, const EvaluateOptions& options) {
-    return read_text_file(path, {.replace_invalid = options.replace_invalid, .say = say, .format = options.format});
+    return read_text_file(path, {.replace_invalid = options.replace_invalid,
+                                 .say = say,
+                                 .format = options.format.value_or(TextFormat::text),
+                                 .assumed = !options.format});
 }
 
 /// Translations of a file and the references that they belong to.
@@ -261,8 +265,9 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
                     fmt::format("evaluate: --{} applies to --test PREFIX; give --test, too", name));
     check_weights(table);
     check_decoding(options.decode);
-    check_usage(!options.tsv.value_or(false) || options.format == TextFormat::automatic,
-                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(options.format)));
+    const TextFormat format = options.format.value_or(TextFormat::automatic);
+    check_usage(!options.tsv.value_or(false) || format == TextFormat::automatic,
+                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(format)));
     check_usage(!table.given("compare") || !table.given("sentences"),
                 "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
     check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),

@@ -10,17 +10,24 @@ namespace heddle::app {
 
 void LineStream::find_format() {
     begun_ = true;
-    if (format_ == TextFormat::automatic) format_ = recognised(reader_.beginning());
-    if (format_ != TextFormat::xml) return;
-    segments_ = read_segments(reader_, replace_invalid_, [this](std::string_view text) { said_.emplace_back(text); }).texts;
-    std::reverse(segments_.begin(), segments_.end());
+    const Reading reading{.replace_invalid = replace_invalid_,
+                          .say = [this](std::string_view text) { said_.emplace_back(text); },
+                          .format = format_};
+    const FoundFormat found = app::find_format(reader_, reading);
+    format_ = found.format;
+    if (format_ != TextFormat::xml && !(found.guessed && format_ == TextFormat::tags)) return;
+    read_whole_ = true;
+    TextFile whole = read_text_file(reader_, reading, found);
+    whole.drop_metadata(reading.say);
+    whole_ = std::move(whole.lines);
+    std::reverse(whole_.begin(), whole_.end());
 }
 
 // The next line if it needs no reading.
 bool LineStream::take(std::string& line) {
-    if (!segments_.empty()) {
-        line = std::move(segments_.back());
-        segments_.pop_back();
+    if (!whole_.empty()) {
+        line = std::move(whole_.back());
+        whole_.pop_back();
         return true;
     }
     while (reader_.take(line)) {
@@ -32,7 +39,8 @@ bool LineStream::take(std::string& line) {
 
 void LineStream::say_changes(const Say& say) const {
     for (const std::string& text : said_) say(text);
-    if (format_ != TextFormat::xml) reader_.say_changes(say);
+    if (read_whole_) return;
+    reader_.say_changes(say);
     if (metadata_ > 0) say(fmt::format("{}: left out {} of metadata", reader_.name(), counted_lines(metadata_)));
 }
 

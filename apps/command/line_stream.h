@@ -13,7 +13,8 @@ namespace heddle::app {
 class LineStream {
   public:
     /// Reads from this file descriptor, which stays open. What a line is, LineReader says; with the format tags metadata lines
-    /// are no lines, and with xml the segments are, all of them read before the first is handed out.
+    /// are no lines, and with xml the segments are. Segments, and tags that were detected, are read whole before the first is
+    /// handed out.
     explicit LineStream(int descriptor, bool replace_invalid = false, TextFormat format = TextFormat::text)
         : reader_(descriptor, "standard input", replace_invalid), replace_invalid_(replace_invalid), format_(format) {}
 
@@ -31,9 +32,10 @@ class LineStream {
     LineReader reader_;
     bool replace_invalid_;
     TextFormat format_;
-    std::int64_t metadata_ = 0;          // lines skipped
-    std::vector<std::string> segments_;  // with xml: those not handed out, the last one first
-    std::vector<std::string> said_;      // while they were read
+    std::int64_t metadata_ = 0;  // lines skipped
+    bool read_whole_ = false;
+    std::vector<std::string> whole_;  // of a text that was read whole: what was not handed out, the last one first
+    std::vector<std::string> said_;   // before the first line
     bool begun_ = false;
     std::exception_ptr error_;  // of the line after those handed out
 };

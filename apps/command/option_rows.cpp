@@ -14,9 +14,16 @@ void add_replace_invalid_option(OptionTable& table, bool& replace_invalid) {
     table.add("replace-invalid", replace_invalid, "bytes that are not UTF-8 become U+FFFD instead of an error");
 }
 
-Option& add_format_option(OptionTable& table, TextFormat& format) {
-    return table.add("format", format,
-                     "a line each; train.tags.* without metadata lines; <seg> of .xml, .sgm; auto: by its beginning");
+namespace {
+
+constexpr const char* format_help =
+    "a line each; train.tags.* without metadata lines; <seg> of .xml, .sgm; auto: by what it holds";
+
+}  // namespace
+
+Option& add_format_option(OptionTable& table, TextFormat& format) { return table.add("format", format, format_help); }
+Option& add_format_option(OptionTable& table, std::optional<TextFormat>& format) {
+    return table.add("format", format, format_help);
 }
 
 void add_reading_options(OptionTable& table, DataOptions& options) {

@@ -12,6 +12,7 @@ void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
 /// --format: the format of text files.
 Option& add_format_option(OptionTable& table, TextFormat& format);
+Option& add_format_option(OptionTable& table, std::optional<TextFormat>& format);
 /// --tsv, --format and --replace-invalid: how the files of `train` and `valid` are read.
 void add_reading_options(OptionTable& table, DataOptions& options);
 void add_replace_invalid_option(OptionTable& table, bool& replace_invalid);

@@ -26,7 +26,7 @@ struct ScoreOptions {
     WeightsChoice weights;
     std::string source_file;
     std::string target_file;
-    TextFormat format = TextFormat::automatic;
+    TextFormat format = TextFormat::text;
     bool replace_invalid = false;
     bool normalize = false;
     MachineOptions machine;
@@ -114,8 +114,9 @@ int score_on_this_rank(Arguments arguments, Ranks* ranks) {
     check_usage(!options.source_file.empty() && !options.target_file.empty(),
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);
-    const Corpus corpus = read_aligned(options.source_file, options.target_file,
-                                       {.replace_invalid = options.replace_invalid, .say = say, .format = options.format});
+    const Corpus corpus = read_aligned(
+        options.source_file, options.target_file,
+        {.replace_invalid = options.replace_invalid, .say = say, .format = options.format, .assumed = !table.given("format")});
     const std::span<const SentencePair> pairs = corpus.pairs;
     const auto advice = [] { return "split the longest lines"; };
     with_memory_advice(advice, [&] {

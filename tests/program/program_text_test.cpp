@@ -254,6 +254,28 @@ TEST_F(ProgramText, ScoresTextReadLikeAnyOther) {
               "bad.en: 2 words in 2 of 2 lines were not in the vocabulary\n");
 }
 
+// Text about web pages: its first line looks like the title of a talk.
+TEST_F(ProgramText, ScoresEveryLineOfTextWithTags) {
+    here.write("html.de", "<title>Über uns</title>\n<b>Wichtig:</b> Bitte lesen.\nGuten Tag\n<i>kursiv</i> Wort\n");
+    here.write("html.en", "<title>About us</title>\n<b>Important:</b> please read.\nGood day\n<i>italic</i> word\n");
+    here.write("html.hyp", "<title>About us</title>\n<b>Important:</b> please read it.\nGood day\n<i>italic</i> word\n");
+    for (const char* format : {"", " --format auto", " --format text"}) {
+        const ProgramResult scored = here.run("evaluate html.hyp --reference html.en"s + format);
+        EXPECT_THAT(scored.out, AllOf(HasSubstr("BLEU = 93.2"), HasSubstr("exact: 3 of 4 lines"))) << scored.out;
+        EXPECT_EQ(scored.err, "");
+    }
+    ASSERT_EQ(train("--train html --source de --target en --vocab-type word").status, 0);
+    const std::string score = "score RUN --source-file html.de --target-file html.en";
+    EXPECT_EQ(lines_of(here.run(score).out).size(), 4u);
+    EXPECT_EQ(lines_of(here.run(score + " --format auto").out).size(), 4u);
+    EXPECT_EQ(lines_of(here.run(score + " --format tags").out).size(), 1u);
+    here.write("talk.en", "<url>u</url>\nGood day\n");
+    const ProgramResult noted = here.run("evaluate talk.en --reference talk.en");
+    EXPECT_THAT(noted.out, HasSubstr("of 2 lines"));
+    EXPECT_EQ(count(noted.err, "talk.en: looks like IWSLT's training text"), 2u) << noted.err;
+    EXPECT_THAT(here.run("evaluate talk.en --reference talk.en --format auto").out, HasSubstr("of 1 line"));
+}
+
 TEST_F(ProgramText, TakesLinesOfManyMegabytesInItsStride) {
     ASSERT_EQ(train_words().status, 0);
     std::string words;

@@ -59,8 +59,8 @@ TEST_F(CorpusFiles, AreReadInPiecesAsTheyAreAsAWhole) {
     write("t", "a\tA\nb\tB\textra\nc\tC\n");
     write("t.de", "a\nb\n\xff\nd\ne\n");
     write("t.en", "A\nB\nC\nD\nE\n");
-    write("talk.de", "<title>x</title>\na\nb\nc\n");
-    write("talk.en", "<title>y</title>\nA\nB\nC\n");
+    write("talk.de", "<url>x</url>\na\nb\nc\n");
+    write("talk.en", "<url>y</url>\nA\nB\nC\n");
     const auto check = [&](const std::string& name, Reading reading) {
         const auto saying = [](Lines& said) { return [&](std::string_view line) { said.emplace_back(line); }; };
         Lines said, said_in_pieces;

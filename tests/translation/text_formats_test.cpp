@@ -87,6 +87,18 @@ TEST(TextFormat, IsKnownByTheBeginning) {
         {"<refset setid=\"a\">", TextFormat::xml},
         {"<tstset>", TextFormat::xml},
         {"<mtevaluation>", TextFormat::text},
+        // A page's title is no talk, and a talk has no other tags.
+        {"<title>\u00dcber uns</title>\nGuten Tag\n", TextFormat::text},
+        {"<title>About us</title>\n<b>Important:</b> please read.\nGood day\n", TextFormat::text},
+        {"<description>x</description>\n<keywords>a</keywords>\n", TextFormat::text},
+        {"<url>http://x</url>\n<b>Important:</b> please read.\n", TextFormat::text},
+        {"<url>http://x</url> is where to look\nHallo\n", TextFormat::text},
+        {"<url>\nHallo\n", TextFormat::text},
+        {"<url>x</url>\n<!-- b -->\n", TextFormat::text},
+        {"<url>x</url>\n</b>\n", TextFormat::text},
+        {"<doc docid=\"1\">\n<br>\n", TextFormat::text},
+        {"<title>x</title>\n<talkid>3</talkid>\n<reviewer href=\"y\">z</reviewer>\n<3 a\n</doc>\n", TextFormat::tags},
+        {"<url>x</url>\n<descr", TextFormat::tags},  // where the beginning ends
     };
     for (const auto& [beginning, format] : cases) EXPECT_EQ(recognised(beginning), format) << beginning;
 }
@@ -100,6 +112,42 @@ TEST_F(Formats, AreReadAsTheOptionSays) {
     EXPECT_EQ(lines("Hallo\n<seg>\n", TextFormat::text), (Lines{"Hallo", "<seg>"}));
     EXPECT_EQ(value_of<TextFormat>("html"), std::nullopt);
     for (const EnumWord<TextFormat>& each : EnumWords<TextFormat>::table) EXPECT_EQ(value_of<TextFormat>(each.word), each.value);
+}
+
+TEST_F(Formats, OfTalksAreFoundByTheWholeFile) {
+    const std::string talk = "<url>u</url>\n<talkid>1</talkid>\n";
+    std::string many;
+    for (int i = 0; i < 2000; ++i) many += "ein Satz wie viele\n";
+    EXPECT_EQ(lines(talk + many).size(), 2000u);
+    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("left out 2 lines of metadata"), HasSubstr("look like IWSLT's training text"),
+                                         HasSubstr("--format text takes every line"))));
+    EXPECT_EQ(lines(talk + many + "<i>kursiv</i> Wort\n").size(), 2003u);
+    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("line 2003 (<i>) describes no talk"), HasSubstr("--format tags"))));
+    EXPECT_EQ(lines(talk + "</b>" + many).size(), 2002u) << "seen at the beginning";
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("line 3 (</b>)")));
+    EXPECT_EQ(lines(talk + many + "<i>kursiv</i> Wort\n", TextFormat::tags).size(), 2000u);
+    const std::string page = "<title>Welcome</title>\n<b>Important:</b> please read.\nGood day\n<i>italic</i> word\n";
+    EXPECT_EQ(lines(page).size(), 4u);
+    EXPECT_TRUE(said_.empty());
+    EXPECT_EQ(pairs(page, page + "").size(), 4);
+    EXPECT_EQ(pairs(talk + many, talk + many).size(), 2000);
+    EXPECT_THAT(error_of_pairs(talk + "a\n", "one\ntwo\na\n"), HasSubstr("--format text takes every line as a sentence"));
+}
+
+TEST_F(Formats, ThatNobodyChoseAreNamedWhereTheTextLooksLikeOthers) {
+    const auto read = [&](const std::string& bytes, TextFormat format) {
+        write("t", bytes);
+        Reading assumed = reading(format);
+        assumed.assumed = true;
+        return read_text_file(path("t"), assumed).lines;
+    };
+    const std::string tags = "<url>x</url>\nHallo\n";
+    EXPECT_EQ(read(tags, TextFormat::text), (Lines{"<url>x</url>", "Hallo"}));
+    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("t: looks like IWSLT's training text"), HasSubstr("--format tags"))));
+    EXPECT_EQ(read("<refset>\n<seg>a</seg>\n</refset>\n", TextFormat::text).size(), 3u);
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("--format xml")));
+    EXPECT_EQ(read("<title>x</title>\n<b>y</b>\n", TextFormat::text).size(), 2u);
+    EXPECT_TRUE(said_.empty());
 }
 
 // ---- IWSLT train.tags
@@ -313,6 +361,10 @@ TEST_F(Formats, ComeFromAStream) {
     EXPECT_EQ(read(tags, TextFormat::tags), (Lines{"a", "b"}));
     EXPECT_THAT(said_, ElementsAre("standard input: left out 2 lines of metadata"));
     EXPECT_EQ(read(tags, TextFormat::automatic), (Lines{"a", "b"}));
+    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("left out 2 lines"), HasSubstr("--format text"))));
+    const std::string page = tags + std::string(20'000, 'x') + "\n<b>c</b>\n";
+    EXPECT_EQ(read(page, TextFormat::automatic).size(), 6u) << "a line far behind the beginning says that it is none";
+    EXPECT_THAT(said_, ElementsAre(HasSubstr("line 6 (<b>) describes no talk")));
     EXPECT_EQ(read(tags, TextFormat::text).size(), 4u) << "one line in, one line out";
     EXPECT_EQ(read("a\nb\nc", TextFormat::automatic), (Lines{"a", "b", "c"}));
 }

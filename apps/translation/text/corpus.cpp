@@ -105,16 +105,12 @@ CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_
       reading_(reading),
       sources_(source_path_, reading.replace_invalid) {
     if (reading.tsv) return;
-    const auto format_of = [&](LineReader& reader) {
-        const std::string_view beginning = reader.beginning();
-        return reading.format == TextFormat::automatic ? recognised(beginning) : reading.format;
-    };
-    Reading of_sources = reading, of_targets = reading;
-    of_sources.format = format_of(sources_);  // before the other file is opened: the first error is that of the sources
+    const FoundFormat of_sources =
+        find_format(sources_, reading);  // before the other file: the first error is that of the sources
     targets_.emplace(target_path_, reading.replace_invalid);
-    of_targets.format = format_of(*targets_);
+    const FoundFormat of_targets = find_format(*targets_, reading);
     if (of_sources.format == TextFormat::text && of_targets.format == TextFormat::text) return;
-    TextFile sources = read_text_file(sources_, of_sources), targets = read_text_file(*targets_, of_targets);
+    TextFile sources = read_text_file(sources_, reading, of_sources), targets = read_text_file(*targets_, reading, of_targets);
     whole_ = aligned(std::move(sources), std::move(targets), reading.say);
 }
 

@@ -19,6 +19,11 @@ std::string described(const TextFile& file, std::size_t line) {
                        cut ? "..." : "");
 }
 
+// What to add to an error that a wrong guess may be the cause of.
+std::string_view way_out(const TextFile& a, const TextFile& b) {
+    return a.guessed || b.guessed ? "; --format text takes every line as a sentence" : "";
+}
+
 void check_counts(const TextFile& a, const TextFile& b) {
     if (a.size() == b.size()) return;
     const TextFile& longer = a.size() > b.size() ? a : b;
@@ -40,8 +45,17 @@ void check_places(const TextFile& a, const TextFile& b) {
 
 void check_metadata(const TextFile& a, const TextFile& b) {
     for (std::size_t i = 0; i < std::min(a.lines.size(), b.lines.size()); ++i)
-        check(metadata_key(a.lines[i]) == metadata_key(b.lines[i]), "{} has {}, and {} has {}; they part where {}, but {}",
-              a.name, a.counted(), b.name, b.counted(), described(a, i), described(b, i));
+        check(metadata_key(a.lines[i]) == metadata_key(b.lines[i]), "{} has {}, and {} has {}; they part where {}, but {}{}",
+              a.name, a.counted(), b.name, b.counted(), described(a, i), described(b, i), way_out(a, b));
+}
+
+void say_doubt(const LineReader& reader, const TalkLines& lines, const Say& say) {
+    const std::string doubt = lines.doubt();
+    if (say && !doubt.empty())
+        say(
+            fmt::format("{}: begins like IWSLT's training text, but {} describes no talk: every line is read as a sentence; "
+                        "--format tags leaves lines with tags out",
+                        reader.name(), doubt));
 }
 
 }  // namespace
@@ -55,25 +69,49 @@ void TextFile::drop_metadata(const Say& say) {
     if (format != TextFormat::tags) return;
     const std::size_t dropped = std::erase_if(lines, is_metadata);
     if (say && dropped > 0)
-        say(fmt::format("{}: left out {} of metadata", name, counted_lines(static_cast<std::int64_t>(dropped))));
+        say(fmt::format(
+            "{}: left out {} of metadata{}", name, counted_lines(static_cast<std::int64_t>(dropped)),
+            guessed ? ": its lines look like IWSLT's training text; --format text takes every line as a sentence" : ""));
     format = TextFormat::text;  // a sentence that begins with <unk> is none
+}
+
+FoundFormat find_format(LineReader& reader, const Reading& reading) {
+    const bool guessed = reading.format == TextFormat::automatic;
+    if (!guessed && !reading.assumed) return {.format = reading.format};
+    const std::string_view beginning = reader.beginning();
+    const TextFormat format = recognised(beginning);
+    if (guessed && format == TextFormat::text) say_doubt(reader, TalkLines(beginning), reading.say);
+    if (guessed) return {.format = format, .guessed = true};
+    if (reading.say && format != reading.format)
+        reading.say(fmt::format("{}: looks like {}, but every line is read as a sentence; --format {} reads it as what it is",
+                                reader.name(), format == TextFormat::xml ? "XML or SGML" : "IWSLT's training text",
+                                word_of(format)));
+    return {.format = reading.format};
 }
 
 TextFile read_text_file(const std::string& path, const Reading& reading) {
     LineReader reader(path, reading.replace_invalid);
-    return read_text_file(reader, reading);
+    return read_text_file(reader, reading, find_format(reader, reading));
 }
 
-TextFile read_text_file(LineReader& reader, const Reading& reading) {
-    TextFile file{.name = reader.name(), .format = reading.format, .lines = {}, .places = {}};
-    if (file.format == TextFormat::automatic) file.format = recognised(reader.beginning());
+TextFile read_text_file(LineReader& reader, const Reading& reading, FoundFormat format) {
+    TextFile file{.name = reader.name(), .format = format.format, .guessed = format.guessed, .lines = {}, .places = {}};
     if (file.format == TextFormat::xml) {
         MarkedSegments segments = read_segments(reader, reading.replace_invalid, reading.say);
         file.lines = std::move(segments.texts);
         file.places = std::move(segments.places);
         return file;
     }
-    for (std::string line; reader.next(line);) file.lines.push_back(std::move(line));
+    TalkLines evidence;
+    const bool guessed_tags = file.guessed && file.format == TextFormat::tags;
+    for (std::string line; reader.next(line);) {
+        if (guessed_tags) evidence.add(line);
+        file.lines.push_back(std::move(line));
+    }
+    if (guessed_tags && !evidence.found()) {
+        file.format = TextFormat::text;
+        say_doubt(reader, evidence, reading.say);
+    }
     reader.say_changes(reading.say);
     return file;
 }

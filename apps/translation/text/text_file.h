@@ -17,11 +17,19 @@ struct Reading {
     bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
     Say say = nullptr;             ///< called once per file with each change and suspicion; may be empty
     TextFormat format = TextFormat::automatic;
+    bool assumed = false;  ///< nobody chose the format: says so where a text looks like another one
+};
+
+/// The format that a text is read in.
+struct FoundFormat {
+    TextFormat format = TextFormat::text;  ///< not automatic
+    bool guessed = false;                  ///< from the text itself
 };
 
 struct TextFile {
     std::string name;                      ///< its name in messages
     TextFormat format = TextFormat::text;  ///< the detected format
+    bool guessed = false;                  ///< whether it was detected
     std::vector<std::string> lines;        ///< or segments; with tags also the metadata lines
     std::vector<SegmentPlace> places;      ///< of the segments, with xml
 
@@ -35,8 +43,13 @@ struct TextFile {
 /// Reads a file, or standard input ("-"); LineReader says what a line is. Error with the file, and the line where there is one,
 /// when it cannot be read or is not text in the format.
 TextFile read_text_file(const std::string& path, const Reading& reading);
-/// The same with a reader that nothing was read from; with format automatic, beginning() must not have been called either.
-TextFile read_text_file(LineReader& reader, const Reading& reading);
+/// The same with a reader that nothing was read from. Whether a guess of tags is right, the whole file says: it becomes text
+/// where one of its lines speaks against it, with a note.
+TextFile read_text_file(LineReader& reader, const Reading& reading, FoundFormat format);
+
+/// The format of a text: that of `reading`, or by its beginning. Notes where text names talks and yet has other tags, or, if the
+/// format is assumed, looks like another one. `reader`: nothing was read from it, and beginning() not called.
+FoundFormat find_format(LineReader& reader, const Reading& reading);
 
 /// Checks that line n of one file belongs to line n of the other: with tags the metadata lines are compared and removed, with xml
 /// the documents and ids of the segments are compared as far as both files have them. Error with both counts and the first place
