@@ -210,16 +210,17 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     print_score(hypotheses, test.targets(), options);
 }
 
-TextFile read_text(const std::string& path, const EvaluateOptions& options) {
-    return read_text_file(path, {.replace_invalid = options.replace_invalid,
-                                 .say = say,
-                                 .format = options.format.value_or(TextFormat::text),
-                                 .assumed = !options.format});
+TextFile read_text(const std::string& path, const EvaluateOptions& options, SegmentRole role) {
+    const Reading reading{.replace_invalid = options.replace_invalid,
+                          .say = say,
+                          .format = options.format.value_or(TextFormat::text),
+                          .assumed = !options.format};
+    return read_text_file(path, reading, {.role = role});
 }
 
 /// Translations of a file and the references that they belong to.
 std::vector<SentencePair> read_hypotheses(const std::string& path, const EvaluateOptions& options, TextFile references) {
-    TextFile hypotheses = read_text(path, options);
+    TextFile hypotheses = read_text(path, options, SegmentRole::hypothesis);
     if (hypotheses.format != references.format) {  // translations are seldom in the format of what was translated
         hypotheses.drop_metadata(say);
         references.drop_metadata(say);
@@ -232,13 +233,14 @@ std::vector<SentencePair> read_hypotheses(const std::string& path, const Evaluat
 }
 
 void evaluate_files(const EvaluateOptions& options) {
-    const Corpus corpus{read_hypotheses(options.hypotheses, options, read_text(options.reference, options))};
+    const Corpus corpus{
+        read_hypotheses(options.hypotheses, options, read_text(options.reference, options, SegmentRole::reference))};
     check(!corpus.pairs.empty(), "evaluate: {} and {} have no lines to score", options.hypotheses, options.reference);
     print_score(corpus.sources(), corpus.targets(), options);
 }
 
 void compare_files(const EvaluateOptions& options) {
-    const TextFile references = read_text(options.reference, options);
+    const TextFile references = read_text(options.reference, options, SegmentRole::reference);
     const auto statistics = [&](const std::string& path) {
         const Corpus corpus{read_hypotheses(path, options, references)};
         return line_statistics(corpus.sources(), corpus.targets(), options.lowercase);

@@ -17,7 +17,7 @@ void LineStream::find_format() {
     format_ = found.format;
     if (format_ != TextFormat::xml && !(found.guessed && format_ == TextFormat::tags)) return;
     read_whole_ = true;
-    TextFile whole = read_text_file(reader_, reading, found);
+    TextFile whole = read_text_file(reader_, reading, found, wanted_);
     whole.drop_metadata(reading.say);
     whole_ = std::move(whole.lines);
     std::reverse(whole_.begin(), whole_.end());

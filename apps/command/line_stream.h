@@ -15,8 +15,12 @@ class LineStream {
     /// Reads from this file descriptor, which stays open. What a line is, LineReader says; with the format tags metadata lines
     /// are no lines, and with xml the segments are. Segments, and tags that were detected, are read whole before the first is
     /// handed out.
-    explicit LineStream(int descriptor, bool replace_invalid = false, TextFormat format = TextFormat::text)
-        : reader_(descriptor, "standard input", replace_invalid), replace_invalid_(replace_invalid), format_(format) {}
+    explicit LineStream(int descriptor, bool replace_invalid = false, TextFormat format = TextFormat::text,
+                        WantedSegments wanted = {})
+        : reader_(descriptor, "standard input", replace_invalid),
+          replace_invalid_(replace_invalid),
+          format_(format),
+          wanted_(std::move(wanted)) {}
 
     /// The lines that are available now, without their ends: at least one, at most `limit`; waits for the first, and so many
     /// milliseconds for each further piece of the stream, ten times as long for all of them. Empty at the end of the stream.
@@ -32,6 +36,7 @@ class LineStream {
     LineReader reader_;
     bool replace_invalid_;
     TextFormat format_;
+    WantedSegments wanted_;
     std::int64_t metadata_ = 0;  // lines skipped
     bool read_whole_ = false;
     std::vector<std::string> whole_;  // of a text that was read whole: what was not handed out, the last one first

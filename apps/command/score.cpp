@@ -114,9 +114,11 @@ int score_on_this_rank(Arguments arguments, Ranks* ranks) {
     check_usage(!options.source_file.empty() && !options.target_file.empty(),
                 "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);
+    const DataOptions learned = read_settings(options.runs.front()).data;
     const Corpus corpus = read_aligned(
         options.source_file, options.target_file,
-        {.replace_invalid = options.replace_invalid, .say = say, .format = options.format, .assumed = !table.given("format")});
+        {.replace_invalid = options.replace_invalid, .say = say, .format = options.format, .assumed = !table.given("format")},
+        learned.source, learned.target);
     const std::span<const SentencePair> pairs = corpus.pairs;
     const auto advice = [] { return "split the longest lines"; };
     with_memory_advice(advice, [&] {

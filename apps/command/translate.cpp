@@ -196,7 +196,8 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
 
     Translator translator(run.models(), run.vocabularies(), options.decode, decoders);
-    LineStream input(STDIN_FILENO, options.replace_invalid, options.format);
+    LineStream input(STDIN_FILENO, options.replace_invalid, options.format,
+                     {.role = SegmentRole::source, .language = run.runs.front().settings.data.source});
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
     if (isatty(STDIN_FILENO) == 1) greet(options, run);

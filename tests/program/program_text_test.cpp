@@ -276,6 +276,31 @@ TEST_F(ProgramText, ScoresEveryLineOfTextWithTags) {
     EXPECT_THAT(here.run("evaluate talk.en --reference talk.en --format auto").out, HasSubstr("of 1 line"));
 }
 
+TEST_F(ProgramText, ChoosesAmongTheTextsOfAFile) {
+    const std::string source = "<src lang=\"de\"><seg id=\"1\">ein Hund läuft</seg></src>",
+                      reference = "<ref lang=\"en\"><seg id=\"1\">a dog is running</seg></ref>",
+                      hypothesis = "<hyp system=\"X\" language=\"en\"><seg id=\"1\">a dog is here</seg></hyp>";
+    here.write("all.xml",
+               "<?xml version='1.0'?>\n<dataset><doc id=\"d\">" + source + reference + hypothesis + "</doc></dataset>\n");
+    ASSERT_EQ(train("--train all.xml --source de --target en --vocab-type word").status, 0);
+    EXPECT_EQ(here.read("RUN/vocab.tsv").find("here"), std::string::npos);
+    const ProgramResult scored = here.run("evaluate all.xml --reference all.xml --format xml --json");
+    EXPECT_THAT(scored.out, HasSubstr("\"exact\":0,")) << scored.err;
+    const std::string in_words = here.run("translate RUN --beam 1", "ein Hund läuft\n").out;
+    EXPECT_EQ(here.run("translate RUN --beam 1 --format xml", here.read("all.xml")).out, in_words);
+    here.write("s", "ein Hund läuft\n");
+    here.write("r", "a dog is running\n");
+    EXPECT_EQ(here.run("score RUN --source-file all.xml --target-file all.xml --format auto").out,
+              here.run("score RUN --source-file s --target-file r").out);
+    EXPECT_EQ(here.run("evaluate RUN --beam 1 --test all.xml").status, 0);
+    here.write("t.tmx",
+               "<?xml version=\"1.0\"?><tmx><tu><tuv xml:lang=\"de\"><seg>a</seg></tuv><tuv "
+               "xml:lang=\"en\"><seg>b</seg></tuv></tu></tmx>");
+    expect_complaint(here.run("evaluate t.tmx --reference r --format auto"), 1, "t.tmx: it has the segments of several texts");
+    expect_complaint(train("--train t.tmx --source de --target fr"), 1, "none is in 'fr'");
+    EXPECT_EQ(train("--train t.tmx --source en --target de --vocab-type word").status, 0);
+}
+
 TEST_F(ProgramText, TakesLinesOfManyMegabytesInItsStride) {
     ASSERT_EQ(train_words().status, 0);
     std::string words;

@@ -24,6 +24,7 @@ std::vector<Text> side(const std::vector<SentencePair>& pairs, std::string Sente
 }
 
 Corpus aligned(TextFile sources, TextFile targets, const Say& say) {
+    if (sources.name == targets.name) keep_common_units(sources, targets, say);
     align(sources, targets, say);
     Corpus corpus;
     corpus.pairs.reserve(sources.lines.size());
@@ -32,8 +33,15 @@ Corpus aligned(TextFile sources, TextFile targets, const Say& say) {
     return corpus;
 }
 
-// PREFIX.LANGUAGE, or the only file with a further ending, such as tst2014.de-en.de.xml.
-std::string side_path(const std::string& prefix, const std::string& language) {
+// Whether the file at `prefix` may itself have both sides: TMX, or WMT's XML with <src> and <ref>.
+bool may_have_both_sides(const std::string& prefix, const Reading& reading) {
+    if (!std::filesystem::is_regular_file(prefix)) return false;
+    if (reading.format != TextFormat::automatic) return reading.format == TextFormat::xml;
+    return recognised(LineReader(prefix, reading.replace_invalid).beginning()) == TextFormat::xml;
+}
+
+// PREFIX.LANGUAGE, or the only file with a further ending, such as tst2014.de-en.de.xml, or PREFIX with both sides.
+std::string side_path(const std::string& prefix, const std::string& language, const Reading& reading) {
     std::string path = prefix + "." + language;
     if (std::filesystem::exists(path)) return path;
     std::vector<std::string> others;
@@ -42,6 +50,7 @@ std::string side_path(const std::string& prefix, const std::string& language) {
     check(others.size() < 2,
           "{} does not exist, but several files could be meant: {}; give --source and --target with their endings", path,
           fmt::join(others, ", "));
+    if (others.empty() && may_have_both_sides(prefix, reading)) return prefix;
     check(!others.empty() || !std::filesystem::is_regular_file(prefix),
           "{} is a file, but there is no {}; wanted the PREFIX of two files, without the ending of a language", prefix, path);
     check(
@@ -56,7 +65,7 @@ std::string side_path(const std::string& prefix, const std::string& language) {
 std::string source_file(const std::string& prefix, const std::string& language, const Reading& reading) {
     check_usage(reading.tsv || prefix != standard_input,
                 "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
-    return reading.tsv ? prefix : side_path(prefix, language);
+    return reading.tsv ? prefix : side_path(prefix, language, reading);
 }
 
 }  // namespace
@@ -79,10 +88,13 @@ TrainingPairs without_empty_sides(Corpus corpus) {
     return {.corpus = std::move(corpus), .left_out = static_cast<std::int64_t>(left_out)};
 }
 
-Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading) {
+Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading,
+                    const std::string& source_language, const std::string& target_language) {
     check_usage(source_path != standard_input || target_path != standard_input,
                 "standard input cannot be both files, the sources and the targets; give a FILE for one of them");
-    TextFile sources = read_text_file(source_path, reading), targets = read_text_file(target_path, reading);
+    const bool one_file = source_path == target_path;
+    TextFile sources = read_text_file(source_path, reading, {SegmentRole::source, source_language, one_file}),
+             targets = read_text_file(target_path, reading, {SegmentRole::reference, target_language, one_file});
     return aligned(std::move(sources), std::move(targets), reading.say);
 }
 
@@ -94,14 +106,14 @@ Corpus read_corpus(const std::string& prefix, const std::string& source_language
 std::vector<std::string> corpus_files(const std::string& prefix, const std::string& source_language,
                                       const std::string& target_language, const Reading& reading) {
     std::vector<std::string> files = {source_file(prefix, source_language, reading)};
-    if (!reading.tsv) files.push_back(side_path(prefix, target_language));
+    if (!reading.tsv) files.push_back(side_path(prefix, target_language, reading));
     return files;
 }
 
 CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                            const Reading& reading)
     : source_path_(source_file(prefix, source_language, reading)),
-      target_path_(reading.tsv ? prefix : side_path(prefix, target_language)),
+      target_path_(reading.tsv ? prefix : side_path(prefix, target_language, reading)),
       reading_(reading),
       sources_(source_path_, reading.replace_invalid) {
     if (reading.tsv) return;
@@ -110,7 +122,9 @@ CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_
     targets_.emplace(target_path_, reading.replace_invalid);
     const FoundFormat of_targets = find_format(*targets_, reading);
     if (of_sources.format == TextFormat::text && of_targets.format == TextFormat::text) return;
-    TextFile sources = read_text_file(sources_, reading, of_sources), targets = read_text_file(*targets_, reading, of_targets);
+    const bool one_file = source_path_ == target_path_;
+    TextFile sources = read_text_file(sources_, reading, of_sources, {SegmentRole::source, source_language, one_file}),
+             targets = read_text_file(*targets_, reading, of_targets, {SegmentRole::reference, target_language, one_file});
     whole_ = aligned(std::move(sources), std::move(targets), reading.say);
 }
 

@@ -45,11 +45,14 @@ struct TrainingPairs {
 TrainingPairs without_empty_sides(Corpus corpus);
 
 /// Reads two files of as many lines; line n of one translates line n of the other, and there may be none. One of the paths may
-/// be "-". UsageError when both are; Error when a file is missing or not text, and as align() has it when they do not fit.
-Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading = {});
+/// be "-". The languages, where they are known, choose among the texts of an XML file. UsageError when both paths are "-"; Error
+/// when a file is missing or not text, and as align() has it when they do not fit.
+Corpus read_aligned(const std::string& source_path, const std::string& target_path, const Reading& reading = {},
+                    const std::string& source_language = {}, const std::string& target_language = {});
 
 /// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. Where there is no such file, one with
-/// .gz, .xml or .sgm after that name is used. With `tsv` it reads the one file PREFIX
+/// .gz, .xml or .sgm after that name is used, and else PREFIX itself where it is an XML file with both sides. With `tsv` it reads
+/// the one file PREFIX
 /// (or standard input, "-"), whose lines are source, tab, target; further columns are ignored, and the languages not used. Says
 /// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file
 /// is missing, empty or not text.

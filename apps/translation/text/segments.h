@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "apps/translation/text/line_reader.h"
+#include "apps/translation/text/segment_choice.h"
 
 namespace heddle::app {
 
 /// The position of a segment. Missing attributes are empty.
 struct SegmentPlace {
-    std::string document;   ///< docid of the <doc> around it
-    std::string id;         ///< its own id
+    std::string document;   ///< docid, or else id, of the <doc> around it
+    std::string id;         ///< its own id, or the number of its unit
     std::int64_t line = 0;  ///< where it begins in the file, from 1
+    std::int64_t unit = 0;  ///< the number of the <tu> around it, from 1: TMX has one for each sentence with its translations
 
     /// "document 1741, segment 3 (line 31)".
     std::string text() const;
@@ -25,14 +27,16 @@ struct MarkedSegments {
     std::vector<SegmentPlace> places;  ///< of each
 };
 
-/// The segments of a text in the order of the file, whatever stands around them; empty ones are empty texts. Elements inside a
-/// segment are removed and their text is kept. &lt; &gt; &amp; &quot; &apos; &#228; &#xE4; become their characters; other
-/// entities stay as they are. Names of elements and attributes count in lower and upper case. pugixml parses it; text that it
-/// rejects is read as SGML, with a note: attributes without quotes, a bare "<" in the text, </DOC> for <doc>.
+/// The segments of a text in the order of the file, whatever stands around them; empty ones are empty texts. Of a file with
+/// several texts (TMX; WMT's <src>, <ref> and <hyp>) only those that are `wanted`; of several references or systems of a document
+/// the first, with a note. Elements inside a segment are removed and their text is kept. &lt; &gt; &amp; &quot; &apos; &#228;
+/// &#xE4; become their characters; other entities stay as they are. Names of elements and attributes count in lower and upper
+/// case. pugixml parses it; text that it rejects is read as SGML, with a note: attributes without quotes, a bare "<" in the text,
+/// </DOC> for <doc>.
 ///
 /// `reader`: nothing was read from it yet. Error with name and line when a segment has no end (a file that was cut off), when an
-/// id comes twice in a document, when a character reference names no character (or U+FFFD with `replace_invalid`), and when there
-/// is no segment at all. Segments longer than longest_line are cut, with a note.
-MarkedSegments read_segments(LineReader& reader, bool replace_invalid, const Say& say);
+/// id comes twice in a document, when a character reference names no character (or U+FFFD with `replace_invalid`), when there
+/// is no segment at all, and as chosen_group() has it. Segments longer than longest_line are cut, with a note.
+MarkedSegments read_segments(LineReader& reader, bool replace_invalid, const Say& say, const WantedSegments& wanted = {});
 
 }  // namespace heddle::app

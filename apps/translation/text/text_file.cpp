@@ -89,15 +89,15 @@ FoundFormat find_format(LineReader& reader, const Reading& reading) {
     return {.format = reading.format};
 }
 
-TextFile read_text_file(const std::string& path, const Reading& reading) {
+TextFile read_text_file(const std::string& path, const Reading& reading, const WantedSegments& wanted) {
     LineReader reader(path, reading.replace_invalid);
-    return read_text_file(reader, reading, find_format(reader, reading));
+    return read_text_file(reader, reading, find_format(reader, reading), wanted);
 }
 
-TextFile read_text_file(LineReader& reader, const Reading& reading, FoundFormat format) {
+TextFile read_text_file(LineReader& reader, const Reading& reading, FoundFormat format, const WantedSegments& wanted) {
     TextFile file{.name = reader.name(), .format = format.format, .guessed = format.guessed, .lines = {}, .places = {}};
     if (file.format == TextFormat::xml) {
-        MarkedSegments segments = read_segments(reader, reading.replace_invalid, reading.say);
+        MarkedSegments segments = read_segments(reader, reading.replace_invalid, reading.say, wanted);
         file.lines = std::move(segments.texts);
         file.places = std::move(segments.places);
         return file;
@@ -127,6 +127,32 @@ void align(TextFile& sources, TextFile& targets, const Say& say) {
     sources.drop_metadata(say);
     targets.drop_metadata(say);
     check_counts(sources, targets);
+}
+
+void keep_common_units(TextFile& sources, TextFile& targets, const Say& say) {
+    const auto units_of = [](const TextFile& file) {
+        std::vector<std::int64_t> units;
+        for (const SegmentPlace& place : file.places) units.push_back(place.unit);
+        return units;
+    };
+    const std::vector<std::int64_t> of_sources = units_of(sources), of_targets = units_of(targets);
+    const auto has_units = [](const auto& units) { return !units.empty() && std::ranges::count(units, 0) == 0; };
+    if (!has_units(of_sources) || !has_units(of_targets)) return;
+    std::int64_t left_out = 0;
+    const auto keep = [&](TextFile& file, const std::vector<std::int64_t>& others) {
+        TextFile kept{.name = file.name, .format = file.format, .guessed = file.guessed, .lines = {}, .places = {}};
+        for (std::size_t i = 0; i < file.lines.size(); ++i) {
+            if (!std::ranges::binary_search(others, file.places[i].unit)) continue;
+            kept.lines.push_back(std::move(file.lines[i]));
+            kept.places.push_back(std::move(file.places[i]));
+        }
+        left_out += file.size() - kept.size();
+        file = std::move(kept);
+    };
+    keep(sources, of_targets);
+    keep(targets, of_sources);
+    if (say && left_out > 0)
+        say(fmt::format("{}: left out {} units that only one of the two languages has", sources.name, grouped_text(left_out)));
 }
 
 void fail_unequal(const std::string& name_a, const std::string& counted_a, const std::string& name_b,
