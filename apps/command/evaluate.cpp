@@ -18,7 +18,7 @@
 #include "apps/tasks/tasks.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/metrics/bootstrap.h"
-#include "apps/translation/metrics/metrics.h"
+#include "apps/translation/metrics/metric_choice.h"
 #include "apps/translation/run/lock.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/search/translate.h"
@@ -51,6 +51,7 @@ struct EvaluateOptions {
     std::optional<TextFormat> format;  // text for files of translations; test sets are detected
     bool replace_invalid = false;
     bool lowercase = false;
+    Tokenizer tokenize = Tokenizer::automatic;
     bool sentences = false;
     bool json = false;
     DecodeOptions decode;
@@ -106,16 +107,27 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     add_replace_invalid_option(table, options.replace_invalid);
     table.group(OptionGroup::score);
     table.add("lowercase", options.lowercase, "score in lower case");
+    table.add("tokenize", options.tokenize,
+              "BLEU's tokens, as sacrebleu's; auto: zh for Chinese references, char for Japanese, Thai and their like, else 13a");
     table.add("sentences", options.sentences, "the scores of each line, as a table with tabs; those of all lines go to stderr");
     table.add("json", options.json, "print one JSON object instead");
     return table;
 }
 
-void print_score(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+// Says what was chosen by the references.
+ScoredAs scored_as(const EvaluateOptions& options, const std::vector<std::string>& references) {
+    const MetricChoice choice = choose_metric(references, options.tokenize);
+    if (!choice.reason.empty())
+        say(fmt::format("scored with --tokenize {}{}: {}", word_of(choice.tokenizer),
+                        choice.prefers_chrf() ? ", chrF2 first" : "", choice.reason));
+    return {.options = {.lowercase = options.lowercase, .tokenizer = choice.tokenizer}, .chrf_first = choice.prefers_chrf()};
+}
+
+void print_score(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, const ScoredAs& as,
                  const EvaluateOptions& options) {
-    const std::vector<LineStatistics> lines = line_statistics(hypotheses, references, options.lowercase);
-    if (options.json) return print(score_json(lines, options.lowercase, options.sentences));
-    const std::string text = score_text(sum(lines), options.lowercase);
+    const std::vector<LineStatistics> lines = line_statistics(hypotheses, references, as.options);
+    if (options.json) return print(score_json(lines, as, options.sentences));
+    const std::string text = score_text(sum(lines), as);
     if (!options.sentences) return print(text);
     print(sentence_table(lines));
     fmt::print(stderr, "{}", text);
@@ -155,14 +167,15 @@ Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
 }
 
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
-void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses) {
+void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses,
+                   const ScoredAs& as) {
     const std::string name = options.weights.kind == WeightsKind::best ? "best" : "model",
                       epoch = options.weights.epoch ? fmt::format("{}", *options.weights.epoch) : "";
     std::string text;
     for (std::size_t i = 0; i < hypotheses.size(); ++i)
         text +=
             fmt::format("- source: {}\n- expected: {}\n- got: {}\n\n", test.pairs[i].source, test.pairs[i].target, hypotheses[i]);
-    const double bleu = corpus_bleu(hypotheses, test.targets(), options.lowercase).score;
+    const double bleu = corpus_bleu(hypotheses, test.targets(), as.options).score;
     text += fmt::format("Bleu Score = {:.2f}\n", bleu);
     const std::filesystem::path file = std::filesystem::path(options.results) / (name + epoch + ".txt");
     write_file_atomically(file, text);
@@ -184,12 +197,15 @@ void tune_run(const EvaluateOptions& options, Ranks* ranks) {
     const Corpus sample = tuning_sample(tuning_set(options, run.settings), most_tuning_sentences);
     check(sample.size() >= least_tuning_sentences, "evaluate: --tune has {} pairs to choose by, wanted {} or more; give {}",
           sample.size(), least_tuning_sentences, options.valid.empty() ? "--valid PREFIX" : "a larger --valid");
-    const Aim aim = options.valid.empty() ? aim_of(run.settings.data) : Aim::bleu;
-    const PenaltyChoice choice =
-        *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, aim, {}, decoders_on(ranks, *run.model));
-    for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, aim) + "\n");
+    const bool by_exact = options.valid.empty() && !run.settings.data.task.empty();
+    check_usage(!by_exact || options.tokenize == Tokenizer::automatic,
+                "evaluate: --tune goes by the exact lines of a generated task; leave out --tokenize");
+    const Criterion criterion = by_exact ? Criterion{} : criterion_of(sample, options.tokenize);
+    const PenaltyChoice choice = *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, criterion, {},
+                                                        decoders_on(ranks, *run.model));
+    for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, criterion) + "\n");
     write_search(options.tune, choice.best.length_penalty);
-    say(fmt::format("{}; stored in {}", choice_text(choice, aim, sample.size()),
+    say(fmt::format("{}; stored in {}", choice_text(choice, criterion, sample.size()),
                     (std::filesystem::path(options.tune) / search_file_name).string()));
 }
 
@@ -197,6 +213,7 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
     share_models(ranks, {&run, 1}, options.machine);
     const Corpus test = test_set(options, run.settings.data);
+    const ScoredAs as = scored_as(options, test.targets());
     // Before anything is translated: later all of it would be lost.
     if (!options.results.empty()) make_folder(options.results, "--results");
     const auto start = std::chrono::steady_clock::now();
@@ -206,8 +223,8 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
     say_longer(test, run.settings.training.max_words);
     if (!options.output.empty()) write_lines(options.output, hypotheses);
-    if (!options.results.empty()) write_results(options, test, hypotheses);
-    print_score(hypotheses, test.targets(), options);
+    if (!options.results.empty()) write_results(options, test, hypotheses, as);
+    print_score(hypotheses, test.targets(), as, options);
 }
 
 TextFile read_text(const std::string& path, const EvaluateOptions& options, SegmentRole role) {
@@ -236,23 +253,23 @@ void evaluate_files(const EvaluateOptions& options) {
     const Corpus corpus{
         read_hypotheses(options.hypotheses, options, read_text(options.reference, options, SegmentRole::reference))};
     check(!corpus.pairs.empty(), "evaluate: {} and {} have no lines to score", options.hypotheses, options.reference);
-    print_score(corpus.sources(), corpus.targets(), options);
+    print_score(corpus.sources(), corpus.targets(), scored_as(options, corpus.targets()), options);
 }
 
 void compare_files(const EvaluateOptions& options) {
     const TextFile references = read_text(options.reference, options, SegmentRole::reference);
-    const auto statistics = [&](const std::string& path) {
-        const Corpus corpus{read_hypotheses(path, options, references)};
-        return line_statistics(corpus.sources(), corpus.targets(), options.lowercase);
-    };
-    const std::vector<LineStatistics> first = statistics(options.compare.first), second = statistics(options.compare.second);
-    check(!first.empty(), "evaluate: {} has no lines to compare by", options.reference);
+    const Corpus one{read_hypotheses(options.compare.first, options, references)},
+        other{read_hypotheses(options.compare.second, options, references)};
+    check(!one.pairs.empty(), "evaluate: {} has no lines to compare by", options.reference);
+    const ScoredAs as = scored_as(options, one.targets());
+    const auto statistics = [&](const Corpus& corpus) { return line_statistics(corpus.sources(), corpus.targets(), as.options); };
+    const std::vector<LineStatistics> first = statistics(one), second = statistics(other);
     const std::vector<Comparison> comparisons = paired_bootstrap(first, second, options.resamples, options.seed);
     const ComparedSystems systems{.names = options.compare,
                                   .lines = static_cast<std::int64_t>(first.size()),
                                   .resamples = options.resamples,
                                   .seed = options.seed,
-                                  .lowercase = options.lowercase};
+                                  .as = as};
     print(options.json ? comparison_json(systems, comparisons) : comparison_text(systems, comparisons));
 }
 
@@ -278,8 +295,8 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
 
 /// --tune with what it does not use.
 void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
-    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",       "tsv",
-                                           "format", "replace-invalid", "beam",   "beam-patience"};
+    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",        "tsv",
+                                           "format", "replace-invalid", "beam",   "beam-patience", "tokenize"};
     check_usage(!table.given("model"), fmt::format("evaluate: --tune names the run itself; leave out {}", options.run));
     for (const Option& option : table.options()) {
         const bool fits = option.group == OptionGroup::machine || std::ranges::find(useful, option.name) != std::end(useful);

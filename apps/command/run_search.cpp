@@ -41,35 +41,36 @@ void write_search(const std::filesystem::path& run, double length_penalty) {
     write_file_atomically(run / search_file_name, text);
 }
 
-Aim aim_of(const DataOptions& data) { return data.task.empty() ? Aim::bleu : Aim::exact; }
-
-std::string trial_text(const PenaltyTrial& trial, Aim aim) {
-    const std::string score = aim == Aim::exact
-                                  ? fmt::format("{:.2f} % exact", trial.score)
-                                  : fmt::format("BLEU {:.2f} (brevity penalty {:.3f})", trial.score, trial.brevity_penalty);
-    return fmt::format("length penalty {}: {}", trial.length_penalty, score);
+std::string trial_text(const PenaltyTrial& trial, const Criterion& criterion) {
+    if (!criterion.metric) return fmt::format("length penalty {}: {:.2f} % exact", trial.length_penalty, trial.score);
+    const bool names_tokenizer = criterion.metric == Metric::bleu && criterion.tokenizer != Tokenizer::mteval_13a;
+    return fmt::format("length penalty {}: {} {:.2f} ({}brevity penalty {:.3f})", trial.length_penalty, name(*criterion.metric),
+                       trial.score, names_tokenizer ? fmt::format("{}, ", word_of(criterion.tokenizer)) : "",
+                       trial.brevity_penalty);
 }
 
-std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sentences) {
-    const std::string best = fmt::format("{} of {} validation pairs", trial_text(choice.best, aim), grouped_text(sentences));
+std::string choice_text(const PenaltyChoice& choice, const Criterion& criterion, std::int64_t sentences) {
+    const std::string best =
+        fmt::format("{} of {} validation pairs", trial_text(choice.best, criterion), grouped_text(sentences));
     if (choice.best.length_penalty == choice.before.length_penalty) return best;
-    return best + ", instead of " + trial_text(choice.before, aim);
+    return best + ", instead of " + trial_text(choice.before, criterion);
 }
 
 bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
-                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
+                 const Corpus& validation, bool by_exact, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
                  const Decoders& decoders) {
     const auto start = std::chrono::steady_clock::now();
     const std::int64_t affordable = std::min(learned / learned_pairs_for_one, most_tuning_sentences);
     const Corpus sample = tuning_sample(validation, affordable);
     if (sample.size() < least_tuning_sentences) return true;
+    const Criterion criterion = by_exact ? Criterion{} : criterion_of(sample);
     say(fmt::format("choosing the length penalty by {} validation pairs", grouped_text(sample.size())));
-    const auto tried = [&](const PenaltyTrial& trial) { say("  " + trial_text(trial, aim)); };
+    const auto tried = [&](const PenaltyTrial& trial) { say("  " + trial_text(trial, criterion)); };
     const std::optional<PenaltyChoice> choice =
-        choose_length_penalty(model, vocabularies, sample, {}, aim, {tried, stop}, decoders);
+        choose_length_penalty(model, vocabularies, sample, {}, criterion, {tried, stop}, decoders);
     if (!choice) return false;
     write_search(run, choice->best.length_penalty);
-    say(fmt::format("{} (chosen in {:.1f} s, in {})", choice_text(*choice, aim, sample.size()), seconds_since(start),
+    say(fmt::format("{} (chosen in {:.1f} s, in {})", choice_text(*choice, criterion, sample.size()), seconds_since(start),
                     (run / search_file_name).string()));
     return true;
 }

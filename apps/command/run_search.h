@@ -21,20 +21,17 @@ bool take_search_of(const std::filesystem::path& run, const OptionTable& table, 
 /// Replaces RUN/search.toml. Error when it cannot be written.
 void write_search(const std::filesystem::path& run, double length_penalty);
 
-/// A generated task has one correct translation for each sentence, text has many.
-Aim aim_of(const DataOptions& data);
-
 /// "length penalty 1.5: BLEU 34.12 (brevity penalty 0.982)".
-std::string trial_text(const PenaltyTrial& trial, Aim aim);
+std::string trial_text(const PenaltyTrial& trial, const Criterion& criterion);
 /// The best trial, by how many pairs, and what the search had before when that is another one.
-std::string choice_text(const PenaltyChoice& choice, Aim aim, std::int64_t sentences);
+std::string choice_text(const PenaltyChoice& choice, const Criterion& criterion, std::int64_t sentences);
 
 /// The length penalty of a run whose training has just ended after `learned` pairs, repetitions counted: chosen with so few of
-/// the validation pairs that it takes a few per cent of the training's time, stored, and logged with each trial. Does nothing
-/// when that leaves too few pairs to choose by. False when `stop` returned true before the choice was made: nothing is stored
-/// then.
+/// the validation pairs that it takes a few per cent of the training's time, stored, and logged with each trial. `by_exact`: by
+/// the lines that equal their reference, not by the metric that suits the text. Does nothing when that leaves too few pairs to
+/// choose by. False when `stop` returned true before the choice was made: nothing is stored then.
 bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
-                 const Corpus& validation, Aim aim, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
+                 const Corpus& validation, bool by_exact, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
                  const Decoders& decoders);
 
 }  // namespace heddle::app

@@ -43,9 +43,14 @@ Json sentences_json(std::span<const LineStatistics> lines) {
     return rows;
 }
 
+std::array<Metric, all_metrics.size()> metrics_in_order(bool chrf_first) {
+    if (chrf_first) return {Metric::chrf, Metric::chrf_plus_plus, Metric::bleu};
+    return all_metrics;
+}
+
 std::string comparison_signature(Metric metric, const ComparedSystems& systems) {
     return signature(
-        metric, {.lowercase = systems.lowercase, .resampling = fmt::format("bs:{}|seed:{}|", systems.resamples, systems.seed)});
+        metric, {.metric = systems.as.options, .resampling = fmt::format("bs:{}|seed:{}|", systems.resamples, systems.seed)});
 }
 
 Json json(const ResampledScore& system) {
@@ -59,12 +64,12 @@ std::string row(Metric metric, const ResampledScore& system, const std::string& 
 
 }  // namespace
 
-std::string score_text(const LineStatistics& corpus, bool lowercase) {
+std::string score_text(const LineStatistics& corpus, const ScoredAs& as) {
     std::string text;
-    for (const Metric metric : all_metrics) {
+    for (const Metric metric : metrics_in_order(as.chrf_first)) {
         text += metric == Metric::bleu ? corpus_bleu(corpus.bleu).text()
                                        : fmt::format("{} = {:.2f}", name(metric), corpus_score(metric, corpus));
-        text += "\n" + signature(metric, {.lowercase = lowercase}) + "\n";
+        text += "\n" + signature(metric, {.metric = as.options}) + "\n";
     }
     const double share = 100.0 * static_cast<double>(corpus.exact) / static_cast<double>(std::max<std::int64_t>(1, corpus.lines));
     return text + fmt::format("exact: {} of {} lines ({:.2f} %)\n", corpus.exact, corpus.lines, share);
@@ -82,18 +87,18 @@ std::string sentence_table(std::span<const LineStatistics> lines) {
     return table;
 }
 
-std::string score_json(std::span<const LineStatistics> lines, bool lowercase, bool sentences) {
+std::string score_json(std::span<const LineStatistics> lines, const ScoredAs& as, bool sentences) {
     const LineStatistics corpus = sum(lines);
     Json object;
     for (const Metric metric : all_metrics) {
         object[key(metric)] =
             metric == Metric::bleu ? bleu_json(corpus_bleu(corpus.bleu)) : Json{{"score", corpus_score(metric, corpus)}};
-        object[key(metric)]["signature"] = signature(metric, {.lowercase = lowercase});
+        object[key(metric)]["signature"] = signature(metric, {.metric = as.options});
     }
     object["exact"] = corpus.exact;
     object["lines"] = corpus.lines;
     if (sentences) {
-        object["bleu"]["sentence_signature"] = signature(Metric::bleu, {.lowercase = lowercase, .effective_order = true});
+        object["bleu"]["sentence_signature"] = signature(Metric::bleu, {.metric = as.options, .effective_order = true});
         object["sentences"] = sentences_json(lines);
     }
     return json_text(object) + "\n";
@@ -102,13 +107,14 @@ std::string score_json(std::span<const LineStatistics> lines, bool lowercase, bo
 std::string comparison_text(const ComparedSystems& systems, std::span<const Comparison> comparisons) {
     std::string text = fmt::format("{:<8}{:>8}{:>9}{:>19}{:>11}{:>9}  {}\n", "metric", "score", "mean", "95 % interval",
                                    "difference", "p", "system");
-    for (const Comparison& one : comparisons) {
-        text += row(one.metric, one.first, "", systems.names.first);
-        text += row(one.metric, one.second, fmt::format("{:>+11.2f}{:>9.4f}", one.difference, one.p), systems.names.second);
+    std::string signatures;
+    for (const Metric metric : metrics_in_order(systems.as.chrf_first)) {
+        const Comparison& one = *std::ranges::find(comparisons, metric, &Comparison::metric);
+        text += row(metric, one.first, "", systems.names.first);
+        text += row(metric, one.second, fmt::format("{:>+11.2f}{:>9.4f}", one.difference, one.p), systems.names.second);
+        signatures += fmt::format("{} {}\n", name(metric), comparison_signature(metric, systems));
     }
-    for (const Comparison& one : comparisons)
-        text += fmt::format("{} {}\n", name(one.metric), comparison_signature(one.metric, systems));
-    return text;
+    return text + signatures;
 }
 
 std::string comparison_json(const ComparedSystems& systems, std::span<const Comparison> comparisons) {

@@ -12,15 +12,21 @@
 
 namespace heddle::app {
 
+/// How a corpus is scored.
+struct ScoredAs {
+    MetricOptions options = {};
+    bool chrf_first = false;  ///< in texts; the keys of JSON and the columns of a table stay in their order
+};
+
 /// Every score of a corpus with its signature, then the exact lines.
-std::string score_text(const LineStatistics& corpus, bool lowercase);
+std::string score_text(const LineStatistics& corpus, const ScoredAs& as);
 
 /// A table with a tab between columns and a header line: line, BLEU, chrF2, chrF2++, exact (1 or 0), and both lengths in BLEU's
 /// tokens.
 std::string sentence_table(std::span<const LineStatistics> lines);
 
 /// The same as a JSON object; with the scores of each line when `sentences`.
-std::string score_json(std::span<const LineStatistics> lines, bool lowercase, bool sentences);
+std::string score_json(std::span<const LineStatistics> lines, const ScoredAs& as, bool sentences);
 
 /// What a comparison was made from.
 struct ComparedSystems {
@@ -28,7 +34,7 @@ struct ComparedSystems {
     std::int64_t lines = 0;
     std::int64_t resamples = 0;
     std::uint64_t seed = 0;
-    bool lowercase = false;
+    ScoredAs as = {};
 };
 
 /// A table: two rows for each metric, then the signatures.

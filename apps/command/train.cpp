@@ -159,7 +159,7 @@ bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Tran
     };
     try {
         const bool done = tune_search(
-            folder.path(), model, data.vocabularies, data.validation_text, aim_of(settings.data), learned,
+            folder.path(), model, data.vocabularies, data.validation_text, !settings.data.task.empty(), learned,
             [&](std::string_view text) { log.note(text); }, [] { return StopSignals::received() != 0; },
             decoders_on(ranks, model));
         if (!done) not_chosen(fmt::format("stopped by {}", signal_name(StopSignals::received())));

@@ -6,8 +6,11 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "tests/disturbed_lines.h"
 #include "tests/program.h"
+#include "tests/python.h"
 
 namespace heddle {
 namespace {
@@ -59,6 +62,80 @@ TEST_F(ProgramEvaluate, LowersEveryMetric) {
     EXPECT_EQ(lines[4], "chrF2++ = 100.00");
     for (const int i : {1, 3, 5}) EXPECT_THAT(lines[i], HasSubstr("|case:lc|"));
     EXPECT_EQ(lines[6], "exact: 0 of 3 lines (0.00 %)");
+}
+
+// A character is a token of zh; of 13a a line would be one word, and the score 0.
+TEST_F(ProgramEvaluate, ScoresChineseAsChinese) {
+    here.write("zh.ref", "\u6211\u4eec\u4eca\u5929\u53bb\u4e0a\u5b66\u3002\n\u6211\u5f88\u9ad8\u5174\u89c1\u5230\u4f60\u3002\n");
+    here.write("zh.hyp", "\u6211\u4eec\u4eca\u5929\u53bb\u5b66\u6821\u3002\n\u6211\u5f88\u9ad8\u5174\u89c1\u5230\u4f60\u3002\n");
+    const ProgramResult result = evaluate("zh.hyp --reference zh.ref");
+    const Lines lines = lines_of(result.out);
+    EXPECT_THAT(lines.at(0), StartsWith("BLEU = 78.86 "));
+    EXPECT_THAT(lines.at(1), HasSubstr("|tok:zh|"));
+    EXPECT_EQ(result.err, "scored with --tokenize zh: 100 % of the references' characters are Chinese\n");
+    EXPECT_EQ(scored("zh.hyp --reference zh.ref --tokenize zh"), result.out);
+    const ProgramResult western = evaluate("zh.hyp --reference zh.ref --tokenize 13a");
+    EXPECT_THAT(western.out, HasSubstr("\nBLEU = 0.00 "));
+    EXPECT_EQ(western.err,
+              "scored with --tokenize 13a, chrF2 first: 0 of 2 references have the four tokens in a row that BLEU "
+              "looks at\n");
+    expect_complaint(evaluate("zh.hyp --reference zh.ref --tokenize ja-mecab"), 2, "auto, 13a, intl, zh, char");
+}
+
+TEST_F(ProgramEvaluate, NamesChrfFirstWhereATokenIsACharacter) {
+    here.write("th.ref", "\u0e09\u0e31\u0e19\u0e23\u0e31\u0e01\u0e41\u0e21\u0e27\n");
+    here.write("th.hyp", "\u0e09\u0e31\u0e19\u0e23\u0e31\u0e01\u0e2b\u0e21\u0e32\n");
+    const ProgramResult result = evaluate("th.hyp --reference th.ref");
+    const Lines lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 7u);
+    EXPECT_THAT(lines[0], StartsWith("chrF2 = "));
+    EXPECT_THAT(lines[2], StartsWith("chrF2++ = "));
+    EXPECT_THAT(lines[4], StartsWith("BLEU = "));
+    EXPECT_THAT(lines[5], HasSubstr("|tok:char|"));
+    EXPECT_EQ(result.err,
+              "scored with --tokenize char, chrF2 first: 100 % of the references' characters are of a script without "
+              "spaces between words\n");
+    const Lines compared = lines_of(scored("--compare th.hyp th.ref --reference th.ref --resamples 20"));
+    EXPECT_THAT(compared.at(1), StartsWith("chrF2 "));
+    EXPECT_THAT(compared.at(5), StartsWith("BLEU "));
+    EXPECT_THAT(compared.at(9), AllOf(StartsWith("BLEU "), HasSubstr("|tok:char|")));
+    const nlohmann::json json = nlohmann::json::parse(scored("th.hyp --reference th.ref --json --sentences"));
+    EXPECT_THAT(json.at("bleu").at("sentence_signature").get<std::string>(), HasSubstr("|tok:char|"));
+    EXPECT_EQ(json.at("sentences").at(0).at("hypothesis_length"), 9);
+}
+
+TEST_F(ProgramEvaluate, EqualsSacrebleuOnAThousandLinesByEachTokenizer) {
+    HEDDLE_NEEDS_PYTHON_WITH("sacrebleu regex");
+    const std::uint64_t seed = std::random_device()();
+    app::DisturbedLines lines = app::disturbed_lines(seed, 1000);
+    std::string hypotheses, references;
+    const auto add = [](std::string& text, std::string line) {  // in files a line end ends a line
+        for (char& c : line) c = c == '\n' ? ' ' : c;
+        text += (line.starts_with("\ufeff") ? "x" : "") + line + "\n";
+    };
+    for (std::size_t i = 0; i < lines.references.size(); ++i) {
+        add(hypotheses, lines.first[i]);
+        add(references, lines.references[i]);
+    }
+    here.write("hyp", hypotheses);
+    here.write("ref", references);
+    const std::string script = HEDDLE_SOURCE_DIR "/tests/golden/make_bleu.py", made = here.path("made.json");
+    const std::string command =
+        "'" + python() + "' -B '" + script + "' --files '" + here.path("hyp") + "' '" + here.path("ref") + "'";
+    ASSERT_EQ(std::system((command + " > '" + made + "'").c_str()), 0);
+    const nlohmann::json cases = nlohmann::json::parse(here.read("made.json"));
+    ASSERT_EQ(cases.at(0).at("scores").size(), 5u);
+    for (const nlohmann::json& wanted : cases[0]["scores"]) {
+        const auto tokenizer = wanted.at("tokenizer").get<std::string>();
+        SCOPED_TRACE("seed " + std::to_string(seed) + ", " + tokenizer);
+        const nlohmann::json found =
+            nlohmann::json::parse(scored("hyp --reference ref --format text --json --tokenize " + tokenizer));
+        EXPECT_EQ(found.at("lines"), 1000);
+        EXPECT_NEAR(found.at("bleu").at("score").get<double>(), wanted.at("score").get<double>(), 1e-9);
+        EXPECT_EQ(found.at("bleu").at("matches"), wanted.at("matches"));
+        EXPECT_EQ(found.at("bleu").at("totals"), wanted.at("totals"));
+        EXPECT_THAT(found.at("bleu").at("signature").get<std::string>(), HasSubstr("|tok:" + tokenizer + "|"));
+    }
 }
 
 TEST_F(ProgramEvaluate, PrintsOneJsonObject) {

@@ -101,7 +101,10 @@ TEST_F(ProgramText, NamesFileAndLineOfWhatIsNoText) {
     expect_complaint(train("--train t.de --tsv"), 1, "t.de:1: there is no tab in this line");
     const ProgramResult replaced = here.run("evaluate --hypotheses bad.de --reference bad.en --replace-invalid");
     EXPECT_EQ(replaced.status, 0);
-    EXPECT_EQ(replaced.err, "bad.en: replaced what is not UTF-8 by U+FFFD in 1 line\n");
+    EXPECT_EQ(replaced.err,
+              "bad.en: replaced what is not UTF-8 by U+FFFD in 1 line\n"
+              "scored with --tokenize 13a, chrF2 first: 0 of 2 references have the four tokens in a row that BLEU "
+              "looks at\n");
     EXPECT_THAT(replaced.out, HasSubstr("of 2 lines"));
 }
 

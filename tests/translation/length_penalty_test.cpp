@@ -13,6 +13,8 @@ namespace {
 using testing::ElementsAre;
 using testing::Field;
 
+constexpr Criterion by_bleu{.metric = Metric::bleu}, by_exact{};
+
 class LengthPenalty : public testing::Test {
   protected:
     LengthPenalty() {
@@ -32,10 +34,10 @@ class LengthPenalty : public testing::Test {
     std::vector<std::string> translated(double length_penalty) const {
         return translate_lines(*model_, vocabularies_, lines_, {.length_penalty = length_penalty});
     }
-    PenaltyChoice choose(const std::vector<std::string>& references, Aim aim, double before = 1) const {
+    PenaltyChoice choose(const std::vector<std::string>& references, const Criterion& criterion, double before = 1) const {
         Corpus text;
         for (std::size_t i = 0; i < lines_.size(); ++i) text.pairs.push_back({lines_[i], references[i]});
-        return *choose_length_penalty(*model_, vocabularies_, text, {.length_penalty = before}, aim);
+        return *choose_length_penalty(*model_, vocabularies_, text, {.length_penalty = before}, criterion);
     }
 
     std::vector<std::string> lines_;
@@ -46,8 +48,8 @@ class LengthPenalty : public testing::Test {
 TEST_F(LengthPenalty, IsTheOneWhoseTranslationsAreTheReferences) {
     const std::vector<std::string> wanted = translated(1);
     ASSERT_TRUE(wanted != translated(0.5)) << "penalties must differ, or the test shows nothing";
-    for (const Aim aim : {Aim::bleu, Aim::exact}) {
-        const PenaltyChoice choice = choose(wanted, aim, 0);
+    for (const Criterion criterion : {by_bleu, by_exact, Criterion{Metric::chrf, Tokenizer::character}}) {
+        const PenaltyChoice choice = choose(wanted, criterion, 0);
         EXPECT_EQ(choice.best.length_penalty, 1);
         EXPECT_NEAR(choice.best.score, 100, 1e-9);
         EXPECT_EQ(choice.best.brevity_penalty, 1);
@@ -59,7 +61,7 @@ TEST_F(LengthPenalty, IsTheOneWhoseTranslationsAreTheReferences) {
 }
 
 TEST_F(LengthPenalty, StaysWhenNoOtherIsBetter) {
-    const PenaltyChoice choice = choose(std::vector<std::string>(lines_.size(), "nothing like it"), Aim::exact);
+    const PenaltyChoice choice = choose(std::vector<std::string>(lines_.size(), "nothing like it"), by_exact);
     EXPECT_EQ(choice.best.length_penalty, 1) << "all are equally bad";
     std::vector<double> tried;
     for (const PenaltyTrial& trial : choice.trials) tried.push_back(trial.length_penalty);
@@ -68,7 +70,7 @@ TEST_F(LengthPenalty, StaysWhenNoOtherIsBetter) {
 }
 
 TEST_F(LengthPenalty, IsNotTriedWhereNothingCanBeBetter) {
-    const PenaltyChoice choice = choose(translated(1), Aim::exact);
+    const PenaltyChoice choice = choose(translated(1), by_exact);
     EXPECT_EQ(choice.best.length_penalty, 1);
     EXPECT_THAT(choice.trials, ElementsAre(Field(&PenaltyTrial::score, 100)));
 }
@@ -80,7 +82,7 @@ TEST_F(LengthPenalty, IsNotChosenWhenTheWatchStopsIt) {
     const auto choose_until = [&](std::size_t count) {
         const PenaltyWatch watch{.tried = [&](const PenaltyTrial& trial) { tried.push_back(trial.length_penalty); },
                                  .stop = [&] { return tried.size() == count; }};
-        return choose_length_penalty(*model_, vocabularies_, text, {}, Aim::exact, watch).has_value();
+        return choose_length_penalty(*model_, vocabularies_, text, {}, by_exact, watch).has_value();
     };
     EXPECT_FALSE(choose_until(0));
     EXPECT_FALSE(choose_until(2));
@@ -95,10 +97,36 @@ TEST_F(LengthPenalty, IsTheSameOnAnyThreads) {
     std::vector<double> scores;
     for (const int count : {1, 3}) {
         const WithThreads on(count);
-        for (const PenaltyTrial& trial : choose(wanted, Aim::bleu).trials) scores.push_back(trial.score);
+        for (const PenaltyTrial& trial : choose(wanted, by_bleu).trials) scores.push_back(trial.score);
     }
     const auto half = scores.begin() + static_cast<std::ptrdiff_t>(scores.size() / 2);
     EXPECT_EQ(std::vector(scores.begin(), half), std::vector(half, scores.end()));
+}
+
+// 13a's BLEU of such lines is 0 with each penalty, and the first one would stay.
+TEST_F(LengthPenalty, IsChosenByChrfWhereBleuDoesNotApply) {
+    Corpus text;
+    for (std::string line : translated(1)) {
+        std::erase(line, ' ');
+        std::string thai;
+        for (std::size_t i = 0; i < line.size(); ++i) thai += "\u0e41";
+        text.pairs.push_back({"", line + thai});
+    }
+    const Criterion criterion = criterion_of(text);
+    EXPECT_EQ(criterion.metric, Metric::chrf);
+    EXPECT_EQ(criterion.tokenizer, Tokenizer::character);
+    const PenaltyChoice choice = choose(text.targets(), criterion, 0), by_words = choose(text.targets(), by_bleu, 0);
+    EXPECT_GT(choice.best.score, choice.before.score);
+    EXPECT_EQ(choice.best.length_penalty, 1);
+    EXPECT_EQ(by_words.best.length_penalty, 0);
+    for (const PenaltyTrial& trial : by_words.trials) EXPECT_EQ(trial.score, 0);
+
+    for (SentencePair& pair : text.pairs) pair.target = "one word";
+    EXPECT_EQ(criterion_of(text).metric, Metric::chrf) << "too short for BLEU";
+    for (SentencePair& pair : text.pairs) pair.target = "\u6211\u4eec\u4eca\u5929\u53bb\u4e0a\u5b66\u3002";
+    EXPECT_EQ(criterion_of(text).metric, Metric::bleu);
+    EXPECT_EQ(criterion_of(text).tokenizer, Tokenizer::zh);
+    EXPECT_EQ(criterion_of(text, Tokenizer::mteval_13a).metric, Metric::chrf) << "each line is one word of 13a";
 }
 
 TEST(TuningSample, IsSpreadOverTheWholeText) {

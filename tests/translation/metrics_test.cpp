@@ -1,4 +1,4 @@
-#include "apps/translation/metrics/metrics.h"
+#include "apps/translation/metrics/metric_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 LineStatistics statistics(const std::string& hypothesis, const std::string& reference, bool lowercase = false) {
-    return line_statistics(Lines{hypothesis}, Lines{reference}, lowercase).front();
+    return line_statistics(Lines{hypothesis}, Lines{reference}, {.lowercase = lowercase}).front();
 }
 
 // Every corpus and sentence score that `wanted` holds.
@@ -47,7 +47,8 @@ TEST(Metrics, EqualSacrebleuOnTwoThousandDisturbedLines) {
     ASSERT_EQ(stable_hash(all), golden.at("hash").get<std::uint64_t>()) << "the golden scores are of other lines";
     for (const bool lowercase : {false, true}) {
         SCOPED_TRACE(lowercase ? "lowercase" : "mixed");
-        expect_scores(line_statistics(lines.first, lines.references, lowercase), golden.at(lowercase ? "lowercase" : "mixed"),
+        expect_scores(line_statistics(lines.first, lines.references, {.lowercase = lowercase}),
+                      golden.at(lowercase ? "lowercase" : "mixed"),
                       0.500001e-4);  // the file has four decimals
     }
 }
@@ -65,8 +66,8 @@ TEST(Metrics, EqualTheSacrebleuOfThisMachineOnFreshLines) {
     const nlohmann::json wanted = nlohmann::json::parse(file);
     for (const bool lowercase : {false, true}) {
         SCOPED_TRACE("seed " + std::to_string(seed) + (lowercase ? ", lowercase" : ", mixed"));
-        expect_scores(line_statistics(lines.first, lines.references, lowercase), wanted.at(lowercase ? "lowercase" : "mixed"),
-                      1e-9);
+        expect_scores(line_statistics(lines.first, lines.references, {.lowercase = lowercase}),
+                      wanted.at(lowercase ? "lowercase" : "mixed"), 1e-9);
     }
 }
 
@@ -83,7 +84,7 @@ TEST(Metrics, AreTheSameForEveryNumberOfThreads) {
 }
 
 TEST(Metrics, CountExactLinesInTheirOwnCase) {
-    const LineStatistics all = sum(line_statistics(Lines{"a", "B", "", "c "}, Lines{"a", "b", "", "c"}, true));
+    const LineStatistics all = sum(line_statistics(Lines{"a", "B", "", "c "}, Lines{"a", "b", "", "c"}, {.lowercase = true}));
     EXPECT_EQ(all.lines, 4);
     EXPECT_EQ(all.exact, 2);
 }
@@ -93,9 +94,85 @@ TEST(Metrics, SayHowTheyWereComputed) {
     EXPECT_EQ(signature(Metric::bleu), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp" + version);
     EXPECT_EQ(signature(Metric::chrf), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no" + version);
     EXPECT_EQ(signature(Metric::chrf_plus_plus), "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no" + version);
-    EXPECT_EQ(signature(Metric::bleu, {.lowercase = true, .effective_order = true, .resampling = "bs:1000|seed:1|"}),
+    EXPECT_EQ(signature(Metric::bleu, {.metric = {.lowercase = true}, .effective_order = true, .resampling = "bs:1000|seed:1|"}),
               "nrefs:1|bs:1000|seed:1|case:lc|eff:yes|tok:13a|smooth:exp" + version);
+    for (const Tokenizer tokenizer : {Tokenizer::intl, Tokenizer::zh, Tokenizer::character, Tokenizer::none}) {
+        const SignatureOptions options{.metric = {.tokenizer = tokenizer}};
+        EXPECT_EQ(signature(Metric::bleu, options),
+                  "nrefs:1|case:mixed|eff:no|tok:" + std::string(word_of(tokenizer)) + "|smooth:exp" + version);
+        EXPECT_EQ(signature(Metric::chrf, options), signature(Metric::chrf));
+    }
     EXPECT_EQ(name(Metric::chrf_plus_plus), "chrF2++");
+}
+
+// ---- which metric suits a text
+
+constexpr const char
+    *chinese = "\u6211\u4eec\u4eca\u5929\u53bb\u4e0a\u5b66\u3002",
+    *german = "Heute gehen wir in die Schule.", *japanese = "\u4eca\u65e5\u306f\u5b66\u6821\u306b\u884c\u304d\u307e\u3059\u3002",
+    *thai = "\u0e27\u0e31\u0e19\u0e19\u0e35\u0e49\u0e40\u0e23\u0e32\u0e44\u0e1b\u0e42\u0e23\u0e07\u0e40\u0e23\u0e35\u0e22\u0e19",
+    *korean = "\uc6b0\ub9ac\ub294 \uc624\ub298 \ud559\uad50\uc5d0 \uac11\ub2c8\ub2e4.";
+
+TEST(MetricChoice, TakesTheTokenizerOfTheScript) {
+    const std::pair<const char*, Tokenizer> wanted[] = {
+        {german, Tokenizer::mteval_13a},
+        {korean, Tokenizer::mteval_13a},  // has spaces
+        {chinese, Tokenizer::zh},
+        {japanese, Tokenizer::character},
+        {thai, Tokenizer::character},
+        {"\u1781\u17d2\u1789\u17bb\u17c6\u179f\u17d2\u179a\u17a1\u17b6\u1789\u17cb\u1786\u17d2\u1798\u17b6",
+         Tokenizer::character},  // Khmer
+        {"1234 5678 : ! 9", Tokenizer::mteval_13a},
+        {"\U0001f600 \U0001f601 ! ?", Tokenizer::mteval_13a},  // no letter at all
+    };
+    for (const auto& [line, tokenizer] : wanted) {
+        const MetricChoice choice = choose_metric(Lines(20, line));
+        EXPECT_EQ(choice.tokenizer, tokenizer) << line << word_of(choice.tokenizer);
+        EXPECT_TRUE(choice.bleu_applies) << line;
+        EXPECT_EQ(choice.metric(), tokenizer == Tokenizer::character ? Metric::chrf : Metric::bleu) << line;
+        EXPECT_EQ(choice.reason.empty(), tokenizer == Tokenizer::mteval_13a) << line;
+    }
+}
+
+TEST(MetricChoice, GoesByTheShareOfCharactersAndNotByALine) {
+    const auto mixed = [](int of_one, const char* one, int of_other, const char* other) {
+        Lines lines(static_cast<std::size_t>(of_one), one);
+        lines.insert(lines.end(), static_cast<std::size_t>(of_other), other);
+        return choose_metric(lines);
+    };
+    EXPECT_EQ(mixed(99, chinese, 1, german).tokenizer, Tokenizer::zh);
+    EXPECT_EQ(mixed(99, german, 1, chinese).tokenizer, Tokenizer::mteval_13a);
+    EXPECT_EQ(mixed(99, chinese, 1, japanese).tokenizer, Tokenizer::zh) << "some Japanese";
+    EXPECT_EQ(mixed(60, chinese, 40, japanese).tokenizer, Tokenizer::character);
+    EXPECT_EQ(mixed(40, japanese, 60, german).tokenizer, Tokenizer::mteval_13a);
+    EXPECT_EQ(mixed(60, "\u6211\u7528 Python \u5199\u7a0b\u5e8f", 0, "").tokenizer, Tokenizer::zh) << "5 of 11 characters";
+    EXPECT_EQ(mixed(3, chinese, 0, "").reason, "100 % of the references' characters are Chinese");
+    EXPECT_EQ(mixed(3, thai, 0, "").reason, "100 % of the references' characters are of a script without spaces between words");
+    EXPECT_EQ(choose_metric(Lines{}).tokenizer, Tokenizer::mteval_13a);
+}
+
+TEST(MetricChoice, SaysThatBleuDoesNotApplyWhereHardlyAnyReferenceIsLongEnough) {
+    Lines words(99, "sieben");
+    EXPECT_FALSE(choose_metric(words).bleu_applies);
+    words.push_back(german);
+    const MetricChoice choice = choose_metric(words);
+    EXPECT_FALSE(choice.bleu_applies) << "one line of many decides nothing";
+    EXPECT_EQ(choice.metric(), Metric::chrf);
+    EXPECT_EQ(choice.reason, "1 of 100 references have the four tokens in a row that BLEU looks at");
+    words.insert(words.end(), 11, german);
+    EXPECT_TRUE(choose_metric(words).bleu_applies);
+    EXPECT_FALSE(choose_metric(Lines(20, chinese), Tokenizer::mteval_13a).bleu_applies) << "a line is one word";
+    EXPECT_FALSE(choose_metric(Lines(20, "\u5b66\u6821\u3002")).bleu_applies) << "three characters";
+}
+
+TEST(MetricChoice, TakesTheGivenTokenizer) {
+    for (const Tokenizer wanted :
+         {Tokenizer::mteval_13a, Tokenizer::intl, Tokenizer::zh, Tokenizer::character, Tokenizer::none}) {
+        const MetricChoice choice = choose_metric(Lines(20, german), wanted);
+        EXPECT_EQ(choice.tokenizer, wanted);
+        EXPECT_EQ(choice.prefers_chrf(), wanted == Tokenizer::character);
+        EXPECT_EQ(choice.reason, "");
+    }
 }
 
 TEST(Metrics, NameBothCountsWhenTheyDiffer) {

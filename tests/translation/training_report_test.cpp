@@ -136,6 +136,35 @@ TEST_F(TrainingReport, ShowsExactTranslationsAloneWhereBleuMeasuresNothing) {
     EXPECT_THAT(page, Not(HasSubstr(">BLEU, greedy<")));
 }
 
+TEST_F(TrainingReport, NamesTheTokenizerAndChrfFirstWhereItSaysMore) {
+    testing::internal::CaptureStderr();
+    ValidationReport report;
+    report.update = 10;
+    report.bleu = 31.4159;
+    report.translated = 200;
+    report.exact = 75;
+    report.tokenizer = Tokenizer::zh;
+    {
+        TrainingLog log(folder_ / "log.jsonl");
+        log.validation(report);
+        report.tokenizer = Tokenizer::character;
+        report.chrf = 47.126;
+        log.validation(report);
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("| BLEU 31.42 (zh), exact 37.5 % of 200 sentences (greedy) |"));
+    EXPECT_THAT(said, HasSubstr("| chrF2 47.13, BLEU 31.42 (char), exact 37.5 % of 200 sentences (greedy) |"));
+    const TrainingHistory history = read_history(folder_ / "log.jsonl");
+    EXPECT_EQ(history.validations.at(0).tokenizer, Tokenizer::zh);
+    EXPECT_FALSE(history.validations.at(0).chrf);
+    EXPECT_EQ(history.validations.at(1).tokenizer, Tokenizer::character);
+    EXPECT_EQ(history.validations.at(1).chrf, 47.126);
+    const std::string page =
+        training_report("RUN", history, {.command = "c", .version = "v", .config = "", .machine = "m"}).html();
+    EXPECT_THAT(page, HasSubstr(">chrF2, greedy<"));
+    EXPECT_THAT(table_of(page, "</th><th class=\"n\">update").front(), Contains("31.42"));
+}
+
 TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {
     ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
     const TrainingHistory history =

@@ -55,8 +55,35 @@ TEST(Validation, KnowsThatBleuMeasuresNothingOfReferencesOfLessThanFourWords) {
     EXPECT_FALSE(report.bleu_applies);
     EXPECT_TRUE(report.bleu) << "it is in the log all the same";
     EXPECT_DOUBLE_EQ(*report.exact_share(), 1.0 / 3);
+    EXPECT_TRUE(report.chrf) << "chrF measures them";
     text.pairs[1].target = "a b c.";  // four: BLEU counts the full stop
-    EXPECT_TRUE(validated().bleu_applies);
+    report = validated();
+    EXPECT_TRUE(report.bleu_applies);
+    EXPECT_FALSE(report.chrf);
+    text.pairs.resize(40, {"b", "b"});
+    EXPECT_FALSE(validated().bleu_applies) << "one reference of many";
+}
+
+TEST(Validation, ScoresTheTargetsByTheirScript) {
+    const TrainingData data = copy_data(50, 3);
+    nn::Transformer model(tiny_model(data));
+    const auto validated = [&](const std::string& target, const std::string& translation) {
+        return validate(model, data.validation, plan_validation(model, data.validation, 3000), {.pairs = {{"a", target}}},
+                        [&](const nn::Transformer&, const std::vector<std::string>&) { return std::vector{translation}; }, {});
+    };
+    ValidationReport report =
+        validated("\u6211\u4eec\u4eca\u5929\u53bb\u4e0a\u5b66\u3002", "\u6211\u4eec\u4eca\u5929\u53bb\u5b66\u6821\u3002");
+    EXPECT_EQ(report.tokenizer, Tokenizer::zh);
+    EXPECT_GT(*report.bleu, 40) << "13a sees one word";
+    EXPECT_TRUE(report.bleu_applies);
+    EXPECT_FALSE(report.chrf);
+    report = validated("\u0e09\u0e31\u0e19\u0e23\u0e31\u0e01\u0e41\u0e21\u0e27",
+                       "\u0e09\u0e31\u0e19\u0e23\u0e31\u0e01\u0e2b\u0e21\u0e32");
+    EXPECT_EQ(report.tokenizer, Tokenizer::character);
+    EXPECT_TRUE(report.bleu_applies);
+    ASSERT_TRUE(report.chrf);
+    EXPECT_GT(*report.chrf, 10);
+    EXPECT_LT(*report.chrf, 90);
 }
 
 }  // namespace

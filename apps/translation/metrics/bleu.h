@@ -1,5 +1,5 @@
-// BLEU as sacrebleu 2.6 computes it by default: tokenizer 13a, exponential smoothing, no effective order; and its
-// BLEU of a sentence, with effective order.
+// BLEU as sacrebleu 2.6 computes it by default: tokenizer 13a (tokenizer.h has others), exponential smoothing, no effective
+// order; and its BLEU of a sentence, with effective order.
 //
 //   BLEU = 100 * BP * exp(1/4 sum_n log p_n),   BP = min(1, exp(1 - reference length / hypothesis length))
 //
@@ -16,28 +16,32 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/translation/metrics/tokenizer.h"
+
 namespace heddle::app {
+
+inline constexpr std::size_t bleu_orders = 4;  ///< the longest n-gram
 
 /// What a sentence, or a corpus, adds to the score.
 struct BleuStatistics {
-    std::array<std::int64_t, 4> matches{};  ///< clipped n-gram matches
-    std::array<std::int64_t, 4> totals{};   ///< n-grams of the hypotheses
-    std::int64_t hypothesis_length = 0;     ///< tokens
+    std::array<std::int64_t, bleu_orders> matches{};  ///< clipped n-gram matches
+    std::array<std::int64_t, bleu_orders> totals{};   ///< n-grams of the hypotheses
+    std::int64_t hypothesis_length = 0;               ///< tokens
     std::int64_t reference_length = 0;
 
     BleuStatistics& operator+=(const BleuStatistics& other);
 };
 
 struct BleuScore : BleuStatistics {
-    double score = 0;                    ///< 0..100
-    std::array<double, 4> precisions{};  ///< 0..100, smoothed
+    double score = 0;                              ///< 0..100
+    std::array<double, bleu_orders> precisions{};  ///< 0..100, smoothed
     double brevity_penalty = 0;
 
     /// "BLEU = 37.69 68.1/45.0/31.2/21.9 (BP = 0.986 ratio = 0.986 hyp_len = 12863 ref_len = 13052)".
     std::string text() const;
 };
 
-BleuStatistics bleu_statistics(std::string_view hypothesis, std::string_view reference, bool lowercase = false);
+BleuStatistics bleu_statistics(std::string_view hypothesis, std::string_view reference, const MetricOptions& options = {});
 
 /// The BLEU of a corpus.
 BleuScore corpus_bleu(const BleuStatistics& statistics);
@@ -47,9 +51,7 @@ BleuScore sentence_bleu(const BleuStatistics& statistics);
 
 /// BLEU of a corpus with one reference per sentence. Every line counts, empty ones too. Error that names both counts when they
 /// differ.
-BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::string> references, bool lowercase = false);
-
-/// Tokens of one line as 13a splits it.
-std::vector<std::string> bleu_tokens(std::string_view line, bool lowercase = false);
+BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::string> references,
+                      const MetricOptions& options = {});
 
 }  // namespace heddle::app

@@ -24,14 +24,14 @@ LineStatistics& LineStatistics::operator+=(const LineStatistics& other) {
 }
 
 std::vector<LineStatistics> line_statistics(std::span<const std::string> hypotheses, std::span<const std::string> references,
-                                            bool lowercase) {
+                                            const MetricOptions& options) {
     check(hypotheses.size() == references.size(),
           "metrics: {} hypotheses, but {} references; wanted one reference per hypothesis", hypotheses.size(), references.size());
     std::vector<LineStatistics> lines(hypotheses.size());
     parallel_for(static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-            lines[i] = {.bleu = bleu_statistics(hypotheses[i], references[i], lowercase),
-                        .chrf = chrf_statistics(hypotheses[i], references[i], lowercase),
+            lines[i] = {.bleu = bleu_statistics(hypotheses[i], references[i], options),
+                        .chrf = chrf_statistics(hypotheses[i], references[i], options.lowercase),
                         .lines = 1,
                         .exact = hypotheses[i] == references[i] ? 1 : 0};
         }
@@ -61,10 +61,10 @@ double sentence_score(Metric metric, const LineStatistics& statistics) {
 std::string signature(Metric metric, const SignatureOptions& options) {
     const bool effective_order = metric != Metric::bleu || options.effective_order;
     const std::string how = metric == Metric::bleu
-                                ? "tok:13a|smooth:exp"
+                                ? fmt::format("tok:{}|smooth:exp", word_of(options.metric.tokenizer))
                                 : fmt::format("nc:{}|nw:{}|space:no", chrf_characters, metric == Metric::chrf ? 0 : chrf_words);
-    return fmt::format("nrefs:1|{}case:{}|eff:{}|{}|version:heddle-{}", options.resampling, options.lowercase ? "lc" : "mixed",
-                       effective_order ? "yes" : "no", how, version);
+    return fmt::format("nrefs:1|{}case:{}|eff:{}|{}|version:heddle-{}", options.resampling,
+                       options.metric.lowercase ? "lc" : "mixed", effective_order ? "yes" : "no", how, version);
 }
 
 }  // namespace heddle::app

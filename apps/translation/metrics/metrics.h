@@ -29,10 +29,10 @@ struct LineStatistics {
     LineStatistics& operator+=(const LineStatistics& other);
 };
 
-/// One for each line, on several threads; `lowercase` concerns the metrics, not `exact`. Error that names both counts when they
+/// One for each line, on several threads; the options concern the metrics, not `exact`. Error that names both counts when they
 /// differ.
 std::vector<LineStatistics> line_statistics(std::span<const std::string> hypotheses, std::span<const std::string> references,
-                                            bool lowercase = false);
+                                            const MetricOptions& options = {});
 LineStatistics sum(std::span<const LineStatistics> lines);
 
 /// 0..100, of a corpus.
@@ -42,7 +42,7 @@ double sentence_score(Metric metric, const LineStatistics& statistics);
 
 /// How a score was computed, in sacrebleu's words.
 struct SignatureOptions {
-    bool lowercase = false;
+    MetricOptions metric = {};
     bool effective_order = false;  ///< of BLEU; chrF has no other
     std::string resampling = {};   ///< "bs:1000|seed:1|"
 };

@@ -22,7 +22,7 @@ bool is_shard_file(const fs::path& name) {
 }
 
 // What the writer leaves in a folder, also when its process is killed.
-bool is_ours(const fs::path& name) {
+bool is_file_of_text(const fs::path& name) {
     constexpr std::array known = {prepared_header_name, lock_file_name,     "vocab.model",        "vocab.tsv",
                                   "vocab.source.model", "vocab.source.tsv", "vocab.target.model", "vocab.target.tsv"};
     const std::string text = name.string();
@@ -33,7 +33,7 @@ bool is_ours(const fs::path& name) {
 // Something in the folder that the writer did not write.
 std::optional<fs::path> foreign_entry(const fs::path& folder) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-        if (!is_ours(entry.path().filename()) || !entry.is_regular_file()) return entry.path();
+        if (!is_file_of_text(entry.path().filename()) || !entry.is_regular_file()) return entry.path();
     return {};
 }
 
@@ -88,14 +88,14 @@ fs::path part_of(const fs::path& out) { return out.string() + ".part"; }
 // Where texts that are replaced lie until they are removed.
 fs::path aside_of(const fs::path& out) { return out.string() + ".old.part"; }
 
-bool is_there(const fs::path& folder) { return fs::exists(folder) && !fs::is_empty(folder); }
+bool has_content(const fs::path& folder) { return fs::exists(folder) && !fs::is_empty(folder); }
 
 // What a process left that was killed while it replaced a text: the only one there is, or one too many.
 void settle_aside(const fs::path& out) {
     const fs::path aside = aside_of(out);
     if (!fs::exists(fs::symlink_status(aside))) return;
     check_is_ours(aside);
-    if (!is_there(out) && fs::exists(aside / prepared_header_name)) return rename_onto(aside, out);
+    if (!has_content(out) && fs::exists(aside / prepared_header_name)) return rename_onto(aside, out);
     std::error_code failed;
     fs::remove_all(aside, failed);
     check_done(failed, "removed", aside);
@@ -236,7 +236,7 @@ PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::strin
 }
 
 void PreparedWriter::put_in_place() {
-    if (!is_there(out_)) {
+    if (!has_content(out_)) {
         rename_onto(part_, out_);
         lock_.reset();
         return sync_folder(out_.parent_path());

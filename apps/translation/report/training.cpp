@@ -67,9 +67,10 @@ LineChart chart_of(const std::string& title, const std::string& label) {
 
 std::vector<Figure> curves(const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     LineChart loss = chart_of("Loss", "nats per target token"), accuracy = chart_of("Accuracy", "% of target tokens");
-    LineChart bleu = chart_of("BLEU", "BLEU, greedy"), exact = chart_of("Exact translations", "% of sentences, greedy");
+    LineChart bleu = chart_of("BLEU", "BLEU, greedy"), chrf = chart_of("chrF2", "chrF2, greedy");
+    LineChart exact = chart_of("Exact translations", "% of sentences, greedy");
     LineChart rate = chart_of("Learning rate", "rate");
-    accuracy.y.from = bleu.y.from = exact.y.from = 0;
+    accuracy.y.from = bleu.y.from = chrf.y.from = exact.y.from = 0;
     loss.series.push_back(of_intervals(history, "training", &IntervalReport::loss));
     accuracy.series.push_back(of_intervals(history, "training", &IntervalReport::accuracy, 100));
     rate.series.push_back(of_intervals(history, "rate", &IntervalReport::learning_rate));
@@ -89,6 +90,11 @@ std::vector<Figure> curves(const TrainingHistory& history, const std::optional<I
                               : "Training counts label smoothing and dropout. Nothing was validated."},
         {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
     const auto any = [&](auto&& has) { return std::any_of(history.validations.begin(), history.validations.end(), has); };
+    if (any([](const ValidationReport& report) { return report.chrf.has_value(); })) {
+        add_validations(chrf, history, "validation",
+                        [](const ValidationReport& report) { return report.chrf.value_or(no_value); });
+        figures.push_back({svg(chrf), "Of the first --valid-sentences sentences, of which it says more than BLEU."});
+    }
     if (any([](const ValidationReport& report) { return shown_bleu(report).has_value(); })) {
         add_validations(bleu, history, "validation",
                         [](const ValidationReport& report) { return shown_bleu(report).value_or(no_value); });
@@ -242,14 +248,16 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
 // What a reader asks first; each validation once.
 void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     std::vector<std::vector<std::string>> rows;
-    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& bleu,
+    const char* measure = "BLEU";
+    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& score,
                          const std::string& exact) {
         rows.push_back(
-            {what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), bleu, exact});
+            {what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), score, exact});
     };
     const auto validation = [&](const char* what, const ValidationReport& report) {
-        const std::optional<double> bleu = shown_bleu(report), exact = report.exact_share();
-        row(what, report.update, report.loss, report.accuracy, bleu ? fmt::format("{:.2f}", *bleu) : "",
+        const std::optional<double> score = report.chrf ? report.chrf : shown_bleu(report), exact = report.exact_share();
+        if (report.chrf) measure = "chrF2";
+        row(what, report.update, report.loss, report.accuracy, score ? fmt::format("{:.2f}", *score) : "",
             exact ? fmt::format("{:.1f} %", 100 * *exact) : "");
     };
     const ValidationReport *best = nullptr, *last = nullptr, *average = nullptr;
@@ -269,7 +277,7 @@ void add_summary(Page& page, const TrainingHistory& history, const std::optional
     };
     if (!history.intervals.empty()) training("training, last log line", history.intervals.back());
     if (rest) training("training, since then", *rest);
-    if (!rows.empty()) page.table({"", "update", "loss", "accuracy", "BLEU", "exact"}, rows);
+    if (!rows.empty()) page.table({"", "update", "loss", "accuracy", measure, "exact"}, rows);
 }
 
 std::string sentence(std::string text) {

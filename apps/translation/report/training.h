@@ -36,8 +36,8 @@ struct ReportParts {
     std::vector<std::string> remarks = {};
 };
 
-/// How it ended, curves of loss, accuracy, BLEU, exact translations and rate, samples over time, attention, the time of an update
-/// op by op, command, version and configuration.
+/// How it ended, curves of loss, accuracy, BLEU or chrF, exact translations and rate, samples over time, attention, the time of
+/// an update op by op, command, version and configuration.
 picture::Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts);
 
 }  // namespace heddle::app

@@ -49,6 +49,8 @@ ValidationReport validation(const nlohmann::json& object) {
     report.accuracy = number(object, "accuracy");
     if (object.contains("bleu")) report.bleu = number(object, "bleu");
     report.bleu_applies = object.value("bleu_applies", nlohmann::json()) != false;
+    report.tokenizer = value_of<Tokenizer>(text(object, "bleu_tokenizer")).value_or(Tokenizer::mteval_13a);
+    if (object.contains("chrf")) report.chrf = number(object, "chrf");
     report.translated = whole(object, "translated");
     report.exact = whole(object, "exact");
     report.averaged = text(object, "kind") == "average" ? 1 : 0;

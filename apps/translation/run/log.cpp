@@ -26,16 +26,23 @@ std::vector<Scalar> scalars(const ValidationReport& r) {
     std::vector<Scalar> all = {{mean ? "average/loss" : "validation/loss", r.loss},
                                {mean ? "average/perplexity" : "validation/perplexity", r.perplexity},
                                {mean ? "average/accuracy" : "validation/accuracy", r.accuracy}};
+    if (r.chrf) all.push_back({mean ? "average/chrf" : "validation/chrf", *r.chrf});
     if (r.bleu) all.push_back({mean ? "average/bleu" : "validation/bleu", *r.bleu});
     if (r.exact_share()) all.push_back({mean ? "average/exact" : "validation/exact", *r.exact_share()});
     return all;
 }
 
-// " | BLEU 31.42, exact 12.5 % of 200 sentences (greedy)".
+// " | BLEU 31.42, exact 12.5 % of 200 sentences (greedy)"; in front of them chrF2 where it says more, and the tokenizer of BLEU
+// where that is not 13a.
 std::string translations_text(const ValidationReport& r) {
     if (!r.exact_share()) return "";
-    const std::string bleu = r.bleu && r.bleu_applies ? fmt::format("BLEU {:.2f}, ", *r.bleu) : "";
-    return fmt::format(" | {}exact {:.1f} % of {} sentences (greedy)", bleu, 100 * *r.exact_share(), grouped_text(r.translated));
+    std::string scores;
+    if (r.chrf) scores += fmt::format("chrF2 {:.2f}, ", *r.chrf);
+    const bool western = r.tokenizer == Tokenizer::mteval_13a;
+    if (r.bleu && r.bleu_applies)
+        scores += fmt::format("BLEU {:.2f}{}, ", *r.bleu, western ? "" : fmt::format(" ({})", word_of(r.tokenizer)));
+    return fmt::format(" | {}exact {:.1f} % of {} sentences (greedy)", scores, 100 * *r.exact_share(),
+                       grouped_text(r.translated));
 }
 
 std::string speed_text(double tokens_per_second) {
@@ -203,6 +210,8 @@ void TrainingLog::validation(const ValidationReport& r) {
         object["exact"] = r.exact;
     }
     if (r.exact_share()) object["exact_share"] = *r.exact_share();
+    if (r.bleu) object["bleu_tokenizer"] = word_of(r.tokenizer);
+    if (r.chrf) object["chrf"] = *r.chrf;
     object["seconds"] = r.seconds;
     object["best"] = r.best;
     for (const TranslatedSample& sample : r.samples)

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/translation/metrics/tokenizer.h"
 #include "apps/translation/run/append_file.h"
 #include "apps/translation/run/events.h"
 
@@ -47,7 +48,9 @@ struct ValidationReport {
     double perplexity = 0;       ///< exp(loss)
     double accuracy = 0;         ///< share of target tokens that are the most likely token, given the true ones before
     std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
-    bool bleu_applies = true;    ///< false: no reference has four words in a row, which BLEU needs, so it is meaningless
+    bool bleu_applies = true;    ///< false: hardly any reference has the four tokens in a row that BLEU needs: it is meaningless
+    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
+    std::optional<double> chrf;                   ///< where it says more than BLEU: see choose_metric()
     std::int64_t translated = 0;
     std::int64_t exact = 0;  ///< of these, how many equal their reference
     std::vector<TranslatedSample> samples;

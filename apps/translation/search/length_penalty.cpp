@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/metrics/metric_choice.h"
 
 namespace heddle::app {
 namespace {
@@ -27,23 +27,26 @@ std::optional<std::vector<std::string>> translations(Translator& translator, con
 }
 
 std::optional<PenaltyTrial> try_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                        const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch,
+                                        const DecodeOptions& decode, const Criterion& criterion, const PenaltyWatch& watch,
                                         const Decoders& decoders) {
     Translator translator(models, vocabularies, decode, decoders);
     const std::optional<std::vector<std::string>> hypotheses =
         translations(translator, text.sources(), watch, decoders.processes);
     if (!hypotheses) return {};
-    const std::vector<std::string> references = text.targets();
-    const BleuScore bleu = corpus_bleu(*hypotheses, references);
-    std::int64_t exact = 0;
-    for (std::size_t i = 0; i < references.size(); ++i) exact += (*hypotheses)[i] == references[i] ? 1 : 0;
-    const double exact_share = 100 * static_cast<double>(exact) / static_cast<double>(references.size());
-    const PenaltyTrial trial{decode.length_penalty, aim == Aim::exact ? exact_share : bleu.score, bleu.brevity_penalty};
+    const LineStatistics all = sum(line_statistics(*hypotheses, text.targets(), {.tokenizer = criterion.tokenizer}));
+    const double score = criterion.metric ? corpus_score(*criterion.metric, all)
+                                          : 100 * static_cast<double>(all.exact) / static_cast<double>(all.lines);
+    const PenaltyTrial trial{decode.length_penalty, score, corpus_bleu(all.bleu).brevity_penalty};
     if (watch.tried) watch.tried(trial);
     return trial;
 }
 
 }  // namespace
+
+Criterion criterion_of(const Corpus& text, Tokenizer wanted) {
+    const MetricChoice choice = choose_metric(text.targets(), wanted);
+    return {.metric = choice.metric(), .tokenizer = choice.tokenizer};
+}
 
 Corpus tuning_sample(const Corpus& text, std::int64_t count) {
     count = std::min(count, text.size());
@@ -54,13 +57,13 @@ Corpus tuning_sample(const Corpus& text, std::int64_t count) {
 }
 
 std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch,
-                                                   const Decoders& decoders) {
+                                                   const DecodeOptions& decode, const Criterion& criterion,
+                                                   const PenaltyWatch& watch, const Decoders& decoders) {
     PenaltyChoice choice;
     const auto try_one = [&](double penalty) {
         DecodeOptions with = decode;
         with.length_penalty = penalty;
-        const std::optional<PenaltyTrial> trial = try_penalty(models, vocabularies, text, with, aim, watch, decoders);
+        const std::optional<PenaltyTrial> trial = try_penalty(models, vocabularies, text, with, criterion, watch, decoders);
         if (trial) choice.trials.push_back(*trial);
         return trial.has_value();
     };

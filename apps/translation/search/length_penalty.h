@@ -9,21 +9,27 @@
 #include <optional>
 #include <vector>
 
+#include "apps/translation/metrics/metrics.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 
 namespace heddle::app {
 
-/// The criterion for comparing values of alpha.
-enum class Aim : std::uint8_t {
-    bleu,   ///< of text, where a sentence has many translations
-    exact,  ///< lines that equal their reference: of a generated task, where it has one
+/// How values of alpha are compared.
+struct Criterion {
+    /// Of text, where a sentence has many translations. Nothing: by the lines that equal their reference, which suits a generated
+    /// task, where it has one.
+    std::optional<Metric> metric = {};
+    Tokenizer tokenizer = Tokenizer::mteval_13a;
 };
+
+/// By the better of BLEU and chrF for this text: see choose_metric().
+Criterion criterion_of(const Corpus& text, Tokenizer wanted = Tokenizer::automatic);
 
 struct PenaltyTrial {
     double length_penalty = 1;
-    double score = 0;            ///< BLEU, or exact lines of a hundred
+    double score = 0;            ///< of the metric, or exact lines of a hundred
     double brevity_penalty = 1;  ///< BLEU's: below 1 the translations are shorter than their references
 };
 
@@ -49,7 +55,7 @@ Corpus tuning_sample(const Corpus& text, std::int64_t count);
 /// when no score can be better, no other is tried. The same for every number of threads. The models must be in evaluation mode.
 /// None when the watch stopped it.
 std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
-                                                   const DecodeOptions& decode, Aim aim, const PenaltyWatch& watch = {},
-                                                   const Decoders& decoders = {});
+                                                   const DecodeOptions& decode, const Criterion& criterion,
+                                                   const PenaltyWatch& watch = {}, const Decoders& decoders = {});
 
 }  // namespace heddle::app

@@ -4,10 +4,14 @@
     python3 apps/translation/text/make_unicode_tables.py > apps/translation/text/unicode_tables.cpp
 
 BLEU has to lower case and split at spaces exactly as sacrebleu does, and sacrebleu does it with Python's str. The properties of the sigma rule
-(cased, case-ignorable) have no name in Python; they are read off from what str.lower() does with a capital sigma.
+(cased, case-ignorable) have no name in Python; they are read off from what str.lower() does with a capital sigma. sacrebleu's tokenizer intl asks the
+package `regex` (pip install regex) for the categories P, S and N, and that has a newer Unicode than Python.
 """
+import importlib.metadata
 import sys
 import unicodedata
+
+import regex
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 SIGMA, FINAL = "\u03a3", "\u03c2"
@@ -49,6 +53,10 @@ def is_ignorable(c):
     return ("A" + chr(c) + SIGMA).lower()[-1] == FINAL and not ends_word(c)
 
 
+def in_category(letter):
+    return lambda c: regex.match(rf"\p{{{letter}}}", chr(c)) is not None
+
+
 def table(name, rows, form):
     print(f"constexpr {form} {name}[] = {{")
     line = "   "
@@ -66,15 +74,20 @@ def main():
     if special != [0x130]:
         sys.exit(f"lower case of more than one code point: {special}; unicode.cpp knows U+0130 only")
     print(f"// Made by make_unicode_tables.py from Unicode {unicodedata.unidata_version} as Python has it; not to be edited by hand.")
+    newer = regex.search(r"supports Unicode ([\d.]+\d)", importlib.metadata.metadata("regex").get_payload())[1]
+    print(f"// Punctuation, symbols and numbers: from Unicode {newer} as the package regex {regex.__version__} has it.")
     print('#include "apps/translation/text/unicode_tables.h"\n\nnamespace heddle::app {\nnamespace {\n\n// clang-format off')
     table("lower_table", lower_ranges(), "LowerRange")
     table("cased_table", ranges(ends_word), "CodeRange")
     table("ignorable_table", ranges(is_ignorable), "CodeRange")
     table("word_table", ranges(lambda c: unicodedata.category(chr(c))[0] in "LMN"), "CodeRange")
     table("space_table", ranges(lambda c: chr(c).isspace()), "CodeRange")
+    for name, letter in (("punctuation", "P"), ("symbol", "S"), ("number", "N")):
+        table(f"{name}_table", ranges(in_category(letter)), "CodeRange")
     print("// clang-format on\n\n}  // namespace\n")
-    for name, form in (("lower", "LowerRange"), ("cased", "CodeRange"), ("ignorable", "CodeRange"), ("word", "CodeRange"), ("space", "CodeRange")):
-        print(f"std::span<const {form}> {name}_ranges() {{ return {name}_table; }}")
+    print("std::span<const LowerRange> lower_ranges() { return lower_table; }")
+    for name in ("cased", "ignorable", "word", "space", "punctuation", "symbol", "number"):
+        print(f"std::span<const CodeRange> {name}_ranges() {{ return {name}_table; }}")
     print("\n}  // namespace heddle::app")
 
 

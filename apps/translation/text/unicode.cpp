@@ -44,8 +44,8 @@ const Range* find(std::span<const Range> ranges, char32_t code_point) {
 /// Whether the capital sigma at `place` ends a word: something cased before it, nothing cased after it (Unicode standard, table
 /// 3-17).
 bool is_final_sigma(std::u32string_view text, std::size_t place) {
-    const auto ignorable = [](char32_t c) { return find(ignorable_ranges(), c) != nullptr; };
-    const auto cased = [](char32_t c) { return find(cased_ranges(), c) != nullptr; };
+    const auto ignorable = [](char32_t c) { return is_in(ignorable_ranges(), c); };
+    const auto cased = [](char32_t c) { return is_in(cased_ranges(), c); };
     std::size_t before = place;
     while (before > 0 && ignorable(text[before - 1])) --before;
     if (before == 0 || !cased(text[before - 1])) return false;
@@ -109,7 +109,9 @@ std::string encode_utf8(std::u32string_view text) {
     return out;
 }
 
-bool is_space(char32_t code_point) { return find(space_ranges(), code_point) != nullptr; }
+bool is_in(std::span<const CodeRange> ranges, char32_t code_point) { return find(ranges, code_point) != nullptr; }
+
+bool is_space(char32_t code_point) { return is_in(space_ranges(), code_point); }
 
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {
     std::vector<std::u32string_view> words;
@@ -122,7 +124,13 @@ std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {
     return words;
 }
 
-bool is_word_character(char32_t code_point) { return find(word_ranges(), code_point) != nullptr; }
+bool is_word_character(char32_t code_point) { return is_in(word_ranges(), code_point); }
+
+bool is_punctuation(char32_t code_point) { return is_in(punctuation_ranges(), code_point); }
+
+bool is_symbol(char32_t code_point) { return is_in(symbol_ranges(), code_point); }
+
+bool is_number(char32_t code_point) { return is_in(number_ranges(), code_point); }
 
 std::u32string to_lower(std::u32string_view text) {
     constexpr char32_t dotted_capital_i = U'\u0130', combining_dot_above = U'\u0307', capital_sigma = U'\u03A3';

@@ -27,5 +27,12 @@ std::span<const CodeRange> ignorable_ranges();
 /// General categories L, M and N.
 std::span<const CodeRange> word_ranges();
 std::span<const CodeRange> space_ranges();
+/// General categories P, S and N, as the Python package `regex` has them.
+std::span<const CodeRange> punctuation_ranges();
+std::span<const CodeRange> symbol_ranges();
+std::span<const CodeRange> number_ranges();
+
+/// Whether one of these ranges, which are sorted and apart, holds the code point.
+bool is_in(std::span<const CodeRange> ranges, char32_t code_point);
 
 }  // namespace heddle::app

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "apps/translation/metrics/bleu.h"
+#include "apps/translation/metrics/metric_choice.h"
 #include "apps/translation/training/clock.h"
 
 namespace heddle::app {
@@ -23,9 +23,6 @@ class Evaluating {
     bool before_;
 };
 
-// BLEU looks at up to four words in a row.
-bool has_four_words(const std::string& line) { return bleu_tokens(line).size() >= 4; }
-
 void add_translations(ValidationReport& report, const nn::Transformer& model, const Corpus& text, const TranslateLines& translate,
                       const ValidationOptions& options) {
     const auto count = static_cast<std::size_t>(std::min(options.sentences, text.size()));
@@ -33,10 +30,14 @@ void add_translations(ValidationReport& report, const nn::Transformer& model, co
     const Corpus first{.pairs = {text.pairs.begin(), text.pairs.begin() + static_cast<std::ptrdiff_t>(count)}};
     const std::vector<std::string> hypotheses = translate(model, first.sources());
     const std::vector<std::string> references = first.targets();
-    report.bleu = corpus_bleu(hypotheses, references).score;
-    report.bleu_applies = std::any_of(references.begin(), references.end(), has_four_words);
-    report.translated = static_cast<std::int64_t>(count);
-    for (std::size_t i = 0; i < count; ++i) report.exact += hypotheses[i] == first.pairs[i].target ? 1 : 0;
+    const MetricChoice choice = choose_metric(references);
+    const LineStatistics all = sum(line_statistics(hypotheses, references, {.tokenizer = choice.tokenizer}));
+    report.bleu = corpus_score(Metric::bleu, all);
+    report.bleu_applies = choice.bleu_applies;
+    report.tokenizer = choice.tokenizer;
+    if (choice.prefers_chrf()) report.chrf = corpus_score(Metric::chrf, all);
+    report.translated = all.lines;
+    report.exact = all.exact;
     const auto samples = std::min(static_cast<std::size_t>(options.samples), count);
     for (std::size_t i = 0; i < samples; ++i) {
         const std::size_t at = i * count / samples;

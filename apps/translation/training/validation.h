@@ -32,9 +32,9 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan,
                       const LikelihoodOfBatches& compute = {});
 
-/// Loss, perplexity and accuracy over `pairs` in the batches of their plan_validation(), BLEU, exact matches and samples over the
-/// first sentences of `text`. Fills everything but epoch, update and best. Nothing is translated when the loss is not finite.
-/// Leaves the model in the mode that it had. `compute` as in likelihood().
+/// Loss, perplexity and accuracy over `pairs` in the batches of their plan_validation(), BLEU or chrF (see choose_metric()),
+/// exact matches and samples over the first sentences of `text`. Fills everything but epoch, update and best. Nothing is
+/// translated when the loss is not finite. Leaves the model in the mode that it had. `compute` as in likelihood().
 ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan, const Corpus& text,
                           const TranslateLines& translate, const ValidationOptions& options,
                           const LikelihoodOfBatches& compute = {});

@@ -1,0 +1,44 @@
+// BLEU's tokenizers, equal to those of the same names in sacrebleu 2.6.
+//
+//     13a     splits at spaces and ASCII punctuation, a stop or comma between digits excepted (mteval-v13a)
+//     intl    splits at spaces and at the punctuation and symbols of Unicode, punctuation beside a digit excepted (mteval-v14)
+//     zh      each Chinese character is a token; 13a's rules for the rest
+//     char    each character is a token, spaces excepted
+//     none    splits at spaces
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/translation/text/enum_words.h"
+
+namespace heddle::app {
+
+enum class Tokenizer : std::uint8_t {
+    automatic,  ///< to be chosen from the references: choose_metric()
+    mteval_13a,
+    intl,
+    zh,
+    character,
+    none,
+};
+
+template <>
+struct EnumWords<Tokenizer> {
+    static constexpr EnumWord<Tokenizer> table[] = {{Tokenizer::automatic, "auto"}, {Tokenizer::mteval_13a, "13a"},
+                                                    {Tokenizer::intl, "intl"},      {Tokenizer::zh, "zh"},
+                                                    {Tokenizer::character, "char"}, {Tokenizer::none, "none"}};
+};
+
+/// What happens to both lines before they are compared.
+struct MetricOptions {
+    bool lowercase = false;                       ///< of all metrics
+    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
+};
+
+/// The tokens of one line. Error for Tokenizer::automatic.
+std::vector<std::string> bleu_tokens(std::string_view line, const MetricOptions& options = {});
+
+}  // namespace heddle::app
