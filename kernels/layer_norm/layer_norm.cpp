@@ -1,5 +1,6 @@
 #include "kernels/layer_norm/layer_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -17,11 +18,48 @@ namespace heddle::kernels {
 
 namespace reference {
 
+namespace {
+
+template <class A>
+struct Moments {
+    A mean, variance;
+};
+
+// Of the row times `factor`, in two passes.
 template <class T>
-void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64_t end) {
+Moments<Accumulator<T>> moments(const T* x, std::int64_t cols, double factor) {
+    using A = Accumulator<T>;
+    const auto n = static_cast<double>(cols);
+    A total = 0;
+    for (std::int64_t j = 0; j < cols; ++j) total += factor * A(x[j]);
+    const A mean = total / n;
+    A squares = 0;
+    for (std::int64_t j = 0; j < cols; ++j) {
+        const A deviation = factor * A(x[j]) - mean;
+        squares += deviation * deviation;
+    }
+    return {mean, squares / n};
+}
+
+}  // namespace
+
+template <class T>
+RowStatistics<Accumulator<T>> row_statistics(const T* x, std::int64_t cols, double eps) {
+    using std::isfinite;
     using std::sqrt;
     using A = Accumulator<T>;
-    const auto n = static_cast<double>(a.cols);
+    const auto [mean, variance] = moments(x, cols, 1);
+    if (isfinite(variance)) return {mean, 1 / sqrt(variance + eps)};
+    // The squares of a row far above 1e150 overflow, perhaps its sum, too; an infinite variance would turn it into beta. A power
+    // of two changes no digit of the row, and eps matters only if the true variance is 0.
+    constexpr double factor = 0x1p-540;
+    const auto [small_mean, small_variance] = moments(x, cols, factor);
+    return {small_mean / factor, 1 / std::max(sqrt(small_variance) / factor, A(std::sqrt(eps)))};  // a NaN stays
+}
+
+template <class T>
+void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64_t end) {
+    using A = Accumulator<T>;
     const T scale = static_cast<T>(a.dropout.scale());
     for (std::int64_t row = begin; row < end; ++row) {
         const T* x = a.x + row * a.cols;
@@ -34,15 +72,7 @@ void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64
             }
             x = sum;
         }
-        A total = 0;
-        for (std::int64_t j = 0; j < a.cols; ++j) total += A(x[j]);
-        const A mean = total / n;
-        A squares = 0;
-        for (std::int64_t j = 0; j < a.cols; ++j) {
-            const A deviation = A(x[j]) - mean;
-            squares += deviation * deviation;
-        }
-        const A rstd = 1 / sqrt(squares / n + a.eps);
+        const auto [mean, rstd] = row_statistics(x, a.cols, a.eps);
         T* y = a.y + row * a.cols;
         for (std::int64_t j = 0; j < a.cols; ++j) y[j] = static_cast<T>((A(x[j]) - mean) * rstd) * a.gamma[j] + a.beta[j];
         a.mean[row] = static_cast<T>(mean);
@@ -84,6 +114,7 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t 
     }
 }
 
+template RowStatistics<double> row_statistics(const float*, std::int64_t, double);
 template void layer_norm_rows(const LayerNormArrays<float>&, std::int64_t, std::int64_t);
 template void layer_norm_rows(const LayerNormArrays<double>&, std::int64_t, std::int64_t);
 template void layer_norm_backward_rows(const LayerNormBackwardArrays<float>&, std::int64_t, std::int64_t, float*);

@@ -4,7 +4,8 @@
 //     wide     a block a row, the row in shared memory when it fits
 //
 // Numbers. A first mean m is rounded to f32, then the deviations d = x - m give mean(d), which corrects m, and the variance
-// mean(d^2) - mean(d)^2: no digit is lost to a large mean, and a constant row gives exactly beta.
+// mean(d^2) - mean(d)^2: no digit is lost to a large mean, and a constant row gives exactly beta. A row whose squares overflow is
+// read once more, each number times a power of two.
 //
 // Memory traffic of an element of s bytes: x is read and y written once, 2 s; the residual form reads the sublayer and writes the
 // sum as well, 4 s. A wide row that does not fit in shared memory is read twice more, from the caches.
@@ -63,18 +64,55 @@ __device__ __forceinline__ void put_output(const Arrays<T>& a, std::int64_t row,
     store_vector(a.y + row * a.cols + column, y);
 }
 
-// From the sums of d = x - first and of d^2 over n elements.
 template <class A>
 struct Moments {
-    A mean, rstd;
-    __device__ __forceinline__ Moments(A first, A sum, A squares, A n, A eps) {
+    A mean, variance;
+    // From the sums of d = x - first and of d^2 over n elements.
+    __device__ __forceinline__ Moments(A first, A sum, A squares, A n) {
         const A correction = sum / n;
-        A variance = squares / n - correction * correction;
-        if (variance < 0) variance = 0;  // a NaN stays
         mean = first + correction;
-        rstd = inverse_root(variance + eps);
+        variance = squares / n - correction * correction;
+        if (variance < 0) variance = 0;  // a NaN stays
     }
 };
+
+template <class A>
+struct Statistics {
+    A mean, rstd;
+};
+
+// The statistics of a row of which a thread has the vectors at begin, begin + stride, ...; `sum` adds up over the row's threads.
+// Where the squares overflow the variance is infinite, which would turn the row into beta, or NaN, if the sum does, too. Then the
+// threads read their vectors again, x [cols], times a factor that keeps the digits and makes the squares fit; eps matters only if
+// the true variance is 0.
+template <int N, class T, class Sum>
+__device__ __forceinline__ Statistics<Accumulator<T>> statistics_of(const Moments<Accumulator<T>>& moments, const T* x,
+                                                                    std::int64_t cols, std::int64_t begin, std::int64_t stride,
+                                                                    Accumulator<T> eps, Sum sum) {
+    using A = Accumulator<T>;
+    const A rstd = inverse_root(moments.variance + eps);
+    if (rstd > 0) return {moments.mean, rstd};
+    constexpr A factor = sizeof(A) == sizeof(double) ? static_cast<A>(0x1p-540) : static_cast<A>(0x1p-80);
+    const auto for_each = [&](auto use) {
+#pragma unroll 1  // seldom run: it shall take no registers from the rest
+        for (std::int64_t column = begin; column < cols; column += stride) {
+            const Vector<T, N> values = load_vector<N>(x + column);
+            for (int i = 0; i < N; ++i) use(load(values[i]) * factor);
+        }
+    };
+    const auto n = static_cast<A>(cols);
+    A total = 0, deviations = 0, squares = 0;
+    for_each([&](A value) { total += value; });
+    const A first = sum(total) / n;
+    for_each([&](A value) {
+        deviations += value - first;
+        squares += (value - first) * (value - first);
+    });
+    deviations = sum(deviations);
+    const Moments<A> small(first, deviations, sum(squares), n);
+    const A small_rstd = inverse_root(small.variance) * factor, most = inverse_root(eps);
+    return {small.mean / factor, small_rstd > most ? most : small_rstd};  // a NaN stays
+}
 
 // ---- narrow rows
 
@@ -111,16 +149,19 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_narrow_kernel(
             squares += deviation * deviation;
         }
     }
-    const Moments<A> moments(first, warp_sum(sum), warp_sum(squares), n, a.eps);
+    sum = warp_sum(sum);
+    const Moments<A> moments(first, sum, warp_sum(squares), n);
+    const auto [mean, rstd] = statistics_of<N>(moments, (a.sublayer == nullptr ? a.x : a.sum) + row * a.cols, a.cols, lane() * N,
+                                               kWarp * N, a.eps, [](A value) { return warp_sum(value); });
 #pragma unroll
     for (int step = 0; step < kSteps<N>; ++step) {
         const int column = (step * kWarp + lane()) * N;
         if (column >= a.cols) break;
-        put_output<N>(a, row, column, x + step * N, moments.mean, moments.rstd);
+        put_output<N>(a, row, column, x + step * N, mean, rstd);
     }
     if (lane() == 0) {
-        a.mean[row] = moments.mean;
-        a.rstd[row] = moments.rstd;
+        a.mean[row] = mean;
+        a.rstd[row] = rstd;
     }
 }
 
@@ -158,17 +199,18 @@ __global__ void __launch_bounds__(kWideThreads) layer_norm_wide_kernel(Arrays<T>
     }
     sum = block_sum(sum, scratch);
     squares = block_sum(squares, scratch);
-    const Moments<A> moments(first, sum, squares, n, a.eps);
+    const auto [mean, rstd] = statistics_of<N>(Moments<A>(first, sum, squares, n), x, a.cols, begin, stride, a.eps,
+                                               [scratch](A value) { return block_sum(value, scratch); });
     for (std::int64_t column = begin; column < a.cols; column += stride) {
         const Vector<T, N> values = load_vector<N>(x + column);
         A numbers[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) numbers[i] = load(values[i]);
-        put_output<N>(a, row, column, numbers, moments.mean, moments.rstd);
+        put_output<N>(a, row, column, numbers, mean, rstd);
     }
     if (thread_in_block() == 0) {
-        a.mean[row] = moments.mean;
-        a.rstd[row] = moments.rstd;
+        a.mean[row] = mean;
+        a.rstd[row] = rstd;
     }
 }
 

@@ -28,8 +28,9 @@ struct LayerNormResult {
 };
 
 /// x [..., cols], gamma and beta [cols], all f32 or all f64; on CUDA all bf16 as well. Statistics are taken in two passes, so
-/// that a large mean costs no digits of the variance. A constant row gives beta. Error when a shape or dtype differs, x has no
-/// columns or eps <= 0.
+/// that a large mean costs no digits of the variance. A constant row gives beta. A row of finite numbers has finite statistics,
+/// however large they are (its squares may overflow; its differences from the mean must not). Error when a shape or dtype
+/// differs, x has no columns or eps <= 0.
 LayerNormResult layer_norm_forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 
 /// sum = x + dropout(sublayer) and y = layer_norm(sum) in one pass over the rows; the bits are those of the two ops one after

@@ -32,14 +32,10 @@ void add_residual(const float* x, const float* sublayer, float* sum, std::int64_
         store_at(sum, j, cols, load_at(x, j, cols) + load_at(sublayer, j, cols) * load(factors + j));
 }
 
-struct Statistics {
-    float mean;
-    float rstd;
-};
-
 // Two passes over a row in the first-level cache: a first mean, then the deviations from it. What rounding took from the first
-// mean is the mean of the deviations; with it both statistics are as exact as double sums would make them.
-Statistics row_statistics(const float* x, std::int64_t cols, double eps) {
+// mean is the mean of the deviations; with it both statistics are as exact as double sums would make them. Float sums overflow
+// for numbers above some 1e18; then the reference's double sums give the statistics.
+RowStatistics<float> row_statistics(const float* x, std::int64_t cols, double eps) {
     const auto n = static_cast<double>(cols);
     float end[kSumLanes];
     VecF total[kSumVectors]{};
@@ -59,7 +55,11 @@ Statistics row_statistics(const float* x, std::int64_t cols, double eps) {
     }
     const double correction = static_cast<double>(sum(deviations)) / n;
     double variance = static_cast<double>(sum(squares)) / n - correction * correction;
-    if (variance < 0) variance = 0;  // a NaN stays
+    if (!std::isfinite(variance)) {
+        const RowStatistics<double> exact = reference::row_statistics(x, cols, eps);
+        return {static_cast<float>(exact.mean), static_cast<float>(exact.rstd)};
+    }
+    if (variance < 0) variance = 0;
     return {static_cast<float>(static_cast<double>(first) + correction), static_cast<float>(1 / std::sqrt(variance + eps))};
 }
 

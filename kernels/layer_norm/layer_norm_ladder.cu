@@ -12,7 +12,8 @@
 //     registers   a warp            once         side by side
 //     vectors     a warp            once         side by side, 16 bytes a lane
 //
-// The last one is the library's kernel for rows of up to 1024 columns (layer_norm.cu) without the residual connection.
+// The last one is the library's kernel for rows of up to 1024 columns (layer_norm.cu) without the residual connection and without
+// its second look at rows whose squares overflow.
 #include <string>
 
 #include "kernels/device/element.h"

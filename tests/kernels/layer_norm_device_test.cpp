@@ -119,6 +119,79 @@ TEST(LayerNormDevice, KeepsANaNThatIsDropped) {
         }
 }
 
+// A row times a power of two has the same normalised row, and its gradient over that power: eps matters to neither. From 2^64 on
+// the squares overflow in f32, from 2^512 in f64, and near the largest number the sum of the row does, too.
+TEST(LayerNormDevice, NormalisesRowsWhoseSquaresOverflow) {
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t cols : {3, 48, 1040, 13000})
+            for (const int exponent : {60, 64, 66, 100, 122}) {
+                const int e = numbers.dtype == DType::f64 ? 8 * exponent + 32 : exponent;
+                const Inputs small({3, cols, false}, numbers), exact = small.as(kExact);
+                const auto times_power = [&](const Tensor& x, int power) {
+                    Tensor wide = x.to(Device::cpu).to(DType::f64).clone();
+                    for (double& each : wide.mutable_values<double>()) each = std::ldexp(each, power);
+                    return in(numbers, wide);
+                };
+                const Tensor x = times_power(small.x, e), sublayer = times_power(small.sublayer, e);
+                const LayerNormResult given = layer_norm_forward(x, small.gamma, small.beta, kEps);
+                const LayerNormResult want = layer_norm_forward(exact.x, exact.gamma, exact.beta, 1e-300);
+                const std::string what = std::to_string(cols) + " columns times 2^" + std::to_string(e);
+                const Allowed near{.f64 = 1e-11, .f32 = 2e-5};
+                expect_close(given.y, want.y, numbers, "y of " + what, near);
+
+                const auto sums = [&](const Numbers& of) { return Tensor::zeros({cols}, of.dtype, of.device); };
+                const Tensor dgamma = sums(numbers), dbeta = sums(numbers), want_dgamma = sums(kExact), want_dbeta = sums(kExact);
+                const Tensor dx = layer_norm_backward(small.dy, x, small.gamma, given.mean, given.rstd, true, dgamma, dbeta);
+                const Tensor want_dx =
+                    layer_norm_backward(exact.dy, exact.x, exact.gamma, want.mean, want.rstd, true, want_dgamma, want_dbeta);
+                if (e < 120 || numbers.dtype == DType::f64)  // below, gradients are subnormal
+                    expect_close(times_power(dx, e), want_dx, numbers, "dx of " + what, near);
+                expect_close(dgamma, want_dgamma, numbers, "dgamma of " + what, near);
+
+                const LayerNormResult residual =
+                    residual_layer_norm_forward(x, sublayer, small.gamma, small.beta, kEps, Dropout(0.3, 5));
+                const LayerNormResult alone = layer_norm_forward(residual.sum, small.gamma, small.beta, kEps);
+                EXPECT_TRUE(same_bits(residual.y.to(Device::cpu), alone.y.to(Device::cpu))) << what;
+                EXPECT_TRUE(same_bits(residual.rstd.to(Device::cpu), alone.rstd.to(Device::cpu))) << what;
+            }
+}
+
+TEST(LayerNormDevice, GivesBetaForAConstantRowOfTheLargestNumber) {
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t cols : {48, 1040}) {
+            const Tensor gamma = in(numbers, normal({cols}, DType::f64, 3)), beta = in(numbers, normal({cols}, DType::f64, 4));
+            const Tensor x = in(numbers, Tensor::full({1, cols}, numbers.dtype == DType::f64 ? 0x1p1023 : 0x1p127, DType::f64));
+            const LayerNormResult given = layer_norm_forward(x, gamma, beta, kEps);
+            EXPECT_TRUE(same_bits(given.y.to(Device::cpu), beta.to(Device::cpu).reshape({1, cols}))) << to_string(numbers);
+            EXPECT_NEAR(given.rstd.to(Device::cpu).to_vector()[0] * std::sqrt(kEps), 1, 1e-6) << to_string(numbers);
+        }
+}
+
+// The mean of this row is so far from its last number that their difference overflows: no result, but a visible one.
+TEST(LayerNormDevice, ShowsADifferenceFromTheMeanThatOverflows) {
+    for (const Numbers& numbers : all_numbers()) {
+        const double largest = numbers.dtype == DType::f64 ? 0x1.cp1023 : 0x1.cp127;
+        Tensor x = Tensor::full({1, 40}, largest, DType::f64);
+        x.mutable_data<double>()[7] = -largest;
+        const Tensor ones = in(numbers, Tensor::full({40}, 1, DType::f64));
+        const LayerNormResult given = layer_norm_forward(in(numbers, x), ones, ones, kEps);
+        // The CPU's f32 reference has the range: it may be right instead.
+        const double at = given.y.to(Device::cpu).to_vector()[7];
+        EXPECT_TRUE(!std::isfinite(at) || std::abs(at - (1 - std::sqrt(39.0))) < 1e-5) << to_string(numbers) << ": " << at;
+    }
+}
+
+TEST(LayerNormDevice, GivesNaNForARowWithAnInfinity) {
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t cols : {48, 1040}) {
+            Tensor x = normal({1, cols}, DType::f64, 1);
+            x.mutable_data<double>()[5] = std::numeric_limits<double>::infinity();
+            const Tensor ones = in(numbers, Tensor::full({cols}, 1, DType::f64));
+            for (const double y : layer_norm_forward(in(numbers, x), ones, ones, kEps).y.to(Device::cpu).to_vector())
+                ASSERT_TRUE(std::isnan(y)) << to_string(numbers);
+        }
+}
+
 TEST(LayerNormDevice, GivesBetaForAConstantRowAndKeepsANan) {
     for (const Numbers& numbers : all_numbers())
         for (const std::int64_t cols : {48, 1040}) {

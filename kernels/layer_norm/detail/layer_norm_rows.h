@@ -1,6 +1,7 @@
 // The loops over rows behind layer_norm.h: the reference, and its vectorised form for f32.
 #pragma once
 
+#include "core/dual.h"
 #include "core/random.h"
 #include "kernels/level.h"
 
@@ -37,8 +38,17 @@ struct LayerNormBackwardArrays {
     Dropout dropout;
 };
 
+template <class A>
+struct RowStatistics {
+    A mean;
+    A rstd;
+};
+
 namespace reference {
 
+/// Mean and 1 / sqrt(variance + eps) of a row [cols]. Finite numbers give finite statistics even where their squares overflow.
+template <class T>
+RowStatistics<Accumulator<T>> row_statistics(const T* x, std::int64_t cols, double eps);
 /// Rows [begin, end). T float, double or Dual; sums are Accumulator<T>.
 template <class T>
 void layer_norm_rows(const LayerNormArrays<T>& arrays, std::int64_t begin, std::int64_t end);
