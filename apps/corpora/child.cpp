@@ -4,8 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <iterator>
 #include <system_error>
+#include <thread>
 
 #include "core/format.h"
 
@@ -32,6 +36,59 @@ class ChildFiles {
   private:
     posix_spawn_file_actions_t actions_{};
 };
+
+/// How a child is started: with a time, in a process group of its own.
+class ChildAttributes {
+  public:
+    explicit ChildAttributes(bool own_group) {
+        posix_spawnattr_init(&attributes_);
+        if (!own_group) return;
+        posix_spawnattr_setpgroup(&attributes_, 0);
+        posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    }
+    ~ChildAttributes() { posix_spawnattr_destroy(&attributes_); }
+    ChildAttributes(const ChildAttributes&) = delete;
+    ChildAttributes& operator=(const ChildAttributes&) = delete;
+
+    const posix_spawnattr_t* get() const { return &attributes_; }
+
+  private:
+    posix_spawnattr_t attributes_{};
+};
+
+constexpr int delayed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+struct sigaction before[std::size(delayed)];
+std::atomic<int> arrived = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "or no handler may use it");
+
+extern "C" void note_arrival(int signal) {
+    int none = 0;
+    arrived.compare_exchange_strong(none, signal);
+}
+
+// Waits until the child has ended, and returns what waitpid() says of it.
+int wait_for_end(pid_t child, const std::string& name) {
+    int ended = 0;
+    while (::waitpid(child, &ended, 0) < 0)
+        if (errno != EINTR) fail_with("{}: it cannot be waited for: {}", name, std::generic_category().message(errno));
+    return ended;
+}
+
+// Returns when the leader of a process group has ended or should not go on; kills the group.
+void end_group(pid_t leader, std::chrono::milliseconds longest, ChildResult& result) {
+    const auto start = std::chrono::steady_clock::now();
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+        siginfo_t change{};
+        // Who has ended is not waited for yet: until then no other process or group gets its number.
+        if (::waitid(P_PID, static_cast<id_t>(leader), &change, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 && errno != EINTR)
+            break;
+        if (change.si_pid != 0 && change.si_code == CLD_STOPPED) result.stopped_by = change.si_status;
+        if (change.si_pid != 0 || arrived != 0) break;
+        result.too_long = std::chrono::steady_clock::now() - start > longest;
+        if (result.too_long) break;
+    }
+    ::kill(-leader, SIGKILL);
+}
 
 std::string joined_lines(std::string text) {
     while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -66,8 +123,10 @@ std::string ScratchFile::text() const {
     }
 }
 
-ChildResult run_child(const std::vector<std::string>& words, const ScratchFile& input, const ScratchFile& output) {
+ChildResult run_child(const std::vector<std::string>& words, const ScratchFile& input, const ScratchFile& output,
+                      std::optional<std::chrono::milliseconds> longest) {
     const ScratchFile errors;
+    const ChildAttributes attributes(longest.has_value());
     ChildFiles files;
     files.give(input, STDIN_FILENO);
     files.give(output, STDOUT_FILENO);
@@ -78,18 +137,33 @@ ChildResult run_child(const std::vector<std::string>& words, const ScratchFile& 
 
     input.rewind();
     pid_t process = 0;
-    const int failed = posix_spawnp(&process, arguments[0], files.get(), nullptr, arguments.data(), environ);
+    const int failed = posix_spawnp(&process, arguments[0], files.get(), attributes.get(), arguments.data(), environ);
     if (failed == ENOENT) return {.found = false, .status = 127, .errors = ""};
     check(failed == 0, "{} cannot be started: {}", words[0], std::generic_category().message(failed));
-    int ended = 0;
-    while (::waitpid(process, &ended, 0) < 0)
-        if (errno != EINTR) fail_with("{}: it cannot be waited for: {}", words[0], std::generic_category().message(errno));
+    ChildResult result;
+    if (longest) end_group(process, *longest, result);
+    const int ended = wait_for_end(process, words[0]);
     output.rewind();
-    const std::string said = errors.text();
-    return {.found = true,
-            .status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended),
-            .errors = joined_lines(said),
-            .raw_errors = said};
+    result.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+    result.raw_errors = errors.text();
+    result.errors = joined_lines(result.raw_errors);
+    return result;
+}
+
+DelayedSignals::DelayedSignals() {
+    arrived = 0;
+    struct sigaction action {};
+    action.sa_handler = note_arrival;
+    sigemptyset(&action.sa_mask);
+    for (std::size_t i = 0; i < std::size(delayed); ++i) {
+        sigaction(delayed[i], nullptr, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) sigaction(delayed[i], &action, nullptr);
+    }
+}
+
+DelayedSignals::~DelayedSignals() {
+    for (std::size_t i = 0; i < std::size(delayed); ++i) sigaction(delayed[i], &before[i], nullptr);
+    if (const int signal = arrived; signal != 0) std::raise(signal);
 }
 
 std::string sha256(std::string_view text) {

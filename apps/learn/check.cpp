@@ -7,6 +7,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <regex>
 #include <sstream>
 
@@ -35,6 +36,7 @@ class ScratchFolder {
     }
     ScratchFolder(const ScratchFolder&) = delete;
     ScratchFolder& operator=(const ScratchFolder&) = delete;
+    const std::string& path() const { return path_; }
     std::string operator/(const char* name) const { return (fs::path(path_) / name).string(); }
 
   private:
@@ -67,17 +69,24 @@ std::string find_compiler() {
         "g++");
 }
 
-bool is_clang(const std::string& compiler) {
-    const app::ScratchFile input, output;
-    app::run_child({compiler, "--version"}, input, output);
-    return output.text().find("clang") != std::string::npos;
+// Of processor time and of memory, because a constant expression can keep a compiler busy for ever; and of all time, because one
+// waits for ever for a named pipe that the answer includes.
+constexpr std::chrono::seconds kCompilerTime(60);
+constexpr const char* kCompilerLimits = "ulimit -t 30; ulimit -v 4000000; ";
+
+// Messages are in English, because they are searched for "error", and temporary files go into the folder `$0`, because a compiler
+// that is killed leaves them.
+app::ChildResult run_compiler(std::vector<std::string> words, const app::ScratchFile& input, const app::ScratchFile& output,
+                              const ScratchFolder& scratch) {
+    const std::string start = std::string("LC_ALL=C; TMPDIR=$0; export LC_ALL TMPDIR; ") + kCompilerLimits + "exec \"$@\"";
+    words.insert(words.begin(), {"/bin/sh", "-c", start, scratch.path()});
+    return app::run_child(words, input, output, kCompilerTime);
 }
 
-// Limits time and memory, because a constant expression can keep a compiler busy for ever; messages in English, which are
-// searched for "error".
-std::vector<std::string> limited(std::vector<std::string> words) {
-    words.insert(words.begin(), {"/bin/sh", "-c", "LC_ALL=C; export LC_ALL; ulimit -t 30; ulimit -v 4000000; exec \"$@\"", "sh"});
-    return words;
+bool is_clang(const std::string& compiler, const ScratchFolder& scratch) {
+    const app::ScratchFile input, output;
+    run_compiler({compiler, "--version"}, input, output, scratch);
+    return output.text().find("clang") != std::string::npos;
 }
 
 // The name of the file in reports and messages: its own, unless that could not be told from the words around it.
@@ -154,6 +163,17 @@ std::string compiler_warning(const std::string& messages, const std::string& sou
     return "";
 }
 
+// Of a compiler that names no line.
+std::string why_it_failed(const app::ChildResult& compiled) {
+    if (compiled.too_long || compiled.stopped_by != 0)
+        return fmt::format(
+            "the compiler was stopped: it waits for a file that does not end, such as a named pipe or a terminal, or "
+            "it takes more than {} seconds",
+            kCompilerTime.count());
+    if (compiled.status > 128) return "the compiler was stopped: it takes more than 30 seconds or 4 GB of memory";
+    return compiled.errors;
+}
+
 // Host C++: compiles fast, indices of vectors and spans are checked, and each call has its frame. g++ finds variables that may be
 // uninitialised only if it optimises; clang finds them without.
 constexpr const char* kHostOptions = "-g1 -D_GLIBCXX_ASSERTIONS";
@@ -174,7 +194,7 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                       "-Wno-unknown-pragmas",
                                       "-Wuninitialized"};
     append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS : kHostOptions);
-    if (is_clang(compiler)) {
+    if (is_clang(compiler, scratch)) {
         if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
         // Loops without an end and memory that nobody uses stay, as with g++: both are mistakes to find.
         words.insert(words.end(), {"-Wconditional-uninitialized", "-fno-finite-loops", "-fno-builtin-malloc"});
@@ -186,21 +206,31 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                  {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
     const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
-    const app::ChildResult compiled = app::run_child(limited(words), input, output);
+    const app::ChildResult compiled = run_compiler(words, input, output, scratch);
     if (compiled.status != 0) {
         Verdict verdict = compiler_verdict(compiled.raw_errors, source);
-        if (verdict.passed())
-            verdict = {.kind = "compile",
-                       .text = compiled.status > 128 ? "the compiler was stopped: it takes more than 30 seconds or 4 GB of memory"
-                                                     : compiled.errors,
-                       .shape = "",
-                       .cost = {}};
+        if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(compiled), .shape = "", .cost = {}};
         return verdict;
     }
     warning = compiler_warning(compiled.raw_errors, source);
-    const app::ChildResult linked = app::run_child(limited({compiler, "-shared", object, "-o", library}), nothing, output);
+    const app::ChildResult linked = run_compiler({compiler, "-shared", object, "-o", library}, nothing, output, scratch);
     check(linked.status == 0, "{} cannot link a shared library: {}", compiler, linked.errors);
     return {};
+}
+
+// Of a grader that left no verdict.
+Verdict verdict_without_result(const app::ChildResult& ran, std::chrono::seconds longest) {
+    Verdict verdict = {.kind = "crash", .text = "", .shape = "", .cost = {}};
+    if (ran.stopped_by != 0) {
+        verdict.text = fmt::format("the program stopped itself: {}", strsignal(ran.stopped_by));
+    } else if (ran.too_long) {
+        verdict.kind = "endless";
+        verdict.text = fmt::format("the program was ended after {} seconds", longest.count());
+    } else {
+        verdict.text = fmt::format("the program ended without a result, with status {}{}{}", ran.status,
+                                   ran.errors.empty() ? "" : ": ", ran.errors);
+    }
+    return verdict;
 }
 
 // A race of two lines of a loop with a barrier between them looks impossible: the two accesses are of different rounds. Says so.
@@ -245,6 +275,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
           "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build {} "
           "--target heddle-grader",
           all.grader.string(), app::build_folder_of(all.grader));
+    const app::DelayedSignals until_all_is_removed;
     const ScratchFolder scratch;
     const std::string source = result.name = reported_name(page, file);
     std::string warning;
@@ -255,19 +286,14 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
         std::vector<std::string> words = {all.grader.string(),    page.name, scratch / "answer.so", source, said,
                                           std::to_string(seconds)};
         if (keeps_run) words.push_back(run);
-        const app::ChildResult ran = app::run_child(words, input, output);
+        // The grader ends by itself before that, unless the answer prevents it.
+        const std::chrono::seconds longest(2 * seconds + 60);
+        const app::ChildResult ran = app::run_child(words, input, output, longest);
         if (keeps_run) result.run = read_traced_run(run);
         if (result.run && result.run->launches.empty()) result.run.reset();
         const std::optional<Verdict> verdict = read_verdict(said);
         result.printed = output.text().substr(0, 4096);
-        if (verdict)
-            result.verdict = *verdict;
-        else
-            result.verdict = {.kind = "crash",
-                              .text = fmt::format("the program ended without a result, with status {}{}{}", ran.status,
-                                                  ran.errors.empty() ? "" : ": ", ran.errors),
-                              .shape = "",
-                              .cost = {}};
+        result.verdict = verdict ? *verdict : verdict_without_result(ran, longest);
         if (!page.on_device) complete(result.verdict, result.text, ran.raw_errors);
     }
     // A kernel's read of memory that was never written is a verdict of its own; on the host it is chance.

@@ -87,7 +87,7 @@ std::string symbol_of(const void* address) {
 std::string text_of(Place place) { return std::string(inside_project(place.file)) + ":" + std::to_string(place.line); }
 
 namespace {
-std::string find_place(const void* address) {
+std::string find_line([[maybe_unused]] const void* address) {
     std::vector<std::string> places;
 #if defined(HEDDLE_HAS_BACKTRACE)
     {
@@ -102,10 +102,7 @@ std::string find_place(const void* address) {
                 ignore_error, &places);
     }
 #endif
-    if (places.empty()) {
-        const std::string symbol = symbol_of(address);
-        return symbol.empty() ? address_text(address) : short_name(symbol);
-    }
+    if (places.empty()) return "";
     const auto is_layer = [](const std::string& place) {
         return place.find("kernels/device/") != std::string::npos || place.find("kernels/emulator/") != std::string::npos ||
                place.starts_with("/usr/");
@@ -119,8 +116,16 @@ std::string find_place(const void* address) {
 }
 }  // namespace
 
+std::string line_of_code(const void* address) {
+    return on_another_stack([address] { return find_line(address); });
+}
+
 std::string place_of_code(const void* address) {
-    return on_another_stack([address] { return find_place(address); });
+    return on_another_stack([address] {
+        if (std::string line = find_line(address); !line.empty()) return line;
+        const std::string symbol = symbol_of(address);
+        return symbol.empty() ? address_text(address) : short_name(symbol);
+    });
 }
 
 std::string kernel_name(const void* kernel) {

@@ -26,6 +26,9 @@ std::string text_of(Place place);
 /// The source line of a return address: the innermost inlined location that is not in kernels/device or kernels/emulator,
 /// followed by those below it that are.
 std::string place_of_code(const void* address);
+/// The same for code with line numbers, and empty for any other. It never waits for the dynamic loader's lock, which a thread
+/// that was stopped while it loads a library holds.
+std::string line_of_code(const void* address);
 /// The kernel's name with its template arguments, from its address: "softmax_rows_kernel<float>".
 std::string kernel_name(const void* kernel);
 

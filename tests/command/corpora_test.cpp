@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "apps/corpora/child.h"
 #include "apps/corpora/fetch.h"
@@ -81,6 +85,14 @@ TEST(Sha256, IsThatOfTheStandard) {
     EXPECT_NE(sha256(std::string("a\0b", 3)), sha256(std::string("a\0c", 3)));
 }
 
+// Neither gone nor a zombie that nobody waits for.
+bool is_running(pid_t process) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    std::string line;
+    std::getline(file, line);
+    return !line.empty() && line.substr(line.rfind(')') + 2, 1) != "Z";
+}
+
 TEST(Child, SaysHowItEnded) {
     const ScratchFile input("in"), output;
     const ChildResult result =
@@ -91,6 +103,40 @@ TEST(Child, SaysHowItEnded) {
     EXPECT_EQ(output.text(), "in");
     EXPECT_EQ(run_child({"sh", "-c", "kill -9 $$"}, input, output).status, 128 + 9);
     EXPECT_FALSE(run_child({"heddle-has-no-such-program"}, input, output).found);
+}
+
+TEST(Child, IsEndedWhenItsTimeIsOverOrASignalStopsIt) {
+    using namespace std::chrono_literals;
+    const ScratchFile input, output;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(run_child({"sh", "-c", "exit 7"}, input, output, 60s).status, 7);
+    const ChildResult late = run_child({"sleep", "100"}, input, output, 50ms);
+    EXPECT_TRUE(late.too_long);
+    EXPECT_EQ(late.status, 128 + SIGKILL);
+    const ChildResult stopped = run_child({"sh", "-c", "kill -STOP $$"}, input, output, 60s);
+    EXPECT_EQ(stopped.stopped_by, SIGSTOP);
+    EXPECT_FALSE(stopped.too_long);
+    EXPECT_EQ(stopped.status, 128 + SIGKILL);
+    EXPECT_FALSE(run_child({"heddle-has-no-such-program"}, input, output, 60s).found);
+    // What it started goes with it.
+    EXPECT_EQ(run_child({"sh", "-c", "sleep 100 & echo $!"}, input, output, 60s).status, 0);
+    const pid_t left = std::stoi(output.text());
+    for (int i = 0; i < 500 && is_running(left); ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_FALSE(is_running(left));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 50s);
+}
+
+TEST(Child, IsEndedByASignalThatTakesItsEffectLater) {
+    const ScratchFile input, output;
+    const auto interrupted = [&] {
+        {
+            const DelayedSignals delayed;
+            run_child({"sh", "-c", "kill -TERM $PPID; exec sleep 100"}, input, output, std::chrono::seconds(60));
+            std::fputs("cleaned up", stderr);
+        }
+        std::fputs(" too late", stderr);
+    };
+    EXPECT_EXIT(interrupted(), testing::KilledBySignal(SIGTERM), "^cleaned up$");
 }
 
 TEST_F(Corpora, AreFetchedCheckedAndUnpacked) {

@@ -2,9 +2,12 @@
 //
 // Of an exercise's wrong answers every eighth is checked, and with HEDDLE_LEARN_ALL=1 all of them: each is compiled, which takes
 // most of a second.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +16,7 @@
 #include "tests/documents.h"
 #include "tests/learn_answers.h"
 #include "tests/program.h"
+#include "tests/program/program_process.h"
 #include "tests/shell.h"
 
 namespace heddle {
@@ -334,8 +338,95 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     EXPECT_THAT(endless["printed"].get<std::string>(), testing::StartsWith("begins\nand goes on")) << "not more than the limit";
 }
 
+// What runs while the library is loaded, when the loader holds a lock that the search for the line could wait for.
+TEST(LearnCommand, SurvivesBadInitialisers) {
+    const Workplace here;
+    const auto expect = [&](const std::string& body, const std::string& kind, int line, const std::string& text) {
+        here.write("guard.cu",
+                   "#include <csignal>\n#include <cstdlib>\n#include <stdexcept>\n#include <unistd.h>\n#include \"exercise.h\"\n"
+                   "int begin() {\n    " +
+                       body + "\n    return 0;\n}\nconst int begun = begin();\n" + answer_of("guard/solution"));
+        const json got = checked(here, "guard", here.path("guard.cu"), short_time);
+        EXPECT_EQ(got["kind"], kind) << got;
+        EXPECT_EQ(got["line"], line) << got;
+        EXPECT_EQ(got["text"], text);
+    };
+    expect("throw std::runtime_error(\"too\\nearly\");", "crash", 7, "the program throws an exception: too; early at guard.cu:7");
+    expect("throw 1;", "crash", 7, "the program throws an exception: one that is no std::exception at guard.cu:7");
+    expect("abort();", "crash", 7, "the program was ended by Aborted at guard.cu:7");
+    expect("std::terminate();", "crash", 7,
+           "the program calls std::terminate: an exception that leaves a noexcept function? at guard.cu:7");
+    expect("for (;;) sleep(1);", "endless", 7,
+           "it has done nothing for 1 second: it waits for something that does not come? at guard.cu:7");
+    expect("exit(3);", "crash", 0, "the program ended without a result, with status 3");
+    // Neither the program nor its watch runs any more.
+    expect("raise(SIGSTOP);", "crash", 0, "the program stopped itself: Stopped (signal)");
+    expect("kill(0, SIGKILL);", "crash", 0, "the program ended without a result, with status 137");
+}
+
+// While one exists, temporary folders are made in the folder "tmp" of the workplace.
+class TemporaryFilesIn {
+  public:
+    explicit TemporaryFilesIn(const Workplace& here) {
+        std::filesystem::create_directories(here.path("tmp"));
+        setenv("TMPDIR", here.path("tmp").c_str(), 1);
+    }
+    ~TemporaryFilesIn() { unsetenv("TMPDIR"); }
+};
+
+template <class Happened>
+bool happens(const Happened& happened) {
+    for (int i = 0; i < 3000 && !happened(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return happened();
+}
+
+TEST(LearnCommand, CtrlCEndsTheGraderAndRemovesItsFolder) {
+    const Workplace here;
+    const TemporaryFilesIn tmp(here);
+    here.write("guard.cu",
+               "#include <csignal>\n#include <cstdio>\n#include <unistd.h>\n#include \"exercise.h\"\nint begin() {\n"
+               "    for (int one = 1; one < 16; ++one) std::signal(one, SIG_IGN);\n    std::FILE* file = std::fopen(\"" +
+                   here.path("pid") +
+                   "\", \"w\");\n    std::fprintf(file, \"%d\", static_cast<int>(getpid()));\n    std::fclose(file);\n"
+                   "    for (;;) sleep(1);\n}\nconst int begun = begin();\n");
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        std::filesystem::remove(here.path("pid"));
+        RunningProgram program(here, {"learn", "check", "guard.cu", "--seconds", "600"});
+        ASSERT_TRUE(happens([&] { return !here.read("pid").empty(); })) << here.read("log");
+        EXPECT_FALSE(std::filesystem::is_empty(here.path("tmp")));
+        program.send(signal);
+        EXPECT_EQ(program.wait(), -signal);
+        EXPECT_EQ(here.read("log"), "");
+        EXPECT_NE(kill(std::stoi(here.read("pid")), 0), 0) << "the grader still runs";
+        EXPECT_TRUE(std::filesystem::is_empty(here.path("tmp")));
+    }
+}
+
+TEST(LearnCommand, CtrlCEndsTheCompilerAndRemovesItsFiles) {
+    const Workplace here;
+    const TemporaryFilesIn tmp(here);
+    ASSERT_EQ(mkfifo(here.path("pipe").c_str(), 0600), 0);
+    here.write("guard.cu", "#include \"" + here.path("pipe") + "\"\n");
+    RunningProgram program(here, {"learn", "check", "guard.cu"});
+    // It can be opened once the compiler waits for it.
+    int pipe = -1;
+    ASSERT_TRUE(happens([&] { return pipe >= 0 || (pipe = open(here.path("pipe").c_str(), O_WRONLY | O_NONBLOCK)) >= 0; }));
+    program.send(SIGINT);
+    EXPECT_EQ(program.wait(), -SIGINT);
+    EXPECT_TRUE(std::filesystem::is_empty(here.path("tmp")));
+    close(pipe);
+    EXPECT_TRUE(happens([&] { return open(here.path("pipe").c_str(), O_WRONLY | O_NONBLOCK) < 0 && errno == ENXIO; }))
+        << "the compiler still reads";
+}
+
 // Host C++ ends badly in its own ways.
 TEST(LearnCommand, SurvivesBadOps) {
+    // The compiler gets a minute, which passes while the others are checked.
+    const Workplace waits;
+    ASSERT_EQ(mkfifo(waits.path("pipe").c_str(), 0600), 0);
+    waits.write("product-rule.cpp", "#include \"exercise.h\"\n#include \"" + waits.path("pipe") + "\"\n");
+    RunningProgram waiting(waits, {"learn", "check", "product-rule.cpp", "--json"});
+
     const Workplace here;
     const auto verdict = [&](const std::string& body, const std::string& options = "") {
         here.write("product-rule.cpp",
@@ -380,6 +471,11 @@ TEST(LearnCommand, SurvivesBadOps) {
     EXPECT_EQ(verdict("Variable helper(const Variable&); return helper(x);")["text"],
               "it uses helper(heddle::Variable const&), which is nowhere defined");
     EXPECT_EQ(verdict("std::puts(\"once\");")["printed"], "once\n") << "the first run is wrong";
+
+    EXPECT_EQ(waiting.wait(), 1);
+    const json waited = json::parse(waits.read("log"), nullptr, false);
+    EXPECT_EQ(waited["kind"], "compile") << waited;
+    EXPECT_THAT(waited["text"].get<std::string>(), HasSubstr("it waits for a file that does not end, such as a named pipe"));
 }
 
 }  // namespace

@@ -31,12 +31,23 @@ namespace heddle::learn {
 
 int innermost_line(std::span<void* const> places, const std::string& source) {
     for (void* const place : places)
-        if (const int line = line_in(emulator::place_of_code(place), source); line != 0) return line;
+        if (const int line = line_in(emulator::line_of_code(place), source); line != 0) return line;
     return 0;
 }
 
 int line_of_last_throw(const std::string& source) {
     return innermost_line({frames.data(), static_cast<std::size_t>(count)}, source);
+}
+
+std::string text_of(const std::exception_ptr& thrown) {
+    std::string what = "one that is no std::exception";
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+        what = error.what();
+    } catch (...) {
+    }
+    return "the program throws an exception: " + on_one_line(what);
 }
 
 }  // namespace heddle::learn

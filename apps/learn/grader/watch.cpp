@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
 #include <thread>
 
 #include "apps/learn/grader/thrown.h"
@@ -30,6 +31,7 @@ std::atomic<int> frame_count = 0, samples = 0, crash = 0;
 std::atomic<bool> is_held = false;  // the watched thread stays in its handler
 std::atomic<bool> is_stack_full = false;
 const std::byte* stack_end = nullptr;  // of the watched thread: its lowest address
+std::string uncaught;                  // the text of the exception that ended the program; set before `crash`
 
 // What the handler of a crash runs on when the stack is full.
 std::array<std::byte, 256 << 10> spare_stack;
@@ -50,6 +52,13 @@ void on_crash(int signal, siginfo_t* info, void*) {
     frame_count = backtrace(frames.data(), kFrames);
     crash = signal;
     for (;;) pause();  // the watcher ends the process
+}
+
+// Where nothing catches an exception, such as one of a global variable's initialiser.
+[[noreturn]] void on_terminate() {
+    const std::exception_ptr thrown = std::current_exception();
+    uncaught = thrown ? text_of(thrown) : "the program calls std::terminate: an exception that leaves a noexcept function?";
+    std::abort();
 }
 
 void pause_for(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
@@ -95,13 +104,26 @@ std::string at(const std::string& source, int line) { return line == 0 ? "" : " 
 
 void watch_over(pthread_t watched, const Limits& limits, const std::string& source, const std::string& result,
                 const std::function<bool()>& at_the_end) {
-    const auto end_with = [&](const std::string& kind, int line, const std::string& text) {
-        write_verdict({.kind = kind, .line = line, .text = text, .shape = "", .cost = {}}, result);
-        alarm(10);  // the stopped thread may hold a lock that is needed here
-        if (crash != 0 && line != 0) at_the_end();
-        if (crash == 0 && line != 0) running_line(watched, source, at_the_end);
+    const auto end_with = [&](const std::string& kind, const std::string& text, const std::function<int()>& find_line) {
+        const auto write = [&](int line) {
+            write_verdict({.kind = kind, .line = line, .text = text + at(source, line), .shape = "", .cost = {}}, result);
+        };
+        // The stopped thread may hold a lock that is needed from here on: then the alarm ends the process, and this verdict
+        // stands.
+        write(0);
+        alarm(20);
+        const int line = find_line();
+        if (line != 0) {
+            write(line);
+            if (crash != 0)
+                at_the_end();
+            else
+                running_line(watched, source, at_the_end);
+        }
         _exit(0);
     };
+    const auto line_of_crash = [&] { return line_of_frames(source); };
+    const auto line_that_runs = [&] { return running_line(watched, source); };
     const auto start = std::chrono::steady_clock::now();
     const std::chrono::seconds longest(2 * limits.seconds + 30);
     // Rounds in which the program did next to nothing: counted, because the whole process may have been stopped for a while.
@@ -111,34 +133,26 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
     double work_at_last = 0;
     int idle_rounds = 0;
     for (;; pause_for(std::chrono::milliseconds(10))) {
-        if (crash != 0) {
-            const int line = line_of_frames(source);
-            end_with("crash", line,
-                     is_stack_full ? "the stack is full: a function that calls itself without end, or a very large array?" +
-                                         at(source, line)
-                                   : "the program was ended by " + std::string(strsignal(crash)) + at(source, line));
-        }
-        if (memory_in_use() > limits.memory) {
-            const int line = running_line(watched, source);
-            end_with("memory", line,
-                     "the program uses more than " + std::to_string(limits.memory >> 20) + " MB of memory" + at(source, line));
-        }
+        if (crash != 0)
+            end_with("crash",
+                     is_stack_full       ? "the stack is full: a function that calls itself without end, or a very large array?"
+                     : !uncaught.empty() ? uncaught
+                                         : "the program was ended by " + std::string(strsignal(crash)),
+                     line_of_crash);
+        if (memory_in_use() > limits.memory)
+            end_with("memory", "the program uses more than " + std::to_string(limits.memory >> 20) + " MB of memory",
+                     line_that_runs);
         const double work = cpu_seconds() - cpu_seconds(CLOCK_THREAD_CPUTIME_ID);  // without this thread's
         ++idle_rounds;
         if (work > work_at_last + kNothing) {
             work_at_last = work;
             idle_rounds = 0;
         }
-        if (idle_rounds > longest_wait) {
-            const int line = running_line(watched, source);
-            end_with(
-                "endless", line,
-                fmt::format("it has done nothing for {}: it waits for something that does not come?{}", time, at(source, line)));
-        }
-        if (cpu_seconds() > limits.seconds || std::chrono::steady_clock::now() - start > longest) {
-            const int line = running_line(watched, source);
-            end_with("endless", line, "still running after " + time + ": a loop that does not end?" + at(source, line));
-        }
+        if (idle_rounds > longest_wait)
+            end_with("endless", fmt::format("it has done nothing for {}: it waits for something that does not come?", time),
+                     line_that_runs);
+        if (cpu_seconds() > limits.seconds || std::chrono::steady_clock::now() - start > longest)
+            end_with("endless", "still running after " + time + ": a loop that does not end?", line_that_runs);
     }
 }
 
@@ -185,6 +199,7 @@ void watch(const Limits& limits, const std::string& source, const std::string& r
     action.sa_sigaction = on_crash;
     // The emulator's handlers of the last two, which it installs with the first kernel, pass on what happens outside of kernels.
     for (const int signal : {SIGABRT, SIGILL, SIGBUS, SIGTRAP, SIGSEGV, SIGFPE}) sigaction(signal, &action, nullptr);
+    std::set_terminate(on_terminate);
     std::thread(watch_over, pthread_self(), limits, source, result, at_the_end).detach();
 }
 
