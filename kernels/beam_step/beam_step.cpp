@@ -80,7 +80,8 @@ class Sentence {
         all.reserve(static_cast<std::size_t>(*open_ * k));
         for (std::int32_t h = 0; h < *open_; ++h)
             for (std::int64_t j = 0; j < k; ++j)
-                all.push_back({log_probability_[h] + static_cast<double>(values[h * k + j]), h, ids[h * k + j], node_[h]});
+                if (std::ranges::find(options_.forbidden, ids[h * k + j]) == options_.forbidden.end())
+                    all.push_back({log_probability_[h] + static_cast<double>(values[h * k + j]), h, ids[h * k + j], node_[h]});
         std::stable_sort(all.begin(), all.end(),
                          [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
         all.resize(std::min(all.size(), static_cast<std::size_t>(considered_)));
@@ -147,6 +148,8 @@ Beams::Beams(const BeamOptions& given, std::span<const std::int64_t> lengths, st
     check(options.enough == 0 || options.enough >= options.n_best,
           "beam search: it would end after {} hypotheses, but {} are wanted; 0: when none can win any more", options.enough,
           options.n_best);
+    check(std::ranges::find(options.forbidden, options.end) == options.forbidden.end(),
+          "beam search: the end mark {} is forbidden, so that no hypothesis could end", options.end);
     check(log_probabilities.size() == lengths.size(), "beam search: {} sentences, but {} log-probabilities", lengths.size(),
           log_probabilities.size());
     std::int64_t greatest = prefix;
@@ -164,6 +167,7 @@ Beams::Beams(const BeamOptions& given, std::span<const std::int64_t> lengths, st
     const Shape hypotheses{sentences, beam}, best{sentences, options.n_best, 2};
     longest = i32_of(lengths).to(device);
     divisors = Tensor::from(powers, {greatest + 1}).to(device);
+    forbidden = Tensor::from(options.forbidden, {static_cast<std::int64_t>(options.forbidden.size())}).to(device);
     open = Tensor::full({sentences}, 1, DType::i32).to(device);
     log_probability = Tensor::from(first, hypotheses).to(device);
     node = Tensor::full(hypotheses, -1, DType::i32).to(device);

@@ -6,6 +6,9 @@
 // from the best, and keeps those that stay open, in their order. It is a walk of ten steps with a beam of five; each step
 // depends on those before. Last, each thread writes what belongs to some of the places of the beam.
 //
+// Forbidden tokens are ranked like all others, and the walk passes over them: each hypothesis has one such continuation per
+// forbidden token at most, so with beam x forbidden further ranks 2 beam allowed ones are left.
+//
 // Memory traffic: 8 bytes for each continuation, some tens for each hypothesis: nothing beside a row of logits. What counts is
 // that the host is not asked.
 //
@@ -31,21 +34,23 @@ struct Search {
     const std::int32_t* slots = nullptr;   // [slots, 2]
     std::int32_t* parents = nullptr;       // [slots, beam]
     std::int32_t* tokens = nullptr;        // [slots, beam]
-    double* ranked = nullptr;              // [slots, considered], the log-probabilities
-    std::int32_t* ranked_paths = nullptr;  // [slots, considered, 3]: hypothesis, token, node of the hypothesis
+    double* ranked = nullptr;              // [slots, ranks], the log-probabilities
+    std::int32_t* ranked_paths = nullptr;  // [slots, ranks, 3]: hypothesis, token, node of the hypothesis
     std::int64_t rows = 0, k = 0, sentences = 0, beam = 1, n_best = 1, enough = 0, considered = 1, length = 0, step = 0;
+    std::int64_t forbidden_count = 0, ranks = 1;  // ranks: considered + beam * forbidden_count
     std::int32_t end = 0;
 
-    const std::int32_t* longest = nullptr;  // [sentences]
-    const double* divisors = nullptr;       // [1 + maximum length]
-    std::int32_t* open = nullptr;           // [sentences]
-    double* log_probability = nullptr;      // [sentences, beam]
-    std::int32_t* node = nullptr;           // [sentences, beam]
-    std::int32_t* tree = nullptr;           // [sentences, beam, 2], of this step
-    std::int32_t* ended = nullptr;          // [sentences]
-    std::int32_t* found = nullptr;          // [sentences]
-    double* found_numbers = nullptr;        // [sentences, n_best, 2]
-    std::int32_t* found_paths = nullptr;    // [sentences, n_best, 2]
+    const std::int32_t* longest = nullptr;    // [sentences]
+    const double* divisors = nullptr;         // [1 + maximum length]
+    const std::int32_t* forbidden = nullptr;  // [forbidden_count]
+    std::int32_t* open = nullptr;             // [sentences]
+    double* log_probability = nullptr;        // [sentences, beam]
+    std::int32_t* node = nullptr;             // [sentences, beam]
+    std::int32_t* tree = nullptr;             // [sentences, beam, 2], of this step
+    std::int32_t* ended = nullptr;            // [sentences]
+    std::int32_t* found = nullptr;            // [sentences]
+    double* found_numbers = nullptr;          // [sentences, n_best, 2]
+    std::int32_t* found_paths = nullptr;      // [sentences, n_best, 2]
 
     // From here on this sentence's alone.
     __device__ __forceinline__ void look_at(std::int64_t slot, std::int64_t sentence, std::int64_t first_row) {
@@ -53,8 +58,8 @@ struct Search {
         ids += first_row * k;
         parents += slot * beam;
         tokens += slot * beam;
-        ranked += slot * considered;
-        ranked_paths += slot * considered * 3;
+        ranked += slot * ranks;
+        ranked_paths += slot * ranks * 3;
         longest += sentence;
         open += sentence;
         log_probability += sentence * beam;
@@ -94,9 +99,9 @@ struct Search {
             const std::int64_t own = i / k;
             std::int64_t place = i % k;
             const double log_p = continued(own, place);
-            for (std::int64_t other = 0; other < hypotheses && place < considered; ++other)
+            for (std::int64_t other = 0; other < hypotheses && place < ranks; ++other)
                 if (other != own) place += before(log_p, other, other < own);
-            if (place >= considered) continue;
+            if (place >= ranks) continue;
             ranked[place] = log_p;
             ranked_paths[3 * place] = static_cast<std::int32_t>(own);
             ranked_paths[3 * place + 1] = ids[i];
@@ -132,15 +137,24 @@ struct Search {
         found_paths[2 * place + 1] = token;
     }
 
+    __device__ __forceinline__ bool is_forbidden(std::int32_t token) const {
+        for (std::int64_t i = 0; i < forbidden_count; ++i)
+            if (forbidden[i] == token) return true;
+        return false;
+    }
+
     // By one thread. Those that continue become the first of `ranked`, which has passed them already; how many they are.
     __device__ __forceinline__ std::int32_t walk() const {
-        const std::int64_t all = std::int64_t{*open} * k, count = all < considered ? all : considered;
+        const std::int64_t all = std::int64_t{*open} * k, count = all < ranks ? all : ranks;
+        std::int64_t allowed = 0;
         std::int32_t kept = 0;
-        for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t i = 0; i < count && allowed < considered; ++i) {
             const double log_p = ranked[i];
             const std::int32_t hypothesis = ranked_paths[3 * i], token = ranked_paths[3 * i + 1], last = ranked_paths[3 * i + 2];
+            if (is_forbidden(token)) continue;
+            const bool in_beam = allowed++ < beam;
             if (token == end) {
-                if (i < beam && can_beat(1, log_p)) ++*ended;
+                if (in_beam && can_beat(1, log_p)) ++*ended;
                 finish(last, -1, log_p);
             } else if (kept < beam && can_win(log_p)) {
                 if (length == *longest) {
@@ -195,8 +209,9 @@ __global__ void __launch_bounds__(kManyThreads) beam_step_kernel(Search<A> searc
 
 void beam_step_cuda(Beams& beams, const TopK& top, const Tensor& slots, BeamStep& result) {
     const std::int64_t count = slots.dim(0), beam = beams.options.beam, k = top.values.cols();
-    Tensor ranked = Tensor::empty({count, beams.considered()}, DType::f64, Device::cuda);
-    Tensor ranked_paths = Tensor::empty({count, beams.considered(), 3}, DType::i32, Device::cuda);
+    const std::int64_t forbidden = beams.forbidden.numel(), ranks = beams.considered() + beam * forbidden;
+    Tensor ranked = Tensor::empty({count, ranks}, DType::f64, Device::cuda);
+    Tensor ranked_paths = Tensor::empty({count, ranks, 3}, DType::i32, Device::cuda);
     dispatch_float("beam_step", top.values.dtype(), [&]<class A>(TypeTag<A>) {
         Search<A> search;
         search.values = top.values.data<A>();
@@ -213,11 +228,14 @@ void beam_step_cuda(Beams& beams, const TopK& top, const Tensor& slots, BeamStep
         search.n_best = beams.options.n_best;
         search.enough = beams.options.enough;
         search.considered = beams.considered();
+        search.forbidden_count = forbidden;
+        search.ranks = ranks;
         search.length = beams.length() + 1;
         search.step = beams.steps;
         search.end = beams.options.end;
         search.longest = beams.longest.data<std::int32_t>();
         search.divisors = beams.divisors.data<double>();
+        search.forbidden = beams.forbidden.data<std::int32_t>();
         search.open = beams.open.mutable_data<std::int32_t>();
         search.log_probability = beams.log_probability.mutable_data<double>();
         search.node = beams.node.mutable_data<std::int32_t>();

@@ -6,8 +6,8 @@
 //     score(y)   = log p(y) / divisors[|y|]       |y| counts the end mark; divisors[n] = n^alpha
 //
 // For each sentence, in this order:
-//   1. The continuations of its open hypotheses are ranked by log p; ties go to the earlier hypothesis, then to top_k's order. The
-//      first 2 beam of them are considered (beam = 1: the first).
+//   1. The continuations of its open hypotheses, but not those by a forbidden token, are ranked by log p; ties go to the earlier
+//      hypothesis, then to top_k's order. The first 2 beam of them are considered (beam = 1: the first).
 //   2. From the best on: a continuation by the end mark is finished. Any other stays open, up to `beam` of them, if it can win:
 //      log p only falls, so log p / divisors[longest] bounds its final score, which must exceed the worst of n_best finished ones.
 //      At the sentence's maximum length it is finished as well, cut.
@@ -22,18 +22,20 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {
 
 struct BeamOptions {
-    std::int64_t beam = 1;           ///< hypotheses that may be open at once, of each sentence
-    std::int64_t n_best = 1;         ///< hypotheses that are wanted, at most `beam`
-    double length_penalty = 1;       ///< alpha
-    std::int32_t end = 0;            ///< the end mark
-    std::int64_t enough = 0;         ///< hypotheses whose end ends the search; 0: it continues as long as one can win
-    std::int64_t prefix_length = 0;  ///< tokens that every hypothesis has before the first step
+    std::int64_t beam = 1;                     ///< hypotheses that may be open at once, of each sentence
+    std::int64_t n_best = 1;                   ///< hypotheses that are wanted, at most `beam`
+    double length_penalty = 1;                 ///< alpha
+    std::int32_t end = 0;                      ///< the end mark
+    std::int64_t enough = 0;                   ///< hypotheses whose end ends the search; 0: it continues as long as one can win
+    std::int64_t prefix_length = 0;            ///< tokens that every hypothesis has before the first step
+    std::vector<std::int32_t> forbidden = {};  ///< tokens that continue no hypothesis; log p stays what the model says
 };
 
 /// The state of the searches of some sentences. A node of a sentence's tree is numbered step * beam + place; -1 is the prefix.
@@ -42,8 +44,9 @@ struct Beams {
     std::int64_t steps = 0;  ///< made so far
     Tensor longest;          ///< i32 [sentences]: tokens that a hypothesis may have, prefix and end mark included
     Tensor divisors;         ///< f64 [1 + maximum length]
+    Tensor forbidden;        ///< i32 [forbidden tokens]
     Tensor open;             ///< i32 [sentences]: hypotheses that continue; 0: the sentence is finished
-    Tensor log_probability;  ///< f64 [sentences, beam], of the open ones
+    Tensor log_probability;  ///< f64 [sentences, beam], of the open ones; where none is open, of those that were open last
     Tensor node;             ///< i32 [sentences, beam], of their last tokens
     Tensor tree;             ///< i32 [most steps, sentences, beam, 2]: token, and the node before it
     Tensor ended;            ///< i32 [sentences]: hypotheses that ended and count for `enough`, so far
@@ -52,14 +55,17 @@ struct Beams {
     Tensor found_paths;      ///< i32 [sentences, n_best, 2]: last node, and the token after it: -1 for the end mark
 
     /// One open hypothesis for each sentence, the prefix, of this log-probability. Error unless 1 <= n_best <= beam, `enough` is
-    /// 0 or at least n_best, each `longest` is more than the prefix, and the trees' nodes can be numbered in an i32.
+    /// 0 or at least n_best, each `longest` is more than the prefix, the end mark is not forbidden, and the trees' nodes can be
+    /// numbered in an i32.
     Beams(const BeamOptions& options, std::span<const std::int64_t> longest, std::span<const double> log_probabilities,
           Device device);
 
     /// The tokens of every open hypothesis.
     std::int64_t length() const { return options.prefix_length + steps; }
-    /// Continuations of a hypothesis that are worth looking at: even if `beam` of them end, `beam` continue.
+    /// Continuations of a sentence that are considered: even if `beam` of them end, `beam` continue.
     std::int64_t considered() const { return options.beam == 1 ? 1 : 2 * options.beam; }
+    /// Continuations of each hypothesis that beam_step() needs from top_k: so many are left without the forbidden ones.
+    std::int64_t needed() const { return considered() + static_cast<std::int64_t>(options.forbidden.size()); }
 };
 
 /// The hypotheses that stay open. After a sentence's open ones come unused places: they continue the sentence's first row with

@@ -54,7 +54,8 @@ struct PlainSearch {
     void step(const std::vector<std::vector<std::pair<double, std::int32_t>>>& tops, std::int64_t length) {
         std::vector<Continuation> all;
         for (std::size_t h = 0; h < open.size(); ++h)
-            for (const auto& [log_p, token] : tops[h]) all.push_back({open[h].log_p + log_p, h, token});
+            for (const auto& [log_p, token] : tops[h])
+                if (std::ranges::count(options.forbidden, token) == 0) all.push_back({open[h].log_p + log_p, h, token});
         std::stable_sort(all.begin(), all.end(), [](const Continuation& a, const Continuation& b) { return a.log_p > b.log_p; });
         all.resize(std::min(all.size(), static_cast<std::size_t>(options.beam == 1 ? 1 : 2 * options.beam)));
         std::vector<Path> next;
@@ -109,6 +110,7 @@ struct Case {
     std::int64_t sentences, beam, n_best, k;
     double alpha;
     std::int64_t prefix = 0, enough = 0;
+    Tokens forbidden = {};
 };
 
 // k continuations with different tokens, falling: few distinct values, so that many are equal, also across hypotheses.
@@ -131,8 +133,13 @@ void expect_the_plain_search(const Case& c, const Numbers& numbers, std::uint64_
     const std::string what = "beam " + std::to_string(c.beam) + ", " + std::to_string(c.n_best) + " best of " +
                              std::to_string(c.sentences) + " sentences, k " + std::to_string(c.k) + ", on " + to_string(numbers);
     Sequence random(seed);
-    const BeamOptions options{
-        .beam = c.beam, .n_best = c.n_best, .length_penalty = c.alpha, .end = 1, .enough = c.enough, .prefix_length = c.prefix};
+    const BeamOptions options{.beam = c.beam,
+                              .n_best = c.n_best,
+                              .length_penalty = c.alpha,
+                              .end = 1,
+                              .enough = c.enough,
+                              .prefix_length = c.prefix,
+                              .forbidden = c.forbidden};
     std::vector<PlainSearch> plain;
     std::vector<std::int64_t> longest;
     std::vector<double> first;
@@ -198,10 +205,29 @@ void expect_the_plain_search(const Case& c, const Numbers& numbers, std::uint64_
 
 TEST(BeamStepDevice, FindsWhatASearchWithWholeHypothesesFinds) {
     const std::vector<Case> cases = {
-        {1, 1, 1, 1, 1},        {7, 1, 1, 1, 0.6},     {3, 2, 1, 4, 1},        {3, 2, 2, 4, 0},
-        {5, 5, 1, 10, 1},       {5, 5, 3, 10, 0.6},    {2, 5, 5, 10, 2},       {4, 5, 2, 3, 1},
-        {2, 8, 4, 16, 1, 3},    {2, 33, 7, 20, 1},     {5, 5, 1, 10, 1, 0, 5}, {5, 5, 3, 10, 0.6, 2, 3},
-        {6, 5, 3, 10, 0, 0, 5}, {6, 4, 4, 8, 0, 0, 4}, {4, 3, 1, 6, 1, 0, 1},  {4, 8, 2, 16, 1, 0, 12},
+        {1, 1, 1, 1, 1},
+        {7, 1, 1, 1, 0.6},
+        {3, 2, 1, 4, 1},
+        {3, 2, 2, 4, 0},
+        {5, 5, 1, 10, 1},
+        {5, 5, 3, 10, 0.6},
+        {2, 5, 5, 10, 2},
+        {4, 5, 2, 3, 1},
+        {2, 8, 4, 16, 1, 3},
+        {2, 33, 7, 20, 1},
+        {5, 5, 1, 10, 1, 0, 5},
+        {5, 5, 3, 10, 0.6, 2, 3},
+        {6, 5, 3, 10, 0, 0, 5},
+        {6, 4, 4, 8, 0, 0, 4},
+        {4, 3, 1, 6, 1, 0, 1},
+        {4, 8, 2, 16, 1, 0, 12},
+        // Forbidden tokens: one, several, all but the end mark, with as many continuations as needed and with fewer.
+        {7, 1, 1, 2, 1, 0, 0, {2}},
+        {5, 5, 2, 11, 1, 0, 5, {0}},
+        {4, 5, 3, 13, 0.6, 2, 5, {0, 4, 9}},
+        {4, 3, 1, 4, 1, 0, 3, {2, 3}},
+        {3, 2, 2, 2, 1, 0, 0, {0, 2, 3, 4}},
+        {3, 33, 7, 20, 1, 0, 40, {5, 7, 30}},
     };
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.dtype == DType::bf16) continue;  // top_k gives f32 for it
@@ -226,6 +252,7 @@ TEST(BeamStepDevice, WrongUseIsAnError) {
     expect_error(make({.beam = 2, .n_best = 3}), "the 3 best of a beam of 2, wanted 1 to 2");
     expect_error(make({.beam = 4, .n_best = 3, .enough = 2}),
                  "would end after 2 hypotheses, but 3 are wanted; 0: when none can win");
+    expect_error(make({.end = 3, .forbidden = {1, 3}}), "the end mark 3 is forbidden, so that no hypothesis could end");
     expect_error(make({.prefix_length = 3}), "at most 3 tokens, but a prefix of 3");
     expect_error([&] { Beams({}, longest, std::vector<double>{0}, Device::cpu); }, "2 sentences, but 1 log-probabilities");
     Beams beams({.beam = 2}, longest, none, Device::cpu);
