@@ -74,6 +74,94 @@ TEST(BeamSearch, BeginsWithThePrefix) {
         "a prefix of 5 tokens, but the model's position table ends after 5");
 }
 
+// Forbidden tokens are left out of the choice alone: the others keep their log p.
+TEST(BeamSearch, WritesNoForbiddenToken) {
+    int other = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        const Model model = random_model(5, seed, 0.7, 5);
+        const std::vector<Tokens> sources{source_of(3, 5, seed)};
+        const Tokens best = beam_search(*model, sources, {.beam = 3}).front().front().tokens;
+        for (const Tokens& forbidden : {Tokens{unk_id}, Tokens{4, 0}, Tokens{0, 1, 2, 4}}) {
+            std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1);
+            std::erase_if(wanted, [&](const Hypothesis& each) {
+                return std::ranges::find_first_of(each.tokens, forbidden) != each.tokens.end();
+            });
+            const std::size_t n = std::min<std::size_t>(4, wanted.size());
+            ASSERT_EQ(n, forbidden.size() == 4 ? 1u : 4u) << "with one token to write there is the empty translation";
+            expect_same(beam_search(*model, sources,
+                                    {.beam = 700, .patience = 0, .n_best = static_cast<std::int64_t>(n), .forbidden = forbidden})
+                            .front(),
+                        wanted, n, fmt::format("seed {}, {} tokens", seed, forbidden.size()));
+            other += wanted[0].tokens != best ? 1 : 0;
+        }
+    }
+    EXPECT_GT(other, 6);
+}
+
+TEST(BeamSearch, WritesWhatTheLimitAllows) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        const Model model = random_model(5, seed, 0.7);
+        const std::vector<Tokens> sources{source_of(3, 5, seed)};
+        for (const std::int64_t most : {1, 3}) {
+            const std::vector<Hypothesis> wanted = all_translations(*model, sources[0], most + 1, 1);
+            const std::size_t n = std::min<std::size_t>(20, wanted.size());
+            expect_same(beam_search(*model, sources,
+                                    {.beam = 700, .patience = 0, .n_best = static_cast<std::int64_t>(n), .max_length = most})
+                            .front(),
+                        wanted, n, fmt::format("seed {}, at most {} tokens", seed, most));
+        }
+        // A limit that is not met changes nothing, and neither does one that the translation just meets.
+        const Model talker = random_model(12, seed, 0.5);
+        const Hypothesis free = beam_search(*talker, sources, {.beam = 3, .n_best = 1}).front().front();
+        const auto length = static_cast<std::int64_t>(free.tokens.size());
+        for (const std::int64_t most : {length, length + 1, std::int64_t{40}}) {
+            const Hypothesis limited =
+                beam_search(*talker, sources, {.beam = 3, .max_length = std::max<std::int64_t>(1, most)}).front().front();
+            if (free.ended) {
+                EXPECT_EQ(limited.tokens, free.tokens) << "seed " << seed << ", limit " << most;
+                EXPECT_EQ(limited.score, free.score);
+                EXPECT_TRUE(limited.ended);
+            }
+        }
+    }
+}
+
+// Cut hypotheses have as many tokens as the limit says, each once, with the log p of these tokens.
+TEST(BeamSearch, CutsAtTheLimit) {
+    const Model model = random_model(9, 1);
+    nn::named_tensor(*model, "output.bias").mutable_data<float>()[eos_id] = -1e4f;  // never ends by itself
+    const std::vector<Tokens> sources{source_of(4, 9, 2)};
+    for (const std::int64_t most : {2, 3, 50})
+        for (const std::int64_t beam : {1, 4})
+            for (const Tokens& prefix : {Tokens{}, Tokens{5, 6}}) {
+                std::set<Tokens> different;
+                const HypothesisLists given =
+                    beam_search(*model, sources, {.beam = beam, .n_best = beam, .prefix = prefix, .max_length = most});
+                for (const Hypothesis& each : given.front()) {
+                    EXPECT_FALSE(each.ended);
+                    ASSERT_EQ(static_cast<std::int64_t>(each.tokens.size()), most);
+                    EXPECT_TRUE(different.insert(each.tokens).second);
+                    if (most == 50) continue;  // without a cache that takes long
+                    double sum = 0;
+                    for (std::size_t i = 0; i < each.tokens.size(); ++i)
+                        sum += next_log_probabilities(
+                            *model, sources[0],
+                            {each.tokens.begin(),
+                             each.tokens.begin() + static_cast<std::ptrdiff_t>(i)})[static_cast<std::size_t>(each.tokens[i])];
+                    EXPECT_NEAR(each.log_probability, sum, 1e-4);
+                    EXPECT_NEAR(each.score, sum / static_cast<double>(most), 1e-4);
+                }
+                EXPECT_GE(different.size(), 1u);
+            }
+    expect_error(
+        [&] {
+            beam_search(*model, sources, {.prefix = {4, 4, 4}, .max_length = 2});
+        },
+        "a prefix of 3 tokens, but translations of 2 at most; use a shorter prefix, or --max-output-length 4");
+    const Model table = random_model(9, 1, 0.5, 5);  // whose end comes first
+    EXPECT_LE(beam_search(*table, sources, {.max_length = 50}).front().front().tokens.size(), 5u);
+}
+
 // A hypothesis that is kept only because more are asked for takes no place from a better one: what cannot win is less probable
 // than all that can.
 TEST(BeamSearch, TheFirstOnesAreTheSameHoweverManyAreAskedFor) {
@@ -275,6 +363,8 @@ TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6});
     expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6, .patience = 0});
     expect_the_cpus(*model, sources, {.beam = 3, .n_best = 3, .prefix = {4, 9}});
+    expect_the_cpus(*model, sources, {.beam = 1, .forbidden = {unk_id, 9, 17}});
+    expect_the_cpus(*model, sources, {.beam = 5, .n_best = 2, .prefix = {4, 9}, .forbidden = {unk_id, 4}, .max_length = 3});
     const Model narrow = random_model(5, 2, 0.7, 5);  // fewer tokens than twice the beam
     expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
 }
@@ -323,6 +413,7 @@ TEST(BeamSearch, WrongUseIsAnError) {
     expect_error([&] { beam_search(model, sources, {.beam = 2, .patience = 0.5}); },
                  "a patience of 0.5, wanted 0, or 1 and more");
     expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 0}); }, "the 0 best of a beam of 2");
+    expect_error([&] { beam_search(model, sources, {.forbidden = {unk_id, eos_id}}); }, "the end mark 3 is forbidden");
 }
 
 }  // namespace

@@ -82,6 +82,64 @@ TEST(Sampling, FollowsTheModelsDistribution) {
             }
 }
 
+// The others share what a forbidden token would have had; their reported log p stays the model's.
+TEST(Sampling, DrawsNoForbiddenToken) {
+    const Model model = random_model(9, 2, 0.3, 5);
+    const std::vector<Tokens> sources{source_of(4, 9, 1)};
+    const std::vector<std::int64_t> lines{0};
+    std::vector<double> left = next_log_probabilities(*model, sources[0], {});
+    const Tokens forbidden{0, unk_id, 5, 8};  // the last one, too
+    const std::vector<double> own = left;
+    for (const std::int32_t token : forbidden) left[static_cast<std::size_t>(token)] = -std::numeric_limits<double>::infinity();
+    for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 3}, Sampling{.top_k = 8}, Sampling{.top_k = 1},
+                                     Sampling{.top_k = 100, .temperature = 1.7}}) {
+        std::map<std::int32_t, int> first;
+        const HypothesisLists given =
+            sample(*model, sources, lines, {.n_best = samples, .sampling = sampling, .forbidden = forbidden});
+        for (const Hypothesis& each : given.front()) {
+            ASSERT_EQ(std::ranges::find_first_of(each.tokens, forbidden), each.tokens.end());
+            ++first[each.tokens.empty() ? eos_id : each.tokens[0]];
+            if (each.tokens.empty()) {
+                EXPECT_NEAR(each.log_probability, own[eos_id], 1e-5);
+            }
+        }
+        Sampling used = sampling;
+        used.top_k = std::min<std::int64_t>(used.top_k, 5);  // so many are left
+        Fit fit;
+        add(fit, expected(left, used), first, samples);
+        EXPECT_LE(fit.statistic, fit.bound()) << "top-k " << sampling.top_k << ", T " << sampling.temperature;
+    }
+}
+
+TEST(Sampling, StopsAtTheLimit) {
+    const Model model = random_model(9, 2);
+    const std::vector<Tokens> sources{source_of(4, 9, 1)};
+    const std::vector<std::int64_t> lines{0};
+    int met = 0, cut = 0;
+    for (const std::int64_t most : {1, 3}) {
+        const HypothesisLists given =
+            sample(*model, sources, lines, {.n_best = 200, .sampling = Sampling{.seed = 4}, .max_length = most});
+        for (const Hypothesis& each : given.front()) {
+            const auto length = static_cast<std::int64_t>(each.tokens.size());
+            ASSERT_LE(length, most);
+            ASSERT_TRUE(each.ended || length == most);
+            double sum = 0;
+            Tokens prefix;
+            for (std::size_t i = 0; i < each.tokens.size() + (each.ended ? 1 : 0); ++i) {
+                const std::int32_t token = i < each.tokens.size() ? each.tokens[i] : eos_id;
+                sum += next_log_probabilities(*model, sources[0], prefix)[static_cast<std::size_t>(token)];
+                prefix.push_back(token);
+            }
+            EXPECT_NEAR(each.log_probability, sum, 1e-5);
+            EXPECT_NEAR(each.score, sum / static_cast<double>(prefix.size()), 1e-5);
+            met += each.ended && length == most ? 1 : 0;
+            cut += each.ended ? 0 : 1;
+        }
+    }
+    EXPECT_GT(met, 0) << "the end mark may follow the last token";
+    EXPECT_GT(cut, 0);
+}
+
 // Neighbouring lines, samples and seeds are no copies of one another.
 TEST(Sampling, LinesAndSeedsDrawIndependently) {
     const Model model = random_model(9, 2, 0.3);
@@ -177,6 +235,9 @@ TEST(Sampling, WrongUseIsAnError) {
     expect_error([&] { drawn(*model, source, 1, {.temperature = 0}); }, "a temperature of 0, wanted more than 0");
     expect_error([&] { drawn(*model, source, 1, {.top_k = -1}); }, "top_k is -1");
     expect_error([&] { sample(*model, sources, {}, {.sampling = Sampling{}}); }, "1 sources, but the numbers of 0 lines");
+    const std::vector<std::int64_t> lines{0};
+    expect_error([&] { sample(*model, sources, lines, {.sampling = Sampling{}, .forbidden = {eos_id}}); },
+                 "the end mark is forbidden");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/format.h"
@@ -93,28 +94,64 @@ struct OnDevice {
 };
 
 // The finished hypotheses, read from the trees.
-HypothesisLists found(const kernels::Beams& beams, const std::vector<std::int32_t>& prefix) {
-    const std::int64_t sentences = beams.open.numel(), beam = beams.options.beam, n_best = beams.options.n_best;
-    const Tensor tree = beams.tree.slice(0, beams.steps).to(Device::cpu), count = beams.found.to(Device::cpu);
-    const Tensor numbers = beams.found_numbers.to(Device::cpu), paths = beams.found_paths.to(Device::cpu);
-    HypothesisLists results(static_cast<std::size_t>(sentences));
-    for (std::int64_t i = 0; i < sentences; ++i)
-        for (std::int64_t n = 0; n < count.data<std::int32_t>()[i]; ++n) {
-            const double* const scores = numbers.data<double>() + 2 * (i * n_best + n);
-            const std::int32_t* const path = paths.data<std::int32_t>() + 2 * (i * n_best + n);
-            Hypothesis& each = results[static_cast<std::size_t>(i)].emplace_back();
-            each = {{}, scores[0], scores[1], path[1] < 0};
-            if (!each.ended) each.tokens.push_back(path[1]);
-            for (std::int32_t node = path[0]; node >= 0;) {
-                const std::int64_t place = (node / beam * sentences + i) * beam + node % beam;
-                each.tokens.push_back(tree.data<std::int32_t>()[2 * place]);
-                node = tree.data<std::int32_t>()[2 * place + 1];
+class Finished {
+  public:
+    Finished(const kernels::Beams& beams, const DecodeOptions& options)
+        : options_(options),
+          beam_(options.beam),
+          sentences_(beams.open.numel()),
+          tree_(beams.tree.slice(0, beams.steps).to(Device::cpu)),
+          count_(beams.found.to(Device::cpu)),
+          numbers_(beams.found_numbers.to(Device::cpu)),
+          paths_(beams.found_paths.to(Device::cpu)),
+          open_last_(options.max_length ? beams.log_probability.to(Device::cpu) : Tensor()) {}
+
+    HypothesisLists lists() const {
+        HypothesisLists results(static_cast<std::size_t>(sentences_));
+        for (std::int64_t i = 0; i < sentences_; ++i) {
+            std::vector<std::int32_t> last_nodes;
+            for (std::int64_t n = 0; n < count_.data<std::int32_t>()[i]; ++n) {
+                Hypothesis each = hypothesis(i, n);
+                const std::int32_t node = paths_.data<std::int32_t>()[2 * (i * options_.n_best + n)];
+                const bool too_long =
+                    !each.ended && options_.max_length && static_cast<std::int64_t>(each.tokens.size()) > *options_.max_length;
+                if (too_long) {
+                    // The last place was for the end mark: what did not end there is cut before it, and is then one hypothesis,
+                    // however it would have continued.
+                    if (std::ranges::find(last_nodes, node) != last_nodes.end()) continue;
+                    each.tokens.pop_back();
+                    each.log_probability = open_last_.data<double>()[i * beam_ + (node < 0 ? 0 : node % beam_)];
+                    each.score = normalised(each.log_probability, *options_.max_length, options_.length_penalty);
+                }
+                last_nodes.push_back(node);
+                results[static_cast<std::size_t>(i)].push_back(std::move(each));
             }
-            each.tokens.insert(each.tokens.end(), prefix.rbegin(), prefix.rend());
-            std::reverse(each.tokens.begin(), each.tokens.end());
         }
-    return results;
-}
+        return results;
+    }
+
+  private:
+    // The n-th best of a sentence, as the search has it.
+    Hypothesis hypothesis(std::int64_t sentence, std::int64_t n) const {
+        const std::int64_t place = sentence * options_.n_best + n;
+        const double* const scores = numbers_.data<double>() + 2 * place;
+        const std::int32_t* const path = paths_.data<std::int32_t>() + 2 * place;
+        Hypothesis each{{}, scores[0], scores[1], path[1] < 0};
+        if (!each.ended) each.tokens.push_back(path[1]);
+        for (std::int32_t node = path[0]; node >= 0;) {
+            const std::int64_t at = (node / beam_ * sentences_ + sentence) * beam_ + node % beam_;
+            each.tokens.push_back(tree_.data<std::int32_t>()[2 * at]);
+            node = tree_.data<std::int32_t>()[2 * at + 1];
+        }
+        each.tokens.insert(each.tokens.end(), options_.prefix.rbegin(), options_.prefix.rend());
+        std::reverse(each.tokens.begin(), each.tokens.end());
+        return each;
+    }
+
+    const DecodeOptions& options_;
+    std::int64_t beam_, sentences_;
+    Tensor tree_, count_, numbers_, paths_, open_last_;
+};
 
 }  // namespace
 
@@ -129,12 +166,11 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     const auto prefix = static_cast<std::int64_t>(options.prefix.size()), count = static_cast<std::int64_t>(sources.size());
     std::vector<std::int64_t> longest;
     for (const auto& source : sources)
-        longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix));
+        longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix, options.max_length));
     const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
     std::optional<OnDevice> on_device;
     if (models.models().front()->device() == Device::cuda) on_device.emplace();
     Decoding decoding(models, sources, count * options.beam, greatest);
-    // No structured binding: clang before 16 does not let a lambda capture one.
     Decoding::Start start = decoding.start(options.prefix);
     Tensor logits = std::move(start.logits);
     const Device device = logits.device();
@@ -143,9 +179,10 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
                           .length_penalty = options.length_penalty,
                           .end = eos_id,
                           .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
-                          .prefix_length = prefix},
+                          .prefix_length = prefix,
+                          .forbidden = options.forbidden},
                          longest, start.log_probability, device);
-    const std::int64_t k = std::min(beams.considered(), models.target_vocabulary());
+    const std::int64_t k = std::min(beams.needed(), models.target_vocabulary());
     Rows rows(count, device);
     kernels::BeamStep step;
     const auto continue_hypotheses = [&] {
@@ -170,7 +207,7 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
             on_device->graph.launch();
         }
     }
-    return found(beams, options.prefix);
+    return Finished(beams, options).lists();
 }
 
 }  // namespace heddle::app

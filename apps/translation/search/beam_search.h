@@ -18,9 +18,10 @@
 namespace heddle::app {
 
 /// The options.n_best best hypotheses for each source (token ids, end mark included), best first; fewer only when the beam meets
-/// no more that end or reach the maximum length. Those that ended come before those that were cut. All sources are decoded
-/// together, each as if it were alone: its result does not depend on the others. The models must be in evaluation mode. Error
-/// unless 1 <= n_best <= beam. On a device steps are captured (core/graph.h): no other thread may use the stream meanwhile.
+/// no more that end or reach the maximum length. Those that ended come before those that were cut, which with max_length keep
+/// the order of the continuations that were cut off. All sources are decoded together, each as if it were alone: its result does
+/// not depend on the others. The models must be in evaluation mode. Error unless 1 <= n_best <= beam. On a device steps are
+/// captured (core/graph.h): no other thread may use the stream meanwhile.
 HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources,
                             const DecodeOptions& options);
 

@@ -21,8 +21,10 @@ struct DecodeOptions {
     double length_penalty = 1;  ///< alpha
     double patience = 2;        ///< a search ends when patience (1 or more) x beam hypotheses have ended; 0: when none can win
     std::int64_t n_best = 1;    ///< translations of each source: the best ones of the beam, or so many samples
-    std::vector<std::int32_t> prefix = {};  ///< the tokens that every translation begins with
-    std::optional<Sampling> sampling = {};  ///< set: draw
+    std::vector<std::int32_t> prefix = {};        ///< the tokens that every translation begins with
+    std::optional<Sampling> sampling = {};        ///< set: draw
+    std::vector<std::int32_t> forbidden = {};     ///< tokens that are not written; log p of the others stays the model's
+    std::optional<std::int64_t> max_length = {};  ///< of a translation, in tokens, without its end mark; see longest_translation
 };
 
 struct Hypothesis {
@@ -38,9 +40,10 @@ using HypothesisLists = std::vector<std::vector<Hypothesis>>;
 /// log p / length^alpha
 double normalised(double log_probability, std::int64_t length, double alpha);
 
-/// The tokens that a translation may have at most: 3 x source + 10 after the prefix, or what a table of learned positions holds.
-/// Both lengths count the end mark: `source_tokens` is that of beam_search()'s sources, which end with one. Error when the table
-/// leaves nothing after the prefix.
-std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tokens, std::int64_t prefix_tokens = 0);
+/// The tokens that a search may write: 3 x source + 10 after the prefix, or `max_length` and an end mark after them; or what a
+/// table of learned positions holds. Both lengths count the end mark: `source_tokens` is that of beam_search()'s sources, which
+/// end with one. Error when nothing is left after the prefix.
+std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tokens, std::int64_t prefix_tokens = 0,
+                                 std::optional<std::int64_t> max_length = {});
 
 }  // namespace heddle::app

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/format.h"
@@ -17,7 +18,8 @@ struct Path {
     Sequence random;
     std::int64_t longest;
     Hypothesis* hypothesis;
-    std::int32_t row;  // of the logits that its next token is drawn from
+    std::int32_t row;            // of the logits that its next token is drawn from
+    double log_probability = 0;  // before its last token
 };
 
 // Each part enters the key well mixed, so that neighbouring seeds and lines have nothing in common.
@@ -40,45 +42,64 @@ std::size_t draw(std::span<const double> weights, double uniform) {
 // Draws from rows of logits [rows, V].
 class Tokens {
   public:
-    Tokens(const Tensor& logits, const Sampling& options)
+    Tokens(const Tensor& logits, const DecodeOptions& options)
         : logits_(logits.to(Device::cpu)),
-          options_(options),
-          k_(options.top_k == 0 ? logits.cols() : std::min(options.top_k, logits.cols())),
+          options_(*options.sampling),
+          forbidden_(options.forbidden),
+          k_(options_.top_k == 0 ? logits.cols() : std::min(options_.top_k, logits.cols())),
           all_(k_ == logits.cols()),
-          best_(kernels::top_k_log_softmax(logits_, all_ ? 1 : k_)) {}
+          // So many that k, or one, are left without the forbidden ones.
+          best_(kernels::top_k_log_softmax(
+              logits_, std::min((all_ ? 1 : k_) + static_cast<std::int64_t>(forbidden_.size()), logits.cols()))) {}
 
     // Appends a token and its log-probability to the path's hypothesis.
     void extend(Path& path) const {
         const float* x = logits_.data<float>() + path.row * logits_.cols();
-        const std::int64_t kept = best_.ids.cols();
-        const std::int32_t* ids = best_.ids.data<std::int32_t>() + path.row * kept;
-        const auto largest = static_cast<double>(x[ids[0]]);
-        std::vector<double> weights(static_cast<std::size_t>(k_));
-        for (std::size_t j = 0; j < weights.size(); ++j)
-            weights[j] =
-                std::exp((static_cast<double>(x[all_ ? j : static_cast<std::size_t>(ids[j])]) - largest) / options_.temperature);
-        const std::size_t drawn = draw(weights, path.random.uniform());
-        const std::int32_t token = all_ ? static_cast<std::int32_t>(drawn) : ids[drawn];
+        const std::int64_t found = best_.ids.cols();
+        const std::int32_t* best = best_.ids.data<std::int32_t>() + path.row * found;
+        std::vector<std::int32_t> ids;  // the k most probable of those that may be drawn, or all tokens
+        for (std::int64_t j = 0; j < found; ++j)
+            if (!is_forbidden(best[j])) ids.push_back(best[j]);
+        const auto largest = static_cast<double>(x[ids.front()]);
+        ids.resize(std::min(ids.size(), static_cast<std::size_t>(k_)));
+        if (all_) {
+            ids.resize(static_cast<std::size_t>(k_));
+            std::iota(ids.begin(), ids.end(), 0);
+        }
+        std::vector<double> weights;
+        for (const std::int32_t id : ids)
+            weights.push_back(all_ && is_forbidden(id) ? 0
+                                                       : std::exp((static_cast<double>(x[id]) - largest) / options_.temperature));
+        const std::int32_t token = ids[draw(weights, path.random.uniform())];
         path.hypothesis->tokens.push_back(token);
-        path.hypothesis->log_probability +=
-            static_cast<double>(x[token]) - largest + static_cast<double>(best_.values.data<float>()[path.row * kept]);
+        path.log_probability = path.hypothesis->log_probability;
+        path.hypothesis->log_probability += static_cast<double>(x[token]) - static_cast<double>(x[best[0]]) +
+                                            static_cast<double>(best_.values.data<float>()[path.row * found]);
     }
 
   private:
+    bool is_forbidden(std::int32_t token) const { return std::ranges::find(forbidden_, token) != forbidden_.end(); }
+
     Tensor logits_;
     const Sampling& options_;
+    std::span<const std::int32_t> forbidden_;
     std::int64_t k_;
     bool all_;
     kernels::TopK best_;
 };
 
 // Closes the hypothesis when it ends here; whether it does.
-bool ends(const Path& path, double alpha) {
+bool ends(const Path& path, const DecodeOptions& options) {
     Hypothesis& hypothesis = *path.hypothesis;
-    const auto length = static_cast<std::int64_t>(hypothesis.tokens.size());
+    auto length = static_cast<std::int64_t>(hypothesis.tokens.size());
     hypothesis.ended = hypothesis.tokens.back() == eos_id;
     if (!hypothesis.ended && length < path.longest) return false;
-    hypothesis.score = normalised(hypothesis.log_probability, length, alpha);
+    if (!hypothesis.ended && options.max_length && length > *options.max_length) {  // this place was for the end mark
+        hypothesis.tokens.pop_back();
+        hypothesis.log_probability = path.log_probability;
+        --length;
+    }
+    hypothesis.score = normalised(hypothesis.log_probability, length, options.length_penalty);
     if (hypothesis.ended) hypothesis.tokens.pop_back();
     return true;
 }
@@ -89,6 +110,8 @@ void check_options(const DecodeOptions& options) {
     check(options.sampling->top_k >= 0, "sampling: top_k is {}, wanted a number of tokens, or 0 for all",
           options.sampling->top_k);
     check(options.sampling->temperature > 0, "sampling: a temperature of {}, wanted more than 0", options.sampling->temperature);
+    check(std::ranges::find(options.forbidden, eos_id) == options.forbidden.end(),
+          "sampling: the end mark is forbidden, so that no translation could end");
 }
 
 }  // namespace
@@ -101,7 +124,7 @@ HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::
     std::vector<std::int64_t> longest;
     for (const auto& source : sources)
         longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()),
-                                              static_cast<std::int64_t>(options.prefix.size())));
+                                              static_cast<std::int64_t>(options.prefix.size()), options.max_length));
     Decoding decoding(models, sources, static_cast<std::int64_t>(sources.size()) * options.n_best,
                       *std::max_element(longest.begin(), longest.end()));
     auto [logits, log_probability] = decoding.start(options.prefix);
@@ -115,12 +138,12 @@ HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::
                             static_cast<std::int32_t>(i)});
     }
     for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
-        const Tokens tokens(logits, *options.sampling);
+        const Tokens tokens(logits, options);
         parallel_for(static_cast<std::int64_t>(open.size()), grain_for(20 * logits.cols()),
                      [&](std::int64_t begin, std::int64_t end) {
                          for (std::int64_t i = begin; i < end; ++i) tokens.extend(open[static_cast<std::size_t>(i)]);
                      });
-        std::erase_if(open, [&](const Path& path) { return ends(path, options.length_penalty); });
+        std::erase_if(open, [&](const Path& path) { return ends(path, options); });
         if (open.empty()) return results;
         parents.clear();
         next.clear();

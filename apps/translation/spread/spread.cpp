@@ -18,13 +18,16 @@ enum class Work : std::int64_t { decode, score, likelihood };
 // ---- batches and results as messages
 
 void put(Message& message, const DecodeOptions& options) {
-    const auto& [beam, length_penalty, patience, n_best, prefix, sampling] = options;  // all of them: a new one does not compile
+    // All of them: a new one does not compile.
+    const auto& [beam, length_penalty, patience, n_best, prefix, sampling, forbidden, max_length] = options;
     message.put_one(beam);
     message.put_one(length_penalty);
     message.put_one(patience);
     message.put_one(n_best);
     message.put(prefix);
     message.put(sampling ? std::vector<Sampling>{*sampling} : std::vector<Sampling>());
+    message.put(forbidden);
+    message.put(max_length ? std::vector<std::int64_t>{*max_length} : std::vector<std::int64_t>());
 }
 
 DecodeOptions take_decode_options(Message& message) {
@@ -35,6 +38,8 @@ DecodeOptions take_decode_options(Message& message) {
     options.n_best = message.take_one<std::int64_t>();
     options.prefix = message.take<std::int32_t>();
     if (const auto sampling = message.take<Sampling>(); !sampling.empty()) options.sampling = sampling.front();
+    options.forbidden = message.take<std::int32_t>();
+    if (const auto most = message.take<std::int64_t>(); !most.empty()) options.max_length = most.front();
     return options;
 }
 
