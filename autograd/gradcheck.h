@@ -19,7 +19,8 @@ using GradientFunctions = std::function<std::vector<Variable>(std::span<const Va
 
 struct GradcheckOptions {
     /// Not the error that passes (the numeric derivative's own error bound decides that), but the largest bound that counts as a
-    /// proof, relative to the derivative's scale: sum over outputs of |cotangent * d output / d element|.
+    /// proof, relative to the derivative's scale: sum over outputs of |cotangent * d output / d element|, where the
+    /// cotangent is the gradient of the outputs that backward starts from.
     double tolerance = 1e-8;
     double floor = 1e-2;  ///< a derivative's scale is at least this part of the largest one of its input, and a thousandth of the
                           ///< outputs' median, at most 1e-3

@@ -78,7 +78,7 @@ std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry);
 /// Runs backward from a one-element `loss` with gradient 1. Adds to the leaves' existing gradients. Frees the nodes that it
 /// visits unless `retain`. Error when the loss was not recorded or its nodes were freed.
 void backward(const Variable& loss, bool retain = false);
-/// The same with a given gradient of `output`, which may have any shape.
+/// The same from a given gradient of `output`, its cotangent. Both may have any shape.
 void backward(const Variable& output, const Tensor& cotangent, bool retain = false);
 /// Runs backward from several outputs at once.
 void backward(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain = false);

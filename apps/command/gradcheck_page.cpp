@@ -49,8 +49,9 @@ std::vector<std::string> row_of(const GradientCase& one, const CaseReport& repor
 void add_charts(Page& page, std::span<const GradientCase> cases, std::span<const CaseReport> reports) {
     page.heading("Errors over the step");
     page.paragraph(
-        "All inputs move along one random direction. The central difference of the outputs, weighted by a random cotangent, is "
-        "compared with the slope that backward gives: its error falls with the square of the step until rounding, which grows as "
+        "All inputs move along one random direction. The central difference of the outputs, weighted by a random cotangent (the "
+        "gradient that backward starts from), is compared with the slope that backward gives: its error falls with the square of "
+        "the step until rounding, which grows as "
         "the step shrinks, takes over. The Taylor remainder is what the function differs from its linear model by: it falls with "
         "the square of the step if backward is right and with the step itself if it is wrong. Below the dashed line there is "
         "nothing but rounding. Errors are relative to the sum of the absolute terms of the slope.");

@@ -33,7 +33,7 @@ const GradcheckReport report = gradcheck(
     [](auto in) { return ops::sum(ops::softmax(in[0])); },
     {input}, {.zero_by_symmetry = {0}});
 )",
-                                     .right = R"(
+                   .right = R"(
 // checks the output itself, with a random cotangent
 const GradcheckReport report = gradcheck(
     [](auto in) { return ops::softmax(in[0]); }, {input});
@@ -67,8 +67,9 @@ Result experiment(const Options& options) {
                      {"error found in a backward x -1", {random[3], ones[3]}}},
         .why =
             "The probabilities of a row sum to one whatever the logits are, so the gradient of their sum is zero. Zero times "
-            "1000, 0 or -1 is still zero: the check compares zeros with zeros and passes. A random cotangent tests a direction "
-            "in which the output really changes, and all three mistakes are far outside the tolerance. (Heddle's gradcheck "
+            "1000, 0 or -1 is still zero: the check compares zeros with zeros and passes. A random cotangent (the gradient of "
+            "the output that backward starts from, here 1 everywhere) tests a direction in which the output really changes, and "
+            "all three mistakes are far outside the tolerance. (Heddle's gradcheck "
             "refuses "
             "a gradient of zero unless the caller declares it, as the wrong check does here.)",
         .figures = {{svg(mistakes_first(chart)), "A check of the output's sum sees no mistake."}}};

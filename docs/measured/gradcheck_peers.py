@@ -116,7 +116,7 @@ the default, check_grads ends for every `custom_vjp`, a right one, too, with `{a
 The list comes from Heddle's own tests, and Heddle was developed until it passed them, so this is no neutral ranking. Each function is written
 again in NumPy ([peers/gradcheck_faults.py](peers/gradcheck_faults.py)) and given to the other frameworks as `torch.autograd.Function` and
 `jax.custom_vjp`; random matrices have the shapes, but not the values, of Heddle's tests. Heddle's verdict is the result of the test named
-in the row, which demands the message in quotes.
+in the row, which demands the message in quotes. The *cotangent* is the gradient of the output that backward starts from.
 
 Correct verdicts, of the faults that can be planted in the framework (an error counts as refused):
 
