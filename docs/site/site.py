@@ -188,6 +188,22 @@ def on_config(config):
     return config
 
 
+def on_post_build(config):
+    """MkDocs calls it after its search has written what it finds. A section's hit names its page, because the sections of many pages have one name;
+    the first section, which has the page's own name, is found as the page."""
+    index = pathlib.Path(config['site_dir'], 'search/search_index.json')
+    found = json.loads(index.read_text())
+    pages = {hit['location']: hit['title'] for hit in found['docs'] if '#' not in hit['location']}
+    hits = []
+    for hit in found['docs']:
+        page = pages[hit['location'].partition('#')[0]]
+        if hit['location'] in pages:
+            hits.append(hit)
+        elif hit['title'] != page:
+            hits.append({**hit, 'title': f'{page}: {hit["title"]}'})
+    index.write_text(json.dumps({**found, 'docs': hits}))
+
+
 # ---- check
 
 

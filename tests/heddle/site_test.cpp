@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "core/file.h"
 #include "tests/shell.h"
@@ -56,6 +59,14 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
     const std::string chapter = read_file(site / "kernels/softmax/index.html");
     EXPECT_THAT(chapter, AllOf(HasSubstr("<img alt=\"Softmax of narrow rows"), HasSubstr("<h2 id=\"on-cuda\">"),
                                HasSubstr("<table>"), HasSubstr("<li><strong>Narrow</strong>"), Not(HasSubstr("|---"))));
+
+    // What a search shows: "On CUDA" is in the chapter of each op.
+    std::multiset<std::string> hits;
+    for (const nlohmann::json& hit : nlohmann::json::parse(read_file(site / "search/search_index.json"))["docs"])
+        hits.insert(hit["title"]);
+    EXPECT_EQ(hits.count("Softmax"), 1u) << "the page, and not its heading once more";
+    EXPECT_EQ(hits.count("Softmax: On CUDA"), 1u);
+    EXPECT_EQ(hits.count("On CUDA"), 0u);
 
     // The check itself: it finds what is broken, and nothing else.
     std::ofstream(site / "docs/install.html", std::ios::app)
