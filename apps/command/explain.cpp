@@ -33,7 +33,7 @@ int start_explain(Arguments arguments) {
     OptionTable table = explain_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     return run_program_beside("heddle-explain", "explain", arguments,
-                              "--preset emulated && cmake --build build/emulated --target heddle heddle-explain");
+                              "--preset emulated -DHEDDLE_TESTS=OFF && cmake --build build/emulated --target heddle heddle-explain");
 }
 
 }  // namespace heddle::app

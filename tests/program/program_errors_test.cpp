@@ -3,6 +3,7 @@
 
 #include "tests/documents.h"
 #include "tests/program.h"
+#include "tests/shell.h"
 
 namespace heddle {
 namespace {
@@ -56,6 +57,22 @@ TEST(ErrorsPage, LeavesOnlyOutWhatItSays) {
     EXPECT_FALSE(fits("a b c", "a...d"));
     EXPECT_FALSE(fits("a b c", "a b"));
     EXPECT_FALSE(fits("a b c", "b..."));
+}
+
+// What it advises needs no library of the tests.
+TEST(ProgramBeside, ThatIsMissingIsBuiltByTheCommandInTheError) {
+    const Workplace here;
+    std::filesystem::copy_file(HEDDLE_PROGRAM, here.path("heddle"));
+    const auto error = [&](const std::string& command) {
+        const ShellOutput said = shell(quoted(here.path("heddle")) + " " + command + " 2>&1");
+        EXPECT_EQ(said.status, 1);
+        return said.text;
+    };
+    EXPECT_THAT(
+        error("explain relu"),
+        testing::EndsWith("heddle-explain, which cannot be started: No such file or directory; build it with: cmake --preset "
+                          "emulated -DHEDDLE_TESTS=OFF && cmake --build build/emulated --target heddle heddle-explain\n"));
+    EXPECT_THAT(error("lab list"), testing::EndsWith("; build it with: cmake --build BUILD_FOLDER --target heddle-lab\n"));
 }
 
 }  // namespace
