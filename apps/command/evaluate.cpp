@@ -130,7 +130,7 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
     const std::string text = score_text(sum(lines), as);
     if (!options.sentences) return print(text);
     print(sentence_table(lines));
-    fmt::print(stderr, "{}", text);
+    say(std::string_view(text).substr(0, text.size() - 1));  // it ends its last line itself
 }
 
 // The pairs of an option: --test PREFIX or --valid PREFIX.
@@ -220,7 +220,7 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     const std::vector<std::string> hypotheses =
         translate_lines(*run.model, run.vocabularies, test.sources(), options.decode, decoders_on(ranks, *run.model));
     const double seconds = seconds_since(start);
-    fmt::print(stderr, "{} sentences translated in {:.2f} s\n", hypotheses.size(), seconds);
+    say(fmt::format("{} sentences translated in {:.2f} s", hypotheses.size(), seconds));
     say_longer(test, run.settings.training.max_words);
     if (!options.output.empty()) write_lines(options.output, hypotheses);
     if (!options.results.empty()) write_results(options, test, hypotheses, as);

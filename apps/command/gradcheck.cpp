@@ -10,6 +10,7 @@
 #include "apps/command/commands.h"
 #include "apps/command/option_rows.h"
 #include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
 #include "core/out_of_memory.h"
 #include "core/parallel.h"
 #include "nn/proofs.h"
@@ -159,8 +160,7 @@ int gradcheck_command(Arguments arguments) {
     table_of_cases.finish();
     if (!options.report.empty()) gradcheck_page(cases, table_of_cases.reports(), device).write(options.report);
     if (table_of_cases.failed() == 0) return 0;
-    fmt::print(stderr, "heddle: {} of {} gradients are not proven; the report names them\n", table_of_cases.failed(),
-               cases.size());
+    say(fmt::format("heddle: {} of {} gradients are not proven; the report names them", table_of_cases.failed(), cases.size()));
     return 1;
 }
 

@@ -46,7 +46,7 @@ std::string lost_results(const std::string& reason) { return "the results cannot
 
 int complain(const std::string& message, int status) {
     std::fflush(stdout);
-    std::fprintf(stderr, "heddle: %s\n", terminal_text(one_line(message)).c_str());
+    say("heddle: " + one_line(message));
     return status;
 }
 

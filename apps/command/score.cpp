@@ -88,11 +88,10 @@ class Scorer {
         unknown_target_.report();
         const std::int64_t most = run_.models().position_table();
         if (cut_sources_ > 0)
-            fmt::print(stderr, "{} sources were cut to {} tokens, the length of the model's position table\n", cut_sources_,
-                       most);
+            say(fmt::format("{} sources were cut to {} tokens, the length of the model's position table", cut_sources_, most));
         if (cut_targets_ > 0)
-            fmt::print(stderr, "of {} targets the first {} tokens were scored: the model's position table ends there\n",
-                       cut_targets_, most);
+            say(fmt::format("of {} targets the first {} tokens were scored: the model's position table ends there", cut_targets_,
+                            most));
     }
 
   private:

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "apps/command/commands.h"
+#include "apps/terminal/terminal.h"
 #include "core/cpu.h"
 #include "core/device.h"
 #include "core/parallel.h"
@@ -23,8 +24,8 @@ int version_command(std::string_view commit) {
     fmt::print("threads   {}\n", threads());
     fmt::print("devices   cpu{}\n", device::available() ? "; cuda: " + device::description() : "");
     if (used < processor_level())
-        fmt::print(stderr, "heddle: warning: this processor has {}, but HEDDLE_CPU_LEVEL holds the program at {}\n",
-                   name(processor_level()), name(used));
+        say(fmt::format("heddle: warning: this processor has {}, but HEDDLE_CPU_LEVEL holds the program at {}",
+                        name(processor_level()), name(used)));
     return 0;
 }
 

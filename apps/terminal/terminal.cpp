@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <sstream>
 #include <system_error>
@@ -18,6 +19,32 @@ bool turns_direction(char32_t code) {
     return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069);
 }
+
+// While it lives, writing to a pipe whose reader has gone fails in this thread with EPIPE, and no SIGPIPE ends the program.
+class NoBrokenPipeSignal {
+  public:
+    NoBrokenPipeSignal() : pending_before_(is_pending()) {
+        sigemptyset(&broken_pipe_);
+        sigaddset(&broken_pipe_, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &broken_pipe_, &mask_before_);
+    }
+    ~NoBrokenPipeSignal() {
+        int signal = 0;
+        if (!pending_before_ && is_pending()) sigwait(&broken_pipe_, &signal);
+        pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    }
+    NoBrokenPipeSignal(const NoBrokenPipeSignal&) = delete;
+    NoBrokenPipeSignal& operator=(const NoBrokenPipeSignal&) = delete;
+
+  private:
+    static bool is_pending() {
+        sigset_t pending;
+        return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    }
+
+    bool pending_before_;
+    sigset_t broken_pipe_{}, mask_before_{};
+};
 
 }  // namespace
 
@@ -44,9 +71,15 @@ std::string terminal_text(std::string_view text) {
     return shown;
 }
 
-bool say(std::string_view line) {
-    const std::string text = terminal_text(line) + "\n";
-    return std::fwrite(text.data(), 1, text.size(), stderr) == text.size();
+bool say(std::string_view line) { return say_raw(terminal_text(line) + "\n"); }
+
+bool say_raw(std::string_view text) noexcept {
+    const int error = [&] {
+        const NoBrokenPipeSignal blocked;
+        return std::fwrite(text.data(), 1, text.size(), stderr) == text.size() ? 0 : errno;
+    }();
+    errno = error;
+    return error == 0;
 }
 
 std::string wrapped(std::string_view text) {

@@ -14,9 +14,11 @@ void print(const std::string& text);
 /// bytes that are not UTF-8 become \x1b, \u202e, ... They may come from untrusted files, and a terminal would interpret them.
 std::string terminal_text(std::string_view text);
 
-/// Writes a line to stderr, as terminal_text: a note, not a result. False, with errno, when that fails, which is never a
-/// reason to end.
+/// Writes a line to stderr, as terminal_text: a note, not a result. False, with errno, when that fails, a closed pipe included:
+/// no program ends because of it.
 bool say(std::string_view line);
+/// The same with the text as it is, such as what moves the cursor.
+bool say_raw(std::string_view text) noexcept;
 
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end after the last one.
 std::string wrapped(std::string_view text);

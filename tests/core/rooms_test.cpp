@@ -106,6 +106,26 @@ TEST(Rooms, IncludeOnlyRoomsBeforeThem) {
     EXPECT_GT(files, 500);
 }
 
+// What a command says beside its results goes through apps/terminal, which never throws: fmt::print(stderr, ...) does, and a
+// result that was hours of work would be lost. The grader is a program of its own, whose stderr its parent reads.
+TEST(Rooms, OnlyTheTerminalWritesToStderr) {
+    const fs::path root = HEDDLE_SOURCE_DIR;
+    int files = 0;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "apps")) {
+        const std::string file = entry.path().lexically_relative(root).generic_string();
+        if (entry.path().extension() != ".cpp" || file.starts_with("apps/terminal/") || file.starts_with("apps/learn/grader/"))
+            continue;
+        ++files;
+        std::ifstream stream(entry.path());
+        for (std::string line; std::getline(stream, line);) {
+            const std::string code = line.substr(0, line.find("//"));
+            for (const char* use : {"(stderr", ", stderr)", "std::cerr", "std::clog"})
+                EXPECT_EQ(code.find(use), std::string::npos) << file << ": " << line;
+        }
+    }
+    EXPECT_GT(files, 150);
+}
+
 TEST(Rooms, AWrongArrowIsFound) {
     EXPECT_EQ(fault("apps/command/train.cpp", "apps/translation/training/trainer.h"), "");
     EXPECT_EQ(fault("kernels/softmax/softmax.cpp", "kernels/softmax/detail/rows.h"), "");

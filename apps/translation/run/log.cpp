@@ -93,7 +93,7 @@ TrainingLog::~TrainingLog() { clear_progress(); }
 
 void TrainingLog::clear_progress() {
     if (!showing_progress_) return;
-    std::fputs("\r\x1b[K", stderr);
+    say_raw("\r\x1b[K");
     showing_progress_ = false;
 }
 
@@ -103,7 +103,7 @@ void TrainingLog::line(std::string_view text) {
     last_line_ = std::chrono::steady_clock::now();
     const bool said = say(text);
     const int error = errno;
-    if (!std::exchange(fails_.console, !said) && !said)
+    if (!said && !std::exchange(console_failed_, true))
         json(json_text({{"kind", "note"},
                         {"text", fmt::format("stderr: cannot be written: {}; training goes on, and this file alone tells of it",
                                              std::generic_category().message(error))}}));
@@ -233,7 +233,7 @@ void TrainingLog::progress(const IntervalReport& r) {
     showing_progress_ = true;
     const std::string text = fmt::format("\r\x1b[Kepoch {} | update {} | loss {:.4f} | {} tokens/s | ETA {}", r.epoch, r.update,
                                          r.loss, speed_text(r.tokens_per_second), duration_text(r.eta));
-    std::fputs(text.c_str(), stderr);
+    say_raw(text);
 }
 
 }  // namespace heddle::app

@@ -124,9 +124,10 @@ class TrainingLog {
     std::optional<EventFile> events_;
     // What could not be written the last time, so that it is reported once.
     struct Fails {
-        bool console = false, file = false, events = false, scalars = false;
+        bool file = false, events = false, scalars = false;
     } fails_;
-    std::int64_t missing_ = 0;  // lines of the file, since the last one that could be written
+    bool console_failed_ = false;  // at least once: a stderr that comes and goes is reported once, too
+    std::int64_t missing_ = 0;     // lines of the file, since the last one that could be written
     bool quiet_;
     LogStyle style_;
     bool terminal_;
