@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "apps/command/memory_advice.h"
+#include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/training/divergence.h"
 #include "core/device.h"
@@ -72,9 +73,7 @@ std::terminate_handler default_terminate = nullptr;
     } catch (const std::bad_alloc&) {
         complain_plainly({"heddle: ", no_memory_left, ", in the middle of a library's work; ", more_memory, "\n"});
     } catch (const std::system_error& error) {
-        if (error.code() == std::errc::resource_unavailable_try_again)
-            complain_plainly(
-                {"heddle: the system starts no further thread: memory or a limit of processes (ulimit -u); ", more_memory, "\n"});
+        if (error.code() == std::errc::resource_unavailable_try_again) complain_plainly({"heddle: ", no_further_thread, "\n"});
     } catch (...) {  // a defect, which a debugger shows best
     }
     default_terminate();
@@ -104,9 +103,10 @@ int guarded(const std::function<int()>& run) {
         return complain(error.what(), 3);
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::broken_pipe) return nobody_reads;
-        return complain(std::ferror(stdout) != 0 ? lost_results(error.code().message()) : error.what(), 1);  // of fmt::print()
+        return complain(std::ferror(stdout) != 0 ? lost_results(error.code().message()) : error_text(error),
+                        1);  // of fmt::print()
     } catch (const std::exception& error) {
-        return complain(error.what(), 1);
+        return complain(error_text(error), 1);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "apps/command/guard.h"
 #include "apps/command/memory_advice.h"
 #include "apps/command/version.h"
+#include "apps/terminal/error_text.h"
 #include "apps/translation/ranks/orders.h"
 #include "core/cpu.h"
 #include "core/error.h"
@@ -49,7 +50,7 @@ int with_named_errors(const Ranks& ranks, const std::function<int()>& run) {
     } catch (const UsageError& error) {
         throw UsageError(naming_the_rank(ranks, error.what()));
     } catch (const std::exception& error) {
-        throw Error(naming_the_rank(ranks, error.what()));
+        throw Error(naming_the_rank(ranks, error_text(error)));
     }
 }
 

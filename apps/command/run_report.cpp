@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "apps/command/version.h"
+#include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/training.h"
 #include "core/file.h"
@@ -88,7 +89,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
         try {
             part();
         } catch (const std::exception& error) {
-            parts.remarks.push_back(fmt::format("{}: {}", what, error.what()));
+            parts.remarks.push_back(fmt::format("{}: {}", what, error_text(error)));
         }
     };
     try {
@@ -100,7 +101,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
         write_file_atomically(file, training_report(name_of(folder.path()), history, parts).html());
         log.note(fmt::format("wrote {} in {:.1f} s", file.string(), seconds_since(begin)));
     } catch (const std::exception& error) {  // of any kind: how the training ended is another matter
-        log.note(fmt::format("no report: {}", error.what()));
+        log.note(fmt::format("no report: {}", error_text(error)));
     }
 }
 

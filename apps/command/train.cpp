@@ -14,6 +14,7 @@
 #include "apps/command/task_recipes.h"
 #include "apps/command/train_ranks.h"
 #include "apps/presets/presets.h"
+#include "apps/terminal/error_text.h"
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/search/translate.h"
@@ -165,7 +166,7 @@ bool tune(const RunFolder& folder, const TrainSettings& settings, const nn::Tran
         if (!done) not_chosen(fmt::format("stopped by {}", signal_name(StopSignals::received())));
         return done;
     } catch (const std::exception& error) {
-        not_chosen(error.what());
+        not_chosen(error_text(error));
         return true;
     }
 }

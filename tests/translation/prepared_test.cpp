@@ -264,6 +264,16 @@ TEST_F(Prepared, RefusesAnIdOutsideTheVocabularyByItsPlace) {
     const PreparedText text(text_);
     EXPECT_NO_THROW(TokenPairs(text).pair(8));
     const std::string wanted = fmt::format("00001.ids: pair 10 has the id {0}, but the vocabulary has {0} tokens", size);
+    const auto replaced = [&](const std::string& from, const std::string& to) {
+        std::string text = fields;
+        EXPECT_NE(text.find(from), std::string::npos) << from;
+        return text.replace(text.find(from), from.size(), to);
+    };
+    // In plain words, without those of the library that reads JSON.
+    refused_text(replaced("\"text_digest\": ", "\"other\": "), "text_digest is missing or of another type; prepare");
+    refused_text(replaced("\"options\": {}", "\"options\": 7"), "options is missing or of another type; prepare");
+    refused_text(replaced("\"shards\": [", "\"other\": ["), "shards is missing or of another type; prepare");
+    refused_text(replaced("\"ids_digest\": ", "\"other\": "), "ids_digest is missing or of another type; prepare");
     expect_error([&] { TokenPairs(text).pair(9); }, wanted);
     expect_error([&] { text.check_all(); }, wanted);
     expect_error([&] { make_batch(text, std::vector<std::int64_t>{3, 9}); }, wanted);

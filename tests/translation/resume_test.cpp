@@ -343,6 +343,7 @@ TEST(TrainingState, MadeToHarmIsAnError) {
     const auto refused = [](const std::string& text) {
         const std::string message = error_of([&] { TrainingState::parse(text, "RUN/state.json"); });
         EXPECT_EQ(message.find("RUN/state.json: the file is damaged"), 0u) << message;
+        EXPECT_EQ(message.find("json.exception"), std::string::npos) << message;
     };
     const auto start = std::chrono::steady_clock::now();
     refused(deep);
@@ -372,7 +373,9 @@ TEST(TrainingState, NeedsEveryField) {
         object.erase("digest");
         object["digest"] = digest(object.dump(1));
         const std::string text = object.dump(1) + "\n";
-        EXPECT_THAT(error_of([&] { TrainingState::parse(text, "state"); }), testing::HasSubstr("damaged")) << name;
+        EXPECT_THAT(error_of([&] { TrainingState::parse(text, "state"); }),
+                    testing::HasSubstr("state: the file is damaged: " + name))
+            << name;
     }
     EXPECT_THAT(error_of([&] { TrainingState::parse(state.serialized() + " ", "state"); }), testing::HasSubstr("was changed"));
 }

@@ -41,11 +41,15 @@ std::int64_t count_at(const nlohmann::json& value) {
 }
 
 void take(const nlohmann::json& object, const char* name, auto& field) {
-    const nlohmann::json& value = object.at(name);
-    if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
-        field = count_at(value);
-    else
-        value.get_to(field);
+    try {
+        const nlohmann::json& value = object.at(name);
+        if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
+            field = count_at(value);
+        else
+            value.get_to(field);
+    } catch (const nlohmann::json::exception&) {
+        fail_with("{} is missing or of another type", name);
+    }
 }
 
 void check_sums(const PreparedHeader& header) {
@@ -98,14 +102,15 @@ PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view nam
         PreparedHeader header;
         visit(header, [&](const char* field_name, auto& field) { take(object, field_name, field); });
         if (object.contains("made_of")) take(object, "made_of", header.made_of);
-        for (const nlohmann::json& each : object.at("shards")) {
+        check(object.contains("shards") && object["shards"].is_array(), "shards is missing or of another type");
+        for (const nlohmann::json& each : object["shards"]) {
             PreparedShard& shard = header.shards.emplace_back();
             visit_shard(shard, [&](const char* field_name, auto& field) { take(each, field_name, field); });
         }
         check_sums(header);
         check(header.serialized() == text, "it is not as heddle prepare writes it");
         return header;
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
         fail_with("{}: the file is damaged: {}; {}", name, error.what(), prepare_again);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "apps/picture/chart.h"
 #include "apps/picture/scripts.h"
+#include "apps/terminal/error_text.h"
 #include "apps/translation/report/attention_data.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/text/unicode.h"
@@ -141,7 +142,7 @@ AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most
     try {
         if (std::filesystem::exists(index)) remove_pictures(folder_);
     } catch (const std::filesystem::filesystem_error& error) {
-        fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error.what());
+        fail_with("--attention {}: a former report cannot be removed: {}", folder_.string(), error_text(error));
     }
 }
 

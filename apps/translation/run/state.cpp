@@ -85,19 +85,18 @@ std::string TrainingState::serialized() const {
 TrainingState TrainingState::parse(std::string_view text, std::string_view name) {
     TrainingState state;
     // Before anything is made of it.
-    check(is_sealed_json(text),
-          "{}: the file is damaged or was changed since it was written; delete this save and go on from another", name);
+    check(is_sealed_json(text), "{}: the file is damaged or was changed since it was written", name);
     const nlohmann::json object = bounded_json(text);
-    try {
-        visit(state, [&](const std::string& field_name, auto& field) {
+    visit(state, [&](const std::string& field_name, auto& field) {
+        try {
             const nlohmann::json& value = object.at(field_name);
             if constexpr (std::is_same_v<decltype(field), std::int64_t&>)
                 check(is_count(value, field_name), "{}: the file is damaged: {} is no count", name, field_name);
             take(value, field);
-        });
-    } catch (const nlohmann::json::exception& error) {
-        fail_with("{}: the file is damaged: {}; delete this save and go on from another", name, error.what());
-    }
+        } catch (const nlohmann::json::exception&) {
+            fail_with("{}: the file is damaged: {} is missing or of another type", name, field_name);
+        }
+    });
     return state;
 }
 

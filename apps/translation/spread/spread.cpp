@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "apps/terminal/error_text.h"
 #include "apps/translation/ranks/orders.h"
 #include "apps/translation/spread/message.h"
 #include "core/format.h"
@@ -125,7 +126,7 @@ enum class Outcome : std::int64_t { computed, out_of_memory, failed };
 
 // The answer of a rank that computes; its error, should there be one, is thrown on rank 0, which may go on after it.
 std::string answer_of(const Ranks& ranks, const std::function<void(Message&)>& compute) {
-    const auto error_as = [&](Outcome outcome, const char* what) {
+    const auto error_as = [&](Outcome outcome, const std::string& what) {
         Message answer;
         const std::string text = naming_the_rank(ranks, what);
         answer.put_one(outcome);
@@ -140,7 +141,7 @@ std::string answer_of(const Ranks& ranks, const std::function<void(Message&)>& c
     } catch (const OutOfMemory& error) {
         return error_as(Outcome::out_of_memory, error.what());
     } catch (const std::exception& error) {
-        return error_as(Outcome::failed, error.what());
+        return error_as(Outcome::failed, error_text(error));
     }
 }
 
