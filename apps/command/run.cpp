@@ -71,7 +71,12 @@ nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64
 void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights) {
     double held = 0;
     for (const std::string& name : weights.names()) held += static_cast<double>(weights.shape(name).numel());
-    const double wanted = options.complete().matrix_elements();
+    double wanted = 0;
+    try {
+        wanted = options.complete().matrix_elements();
+    } catch (const Error& error) {
+        fail_with("{}: the configuration is of no model: {}; put the run's own config.toml back", weights.path(), error.what());
+    }
     check(wanted <= held,
           "{}: the configuration is of a model with {:.4g} weights, and this file has {:.4g}; put the run's own config.toml back",
           weights.path(), wanted, held);
@@ -131,6 +136,7 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     const nn::TransformerOptions options =
         transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size());
     check_model_size(options, file);
+    check_finite(file);
     opened.model = std::make_unique<nn::Transformer>(options, std::nullopt);
     nn::load(opened.model->named_tensors(), file);
     opened.model->to(machine.device);

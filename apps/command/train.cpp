@@ -97,9 +97,11 @@ std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, cons
     const std::string &resumed = settings.data.resume, &init = settings.data.init;
     constexpr const char* file = "model.safetensors";
     if (!save.empty()) return open_weights(save / file, model_identity(settings, resumed), read_state(save).updates);
-    if (!init.empty())
-        return open_weights(std::filesystem::path(init) / file, model_identity(settings, resumed.empty() ? init : resumed));
-    return {};
+    if (init.empty()) return {};
+    SafetensorsFile weights =
+        open_weights(std::filesystem::path(init) / file, model_identity(settings, resumed.empty() ? init : resumed));
+    check_finite(weights);
+    return weights;
 }
 
 // Of a prepared text: Error unless its ids are of the run's vocabulary, and of the run's case, which a vocabulary's file need not

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 
 #include "apps/command/commands.h"
 #include "apps/command/run.h"
@@ -250,6 +251,7 @@ TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
         write_file_atomically(run / "config.toml", std::string_view(changed));
         const std::string message = error_of([&] { open_run(run); });
         EXPECT_NE(message.find(wanted), std::string::npos) << now << ": " << message;
+        EXPECT_NE(message.find((run / "model.safetensors").string()), std::string::npos) << now << ": " << message;
         const std::string name = run.string(), text = path("text1").string(), out = path("from-it").string();
         const char* const initial[] = {"--init", name.c_str(), "--train", text.c_str(), "--valid",   text.c_str(), "--source",
                                        "a",      "--target",   "b",       "--out",      out.c_str(), "--updates",  "1"};
@@ -293,6 +295,32 @@ TEST_F(HostileRun, WithANamedPipeForAFileIsRefusedAtOnce) {
         testing::internal::CaptureStderr();
         EXPECT_TRUE(refuses([&] { train_command(arguments); })) << file;
         testing::internal::GetCapturedStderr();
+    }
+}
+
+TEST_F(HostileRun, WeightsThatAreNotFiniteAreNamedWithTheirFile) {
+    for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+        const fs::path run = copy("good-word");
+        nn::NamedTensors tensors;
+        {
+            const SafetensorsFile file(run / "model.safetensors");
+            for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+        }
+        std::vector<double> values = tensors[3].second.to_vector();
+        values.back() = bad;
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+            tensors[3].second = Tensor::from(values, tensors[3].second.shape()).to(dtype);
+            save_safetensors(run / "model.safetensors", tensors);
+            const std::string wanted =
+                fmt::format("{}: the weights {} hold NaN or infinity", (run / "model.safetensors").string(), tensors[3].first);
+            expect_error([&] { open_run(run); }, wanted);
+            const std::string name = run.string(), text = path("text1").string(), out = path("from-it").string();
+            const char* const initial[] = {"--init", name.c_str(), "--train", text.c_str(), "--source",
+                                           "a",      "--target",   "b",       "--out",      out.c_str()};
+            testing::internal::CaptureStderr();
+            expect_error([&] { train_command(initial); }, wanted);
+            testing::internal::GetCapturedStderr();
+        }
     }
 }
 

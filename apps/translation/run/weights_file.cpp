@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <span>
 #include <sstream>
@@ -85,6 +88,24 @@ void save_weights(const std::filesystem::path& path, const nn::NamedTensors& ten
                   std::optional<std::int64_t> update) {
     Metadata metadata = {{model_key, identity.options}, {vocabulary_key, identity.vocabulary}};
     if (update) metadata[update_key] = std::to_string(*update);
+bool is_finite(const SafetensorsFile& file, const std::string& name) {
+    const std::string_view dtype = file.dtype(name);
+    if (dtype != "F32" && dtype != "F64" && dtype != "F16" && dtype != "BF16") return true;  // nn::load refuses it
+    if (dtype != "F32") {
+        const std::vector<double> values = file.load(name).to_vector();
+        return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+    }
+    constexpr std::uint32_t exponent = 0x7f800000;  // all ones in NaN and infinity
+    const std::span<const std::byte> bytes = file.bytes(name);
+    bool finite = true;
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint32_t)) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, bytes.data() + at, sizeof bits);
+        finite &= (bits & exponent) != exponent;
+    }
+    return finite;
+}
+
     FileDigest digest(metadata);
     for (const auto& [name, tensor] : tensors)
         digest.add(name, heddle::name(tensor.dtype()), tensor.shape(),
@@ -114,3 +135,9 @@ SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdent
 }
 
 }  // namespace heddle::app
+void check_finite(const SafetensorsFile& file) {
+    for (const std::string& name : file.names())
+        check(is_finite(file, name), "{}: the weights {} hold NaN or infinity; restore a copy of the file, or train again",
+              file.path(), name);
+}
+

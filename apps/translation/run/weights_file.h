@@ -29,4 +29,7 @@ void save_weights(const std::filesystem::path& path, const nn::NamedTensors& ten
 SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdentity& identity,
                              std::optional<std::int64_t> update = {});
 
+/// Error, with the file and the tensor, when a weight is NaN or infinite: a model computes nothing from such ones.
+void check_finite(const SafetensorsFile& file);
+
 }  // namespace heddle::app
