@@ -339,11 +339,14 @@ std::vector<ModelPicture> model_pictures(const nn::TransformerOptions& options) 
 
 void write_model_pictures(const std::filesystem::path& folder, const nn::TransformerOptions& options) {
     make_folder(folder, "--pictures");
+    const std::vector<ModelPicture> pictures = model_pictures(options);
+    const auto file_of = [&](const ModelPicture& one) { return folder / (one.name + ".svg"); };
     picture::check_replaceable(folder / "index.html");  // before any picture is replaced
+    for (const ModelPicture& one : pictures) picture::check_picture_replaceable(file_of(one));
     picture::Page page("The model in pictures");
-    for (const ModelPicture& one : model_pictures(options)) {
+    for (const ModelPicture& one : pictures) {
         page.figure(one.figure);
-        write_file_atomically(folder / (one.name + ".svg"), picture::standalone(one.figure.svg));
+        write_file_atomically(file_of(one), picture::standalone(one.figure.svg));
     }
     page.write(folder / "index.html");
 }

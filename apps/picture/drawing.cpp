@@ -85,8 +85,8 @@ void Drawing::close() {
 std::string Drawing::svg(double width, double height, std::string_view title) const {
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" "
-        "aria-label=\"{2}\" font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\" fill=\"currentColor\">{3}</svg>",
-        place(width), place(height), escaped(title), body_);
+        "aria-label=\"{2}\" {3}>{4}</svg>",
+        place(width), place(height), escaped(title), picture_mark, body_);
 }
 
 namespace {

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <fstream>
 
+#include "apps/picture/drawing.h"
 #include "apps/picture/scripts.h"
+#include "apps/terminal/terminal.h"
 #include "apps/translation/text/unicode.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -125,6 +127,13 @@ std::string link_html(const Page::Link& link) {
     return fmt::format("<a href=\"{}\">{}</a>", address(link.file), escaped(link.text));
 }
 
+// Its first bytes, fewer of a short file.
+std::string beginning_of(const std::filesystem::path& path) {
+    std::string begin(4096, '\0');
+    std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    return begin;
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -167,14 +176,17 @@ bool check_regular(const std::filesystem::path& path) {
 }
 
 void check_replaceable(const std::filesystem::path& path) {
-    if (!check_regular(path)) return;
-    std::string begin(512, '\0');
-    std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    check(begin.find(page_mark) != std::string::npos,
+    check(!check_regular(path) || beginning_of(path).find(page_mark) != std::string::npos,
           "{}: this file is no page that heddle wrote; choose another folder, or move the file away", path.string());
 }
 
-Page::Page(std::string title) : title_(std::move(title)) {}
+void check_picture_replaceable(const std::filesystem::path& path) {
+    check(!check_regular(path) || beginning_of(path).find(picture_mark) != std::string::npos,
+          "{}: this file is no picture that heddle drew; choose another folder, or move the file away", path.string());
+}
+
+// Names of files and folders stand in titles, notes and commands: like a terminal, a page shows what would turn their direction.
+Page::Page(std::string title) : title_(app::terminal_text(title)) {}
 
 Page& Page::heading(std::string_view text) {
     body_ += fmt::format("<h2>{}</h2>\n", escaped(text));
@@ -182,12 +194,12 @@ Page& Page::heading(std::string_view text) {
 }
 
 Page& Page::paragraph(std::string_view text) {
-    body_ += fmt::format("<p>{}</p>\n", escaped(text));
+    body_ += fmt::format("<p>{}</p>\n", escaped(app::terminal_text(text)));
     return *this;
 }
 
 Page& Page::code(std::string_view text) {
-    body_ += fmt::format("<pre>{}</pre>\n", escaped(text));
+    body_ += fmt::format("<pre>{}</pre>\n", escaped(app::terminal_text(text)));
     return *this;
 }
 

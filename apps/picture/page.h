@@ -30,6 +30,8 @@ std::string standalone(const std::string& svg);
 bool check_regular(const std::filesystem::path& path);
 /// Error if `path` is a file that was not written by Page: users choose the folders of pages, and a page may only replace a page.
 void check_replaceable(const std::filesystem::path& path);
+/// The same for pictures of a Drawing.
+void check_picture_replaceable(const std::filesystem::path& path);
 
 /// The parts of a page in the order in which they are added. All text is plain: the page escapes it.
 class Page {

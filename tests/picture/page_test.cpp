@@ -174,6 +174,29 @@ TEST(Page, RefusesARowOfAnotherLength) {
     expect_error([] { Page("p").table({"a", "b"}, {{"1"}}); }, "page 'p': row 0 of a table has 1 cells, its header 2");
 }
 
+// A folder's name may hold what turns the direction of all that follows.
+TEST(Page, ShowsWhatTurnsTheDirectionOfNames) {
+    const std::string turned = "\u202egnp.exe";
+    const Page page = Page("Training of " + turned).paragraph(turned).code("heddle train --out " + turned);
+    EXPECT_EQ(page.html().find("\u202e"), std::string::npos);
+    const Markup markup = markup_of(page.html());
+    EXPECT_EQ(markup.all("title").at(0).text, "Training of \\u202egnp.exe");
+    EXPECT_EQ(markup.all("h1").at(0).text, "Training of \\u202egnp.exe");
+}
+
+TEST(Page, PicturesReplacePicturesOnly) {
+    const TemporaryFolder folder;
+    const auto path = folder / "one.svg";
+    EXPECT_NO_THROW(check_picture_replaceable(path));
+    write_file_atomically(
+        path, std::string_view(standalone(picture::svg(HeatMap{.title = "one", .rows = 1, .cols = 1, .values = {1}}))));
+    EXPECT_NO_THROW(check_picture_replaceable(path));
+    for (const char* foreign : {"", "<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>"}) {
+        write_file_atomically(path, std::string_view(foreign));
+        expect_error([&] { check_picture_replaceable(path); }, "one.svg: this file is no picture that heddle drew");
+    }
+}
+
 TEST(Page, IsWrittenAsAWholeOrAnErrorNamesThePath) {
     const TemporaryFolder folder;
     Page("p").write(folder / "p.html");

@@ -50,6 +50,7 @@ std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
 }
 
 void write_picture(const std::filesystem::path& path, const std::string& svg) {
+    picture::check_picture_replaceable(path);
     // Thousands of small files: none of them is worth a wait for the disk. What a link of this name leads to stays.
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
