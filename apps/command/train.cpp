@@ -143,7 +143,10 @@ void begin(Trainer& trainer, const TrainSettings& settings, const std::filesyste
         log.note(fmt::format("goes on from update {}{}", grouped_text(trainer.state().updates), epoch));
         return;
     }
-    if (!data.resume.empty()) log.cut_back({}, settings.training.scalars_every > 0);
+    if (!data.resume.empty()) {
+        log.cut_back({}, settings.training.scalars_every > 0);
+        log.note("nothing was saved before: begins at update 0");
+    }
     if (!weights) return;
     const nn::FlatParameters& parameters = trainer.learner().parameters();
     nn::load(parameters.named(parameters.values), *weights);
@@ -260,6 +263,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
         if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
     } else {
         folder = RunFolder::reopen(run);  // before its save is chosen: another process might make a newer one
+        check_can_resume(run);
         save = save_to_go_on_from(settings.data);
         changes = take_over_run(table, run, save.empty() ? OptionTexts() : read_state(save).options);
     }

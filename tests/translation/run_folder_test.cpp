@@ -167,7 +167,9 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
         again.write_best({});
     }
     expect_error([&] { RunFolder(path_, false); }, "--overwrite");
-    expect_error([&] { RunFolder::check_free(path_, false); }, "--resume");
+    expect_error([&] { RunFolder::check_free(path_, false); }, "to train on from its weights (--init ");
+    std::filesystem::create_directory(save_folder(path_, 4));
+    expect_error([&] { RunFolder::check_free(path_, false); }, "go on with it (--resume ");
     const std::filesystem::path below_a_file = path_ / "config.toml" / "run";
     expect_error([&] { RunFolder(below_a_file, false); }, "--out " + below_a_file.string() + ": the folder cannot be made: ");
     std::filesystem::create_directories(path_ / "mine");

@@ -1,7 +1,6 @@
 #include "apps/translation/run/folder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <string>
 
@@ -34,15 +33,6 @@ bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name 
 // The first line of each config.toml that heddle train writes. Others have files of this name, too: only where this line stands
 // are a run's files removed.
 constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
-
-// Without those that the system cannot list.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-    std::vector<fs::path> entries;
-    std::error_code failed;
-    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
-        entries.push_back(entry->path());
-    return entries;
-}
 
 bool is_there(const fs::path& path) {
     std::error_code failed;
@@ -133,33 +123,16 @@ void point_latest_to(const fs::path& saves, const std::string& name) {
     sync_folder(saves);
 }
 
-// What `latest` says; empty when it is neither of the two.
-std::string named_latest(const fs::path& latest) {
-    std::error_code failed;
-    if (const fs::path link = fs::read_symlink(latest, failed); !failed) return link.string();
-    std::string name;
-    if (fs::is_regular_file(latest, failed)) std::getline(std::ifstream(latest), name);
-    return name;
-}
-
-// The number that a save's folder is called by; -1 for every other name.
-std::int64_t save_number(const fs::path& path) {
-    const std::string name = path.filename().string();
-    std::int64_t number = -1;
-    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-    return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
-}
-
 // Incomplete files of a killed process; only this program uses such names. Files that are still being written are kept:
 // programs other than training write to a run, too.
 void remove_parts(const fs::path& run) {
     std::error_code ignored;
-    for (const fs::path& entry : entries_of(run)) {
+    for (const fs::path& entry : files_in(run)) {
         const std::string name = entry.filename().string();
         const bool ours = name.starts_with(".heddle-") && name.ends_with(".part");
         if (ours && !is_being_written(entry)) fs::remove(entry, ignored);
     }
-    for (const fs::path& entry : entries_of(run / "saves")) {
+    for (const fs::path& entry : files_in(run / "saves")) {
         fs::path stem = entry.stem();
         if (stem.extension() == ".old") stem = stem.stem();
         const bool ours = entry.extension() == ".part" && (save_number(stem) >= 0 || stem == "latest");
@@ -170,7 +143,7 @@ void remove_parts(const fs::path& run) {
 // What runs write, and nothing else.
 void remove_run(const fs::path& run) {
     std::error_code ignored;
-    for (const fs::path& entry : entries_of(run))
+    for (const fs::path& entry : files_in(run))
         if (was_put_aside(entry.filename().string())) fs::remove(entry, ignored);
     for (const std::int64_t update : saved_updates(run)) remove_folder(save_folder(run, update));
     fs::remove(run / "saves" / "latest", ignored);
@@ -192,7 +165,7 @@ bool config_is_unchanged(const fs::path& run) {
 
 bool RunFolder::learned_nothing(const fs::path& path) {
     const bool has_weights =
-        std::ranges::any_of(entries_of(path), [](const fs::path& entry) { return entry.extension() == ".safetensors"; });
+        std::ranges::any_of(files_in(path), [](const fs::path& entry) { return entry.extension() == ".safetensors"; });
     return !has_weights && saved_updates(path).empty() && is_marked(path / "config.toml") && config_is_unchanged(path);
 }
 
@@ -206,9 +179,11 @@ void RunFolder::check_can_begin(const fs::path& path) {
 
 void RunFolder::check_free(const fs::path& path, bool overwrite) {
     const bool run = is_run(path);
-    check(overwrite || !run || learned_nothing(path),
-          "{} holds a run already; go on with it (--resume {}), choose another --out, or replace it with --overwrite",
-          path.string(), path.string());
+    if (!overwrite && run && !learned_nothing(path)) {
+        const bool resumable = !latest_save(path).empty() || !has_weights(path);
+        fail_with("{} holds a run already; {} {}), choose another --out, or replace it with --overwrite", path.string(),
+                  resumable ? "go on with it (--resume" : "to train on from its weights (--init", path.string());
+    }
     const auto present = std::ranges::find_if(
         run_files, [&](const char* name) { return !is_appended_to(name) && fs::exists(fs::symlink_status(path / name)); });
     if (is_ours(path)) return;  // after the look at the files: a process that begins a run at this moment may have written them
@@ -264,6 +239,7 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     std::error_code ignored;
     fs::remove_all(part, ignored);
     try {
+        make_subfolder(path_ / "saves");  // somebody may have removed it
         make_subfolder(part);
         const WriteMark writing(part);
         sync_logs();
@@ -330,50 +306,16 @@ void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
     }
 }
 
-std::string how_to_go_on(const fs::path& run) {
-    const fs::path save = latest_save(run);
-    const std::string name = shell_word(run.string());
-    if (save.empty()) return fmt::format("nothing was saved before; heddle train --resume {} begins again", name);
-    return fmt::format("the save of update {} is whole; heddle train --resume {} goes on from there", save.filename().string(),
-                       name);
-}
-
-fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
-    check(is_there(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
-    std::vector<std::int64_t> epochs;
-    fs::path found;
-    for (const std::int64_t update : saved_updates(run)) {
-        const TrainingState state = read_state(save_folder(run, update));
-        if (!state.epoch_is_over()) continue;
-        epochs.push_back(state.epoch);
-        if (state.epoch == epoch) found = save_folder(run, update);
+std::vector<fs::path> files_of_run(const fs::path& run) {
+    std::vector<fs::path> files;
+    for (const fs::path& entry : files_in(run)) {
+        const std::string name = entry.filename().string();
+        const bool known = std::ranges::find(run_files, name) != std::end(run_files);
+        if (known || name == lock_file_name || name.starts_with("test.") || was_put_aside(name)) files.push_back(entry);
     }
-    const std::string there =
-        epochs.empty() ? "none of the end of an epoch"
-                       : fmt::format("{} of the end of an epoch, from {} to {}", epochs.size(), epochs.front(), epochs.back());
-    check(!found.empty(),
-          "{}: there is no save of the end of epoch {}; it has {}. Train with --keep 0 and --save-every 0 to keep one "
-          "of each epoch",
-          run.string(), epoch, there);
-    return found;
-}
-
-std::vector<std::int64_t> saved_updates(const fs::path& run) {
-    std::vector<std::int64_t> updates;
-    for (const fs::path& entry : entries_of(run / "saves"))
-        if (const std::int64_t number = save_number(entry); number >= 0) updates.push_back(number);
-    std::sort(updates.begin(), updates.end());
-    return updates;
-}
-
-fs::path save_folder(const fs::path& run, std::int64_t update) { return run / "saves" / fmt::format("{}", update); }
-
-fs::path latest_save(const fs::path& run) {
-    std::error_code ignored;
-    const std::int64_t named = save_number(named_latest(run / "saves" / "latest"));
-    if (named >= 0 && fs::is_directory(save_folder(run, named), ignored)) return save_folder(run, named);
-    const std::vector<std::int64_t> updates = saved_updates(run);
-    return updates.empty() ? fs::path() : save_folder(run, updates.back());
+    for (const std::int64_t update : saved_updates(run))
+        for (const fs::path& entry : files_in(save_folder(run, update))) files.push_back(entry);
+    return files;
 }
 
 }  // namespace heddle::app

@@ -24,6 +24,7 @@
 
 #include "apps/translation/run/lock.h"
 #include "apps/translation/run/save.h"
+#include "apps/translation/run/saves.h"
 
 namespace heddle::app {
 
@@ -81,17 +82,7 @@ class RunFolder {
 /// Whether RUN/config.toml is unchanged since write_config(): neither edited nor damaged.
 bool config_is_unchanged(const std::filesystem::path& run);
 
-/// The save that was made at the end of an epoch. Error that names the epochs there are when this one is missing or not readable.
-std::filesystem::path save_of_epoch(const std::filesystem::path& run, std::int64_t epoch);
-
-/// Advice after a failure: "the save of update 40 is whole; heddle train --resume RUN goes on from there".
-std::string how_to_go_on(const std::filesystem::path& run);
-
-/// The update numbers of a run's complete saves, ascending.
-std::vector<std::int64_t> saved_updates(const std::filesystem::path& run);
-/// The folder of one of them.
-std::filesystem::path save_folder(const std::filesystem::path& run, std::int64_t update);
-/// The folder of the save to resume from: the one that `latest` names, or the newest if that is gone; empty when there is none.
-std::filesystem::path latest_save(const std::filesystem::path& run);
+/// The run's files that are there, without what others put into the folder.
+std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& run);
 
 }  // namespace heddle::app

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #endif
 
+#include "apps/translation/text/byte_source.h"
+#include "core/file.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -39,6 +41,40 @@ void check_can_make_folder(const std::filesystem::path& path, std::string_view o
     fs::create_directory(probe, failed);
     check_made(failed, option, path);
     fs::remove(probe, failed);
+}
+
+void check_spares_inputs(const std::vector<std::filesystem::path>& replaced, std::string_view option,
+                         const std::vector<std::filesystem::path>& inputs) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    for (const fs::path& path : replaced) {
+        if (!fs::is_regular_file(path, failed)) continue;
+        for (const fs::path& input : inputs) {
+            const bool piped = input == standard_input;
+            check(!fs::equivalent(path, piped ? "/dev/stdin" : input, failed) || failed,
+                  "{} {}: this would replace {}, which the command reads; give another name", option, path.string(),
+                  piped ? "standard input" : input.string());
+        }
+    }
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+    std::vector<std::filesystem::path> files;
+    std::error_code failed;
+    for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+        files.push_back(entry->path());
+    return files;
+}
+
+void check_can_write_file(const std::filesystem::path& path, std::string_view option,
+                          const std::vector<std::filesystem::path>& inputs) {
+    std::error_code failed;
+    // /dev/stdout is a link to what may be a regular file, and the link would be replaced.
+    const bool to_process = std::filesystem::read_symlink(path, failed).string().starts_with("/proc/");
+    check(!to_process && !std::filesystem::is_other(std::filesystem::status(path, failed)),
+          "{} {}: it is a named pipe, a device or a socket; wanted the name of a file", option, path.string());
+    check_spares_inputs({path}, option, inputs);
+    const AtomicFile probe(path);
 }
 
 void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path) {

@@ -1,9 +1,10 @@
-// Folders that a command makes, replaces and removes.
+// What a command writes: folders that it makes, replaces and removes, and files that must not be its inputs.
 #pragma once
 
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace heddle::app {
 
@@ -13,6 +14,19 @@ void make_folder(const std::filesystem::path& path, std::string_view option);
 
 /// Error as make_folder() unless it could make the folder now; changes nothing. To be called before long work.
 void check_can_make_folder(const std::filesystem::path& path, std::string_view option);
+
+/// Error when one of the files that an option makes the command replace is one that it reads: the same file, by whatever name and
+/// through whatever links. An input "-" is standard input.
+void check_spares_inputs(const std::vector<std::filesystem::path>& replaced, std::string_view option,
+                         const std::vector<std::filesystem::path>& inputs);
+
+/// The entries of a folder, without those that the system cannot list.
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder);
+
+/// Error unless a file could be written there now, which would replace none of the inputs and nothing that is not a regular file;
+/// changes nothing. To be called before long work.
+void check_can_write_file(const std::filesystem::path& path, std::string_view option,
+                          const std::vector<std::filesystem::path>& inputs);
 
 /// Error "PATH: cannot be WHAT: the reason" when a step with this file or folder failed.
 void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path);

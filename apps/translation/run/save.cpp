@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/translation/run/saves.h"
 #include "core/file.h"
 #include "core/format.h"
 #include "nn/serialize.h"
@@ -36,7 +37,11 @@ void write_save(const fs::path& folder, const Save& save, const ModelIdentity& i
 TrainingState read_state(const fs::path& folder) {
     const fs::path path = folder / "state.json";
     constexpr std::size_t longest = 1 << 20;  // a save's has about 1 KB
-    return TrainingState::parse(read_regular_file(path, longest), path.string());
+    try {
+        return TrainingState::parse(read_regular_file(path, longest), path.string());
+    } catch (const Error& error) {
+        fail_with("{}; {}", error.what(), how_to_go_on_without(folder));
+    }
 }
 
 void check_averaged(const fs::path& folder, std::int64_t count, const nn::NamedTensors& weights) {
@@ -45,9 +50,8 @@ void check_averaged(const fs::path& folder, std::int64_t count, const nn::NamedT
     std::int64_t held = 0, each = 0;  // of a file and of memory: no sum of them overflows
     for (const std::string& name : file.names()) held += file.shape(name).numel();
     for (const auto& [name, tensor] : weights) each += tensor.numel();
-    check(held / each >= count,
-          "{}: it holds {} elements, but the state of the save says {} weights of {}; delete this save and go on from another",
-          file.path(), held, count, each);
+    check(held / each >= count, "{}: it holds {} elements, but the state of the save says {} weights of {}; {}", file.path(),
+          held, count, each, how_to_go_on_without(folder));
 }
 
 void read_save(const fs::path& folder, const Save& into, const ModelIdentity& identity, const SafetensorsFile* weights) {

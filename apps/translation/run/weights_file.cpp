@@ -11,6 +11,7 @@
 #include <span>
 #include <sstream>
 
+#include "apps/translation/run/saves.h"
 #include "apps/translation/run/toml.h"
 #include "core/digest.h"
 #include "core/format.h"
@@ -51,10 +52,15 @@ std::string digest_of(const SafetensorsFile& file) {
     return digest.text();
 }
 
-const std::string& value_of(const Metadata& metadata, const char* key, const std::string& path) {
-    const auto found = metadata.find(key);
-    check(found != metadata.end(), "{}: the file is damaged: its metadata has no {}; restore a copy of it, or train again", path,
-          key);
+// A file of a save, which may have others beside it, or one at the top of the run's folder.
+[[noreturn]] void fail_damaged(const std::string& path, const std::string& reason, bool of_save) {
+    fail_with("{}: the file is damaged: {}; {}", path, reason,
+              of_save ? how_to_go_on_without(std::filesystem::path(path).parent_path()) : "restore a copy of it, or train again");
+}
+
+const std::string& value_of(const SafetensorsFile& file, const char* key, bool of_save) {
+    const auto found = file.metadata().find(key);
+    if (found == file.metadata().end()) fail_damaged(file.path(), fmt::format("its metadata has no {}", key), of_save);
     return found->second;
 }
 
@@ -82,12 +88,6 @@ void check_options(const std::string& kept, const ModelIdentity& identity, const
         check(then.contains(key), "{} holds a model of another version of heddle: its metadata has no option {}", path, key);
 }
 
-}  // namespace
-
-void save_weights(const std::filesystem::path& path, const nn::NamedTensors& tensors, const ModelIdentity& identity,
-                  std::optional<std::int64_t> update) {
-    Metadata metadata = {{model_key, identity.options}, {vocabulary_key, identity.vocabulary}};
-    if (update) metadata[update_key] = std::to_string(*update);
 bool is_finite(const SafetensorsFile& file, const std::string& name) {
     const std::string_view dtype = file.dtype(name);
     if (dtype != "F32" && dtype != "F64" && dtype != "F16" && dtype != "BF16") return true;  // nn::load refuses it
@@ -106,6 +106,12 @@ bool is_finite(const SafetensorsFile& file, const std::string& name) {
     return finite;
 }
 
+}  // namespace
+
+void save_weights(const std::filesystem::path& path, const nn::NamedTensors& tensors, const ModelIdentity& identity,
+                  std::optional<std::int64_t> update) {
+    Metadata metadata = {{model_key, identity.options}, {vocabulary_key, identity.vocabulary}};
+    if (update) metadata[update_key] = std::to_string(*update);
     FileDigest digest(metadata);
     for (const auto& [name, tensor] : tensors)
         digest.add(name, heddle::name(tensor.dtype()), tensor.shape(),
@@ -121,23 +127,23 @@ SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdent
     const auto ours = metadata.lower_bound("heddle.");
     const bool known = ours != metadata.end() && ours->first.starts_with("heddle.");
     if (!known && !update) return file;
-    check(value_of(metadata, digest_key, file.path()) == digest_of(file),
-          "{}: the file is damaged: it is not what was written; restore a copy of it, or train again", file.path());
-    check_options(value_of(metadata, model_key, file.path()), identity, file.path());
-    check(value_of(metadata, vocabulary_key, file.path()) == identity.vocabulary,
+    const auto value = [&](const char* key) -> const std::string& { return value_of(file, key, update.has_value()); };
+    if (value(digest_key) != digest_of(file)) fail_damaged(file.path(), "it is not what was written", update.has_value());
+    check_options(value(model_key), identity, file.path());
+    check(value(vocabulary_key) == identity.vocabulary,
           "{} was trained with another vocabulary than the one beside it; put the run's own vocab file back", file.path());
     if (update) {
-        const std::string& kept = value_of(metadata, update_key, file.path());
+        const std::string& kept = value(update_key);
         check(kept == std::to_string(*update), "{} is of update {}, but the save is of update {}; files of two saves were mixed",
               file.path(), kept, *update);
     }
     return file;
 }
 
-}  // namespace heddle::app
 void check_finite(const SafetensorsFile& file) {
     for (const std::string& name : file.names())
         check(is_finite(file, name), "{}: the weights {} hold NaN or infinity; restore a copy of the file, or train again",
               file.path(), name);
 }
 
+}  // namespace heddle::app

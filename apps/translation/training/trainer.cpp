@@ -346,6 +346,11 @@ void Trainer::validate_now() {
     average_.add(weights);
     publish(best, true);
 }
+    // A run cannot be resumed from its weights alone, so its first save comes before them.
+    if (folder_ != nullptr && latest_save(folder_->path()).empty()) {
+        save_now();
+        writer_.wait();
+    }
 
 void Trainer::stop(TrainingResult& result) {
     save_now();
