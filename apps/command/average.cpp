@@ -9,6 +9,7 @@
 #include "apps/command/run.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/folder.h"
+#include "apps/translation/run/output_folder.h"
 #include "apps/translation/training/weight_average.h"
 #include "core/format.h"
 #include "nn/flat.h"
@@ -36,6 +37,14 @@ void average_saves(nn::Transformer& model, const std::filesystem::path& run, std
     parameters.values.copy_(average.mean());
 }
 
+// Whether the average becomes the run's model.safetensors, under whatever name its folder is given.
+bool is_for_the_run(const AverageOptions& options) {
+    std::error_code ignored;
+    const std::filesystem::path out = std::filesystem::path(".") / options.out;
+    return options.out.empty() ||
+           (out.filename() == "model.safetensors" && std::filesystem::equivalent(out.parent_path(), options.run, ignored));
+}
+
 }  // namespace
 
 int average_command(Arguments arguments) {
@@ -51,7 +60,10 @@ int average_command(Arguments arguments) {
 
     const TrainSettings settings = read_settings(options.run);
     std::optional<RunFolder> folder;  // a file elsewhere can be written while the run trains
-    if (options.out.empty()) folder = RunFolder::reopen(options.run);
+    if (is_for_the_run(options))
+        folder = RunFolder::reopen(options.run);
+    else
+        check_can_write_file(options.out, "--out", files_of_run(options.run));
     const std::vector<std::int64_t> updates = saved_updates(options.run);
     const auto last = static_cast<std::size_t>(options.last);
     check(!updates.empty(), "{}: it has no saves yet; let heddle train reach its first one", options.run);

@@ -19,6 +19,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/metrics/bootstrap.h"
 #include "apps/translation/metrics/metric_choice.h"
+#include "apps/translation/run/folder.h"
 #include "apps/translation/run/lock.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/search/translate.h"
@@ -56,6 +57,7 @@ struct EvaluateOptions {
     bool json = false;
     DecodeOptions decode;
     MachineOptions machine;
+    std::string config_file;
 };
 
 /// `heddle evaluate WORD`: translations rather than a run.
@@ -133,8 +135,17 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
     say(std::string_view(text).substr(0, text.size() - 1));  // it ends its last line itself
 }
 
-// The pairs of an option: --test PREFIX or --valid PREFIX.
-Corpus given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
+// Where sentence pairs come from.
+struct PairSource {
+    std::string prefix, source, target;
+    Reading reading;
+
+    Corpus read() const { return read_corpus(prefix, source, target, reading); }
+    std::vector<std::string> files() const { return corpus_files(prefix, source, target, reading); }
+};
+
+// That of an option: --test PREFIX or --valid PREFIX.
+PairSource given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
     const TextFormat format = options.format.value_or(TextFormat::automatic);
     const Reading reading{.tsv = options.tsv.value_or(run.tsv && format == TextFormat::automatic),
                           .replace_invalid = options.replace_invalid,
@@ -146,19 +157,19 @@ Corpus given_pairs(const char* option, const std::string& prefix, const Evaluate
                 fmt::format("evaluate: --{} {} needs the file endings of both languages: --source de --target en, or --tsv",
                             option, prefix));
     check_is_plain(option, prefix);
-    return read_corpus(prefix, source, target, reading);
+    return {prefix, source, target, reading};
 }
 
-Corpus test_set(const EvaluateOptions& options, const DataOptions& run) {
+PairSource test_set(const EvaluateOptions& options, const DataOptions& run) {
     if (!options.test.empty()) return given_pairs("test", options.test, options, run);
     check_usage(!run.task.empty(), "evaluate: no test set; give --test PREFIX");
-    return read_corpus(options.run + "/test", run.source, run.target, {.format = TextFormat::text});
+    return {options.run + "/test", run.source, run.target, {.format = TextFormat::text}};
 }
 
 // What the run was validated on, read as training read it, unless other pairs are given.
 Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
     const DataOptions& data = run.data;
-    if (!options.valid.empty()) return given_pairs("valid", options.valid, options, data);
+    if (!options.valid.empty()) return given_pairs("valid", options.valid, options, data).read();
     if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
     check_usage(!data.valid.empty() && data.valid != standard_input,
                 fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));
@@ -167,19 +178,34 @@ Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
 }
 
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
-void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses,
-                   const ScoredAs& as) {
+std::filesystem::path results_file(const EvaluateOptions& options) {
     const std::string name = options.weights.kind == WeightsKind::best ? "best" : "model",
                       epoch = options.weights.epoch ? fmt::format("{}", *options.weights.epoch) : "";
+    return std::filesystem::path(options.results) / (name + epoch + ".txt");
+}
+
+void write_results(const EvaluateOptions& options, const Corpus& test, const std::vector<std::string>& hypotheses,
+                   const ScoredAs& as) {
     std::string text;
     for (std::size_t i = 0; i < hypotheses.size(); ++i)
         text +=
             fmt::format("- source: {}\n- expected: {}\n- got: {}\n\n", test.pairs[i].source, test.pairs[i].target, hypotheses[i]);
     const double bleu = corpus_bleu(hypotheses, test.targets(), as.options).score;
     text += fmt::format("Bleu Score = {:.2f}\n", bleu);
-    const std::filesystem::path file = std::filesystem::path(options.results) / (name + epoch + ".txt");
+    const std::filesystem::path file = results_file(options);
     write_file_atomically(file, text);
     say(fmt::format("results: {}", file.string()));
+}
+
+// Neither output may replace an input.
+void check_outputs(const EvaluateOptions& options, const std::vector<std::string>& test_files) {
+    std::vector<std::filesystem::path> inputs = files_of_run(options.run);
+    inputs.insert(inputs.end(), test_files.begin(), test_files.end());
+    if (!options.config_file.empty()) inputs.emplace_back(options.config_file);
+    if (!options.output.empty()) check_can_write_file(options.output, "--output", inputs);
+    if (options.results.empty()) return;
+    make_folder(options.results, "--results");
+    check_can_write_file(results_file(options), "--results", inputs);
 }
 
 // Training took no longer ones: how the model does on these it had to learn from short ones.
@@ -212,10 +238,11 @@ void tune_run(const EvaluateOptions& options, Ranks* ranks) {
 void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
     share_models(ranks, {&run, 1}, options.machine);
-    const Corpus test = test_set(options, run.settings.data);
+    const PairSource pairs = test_set(options, run.settings.data);
+    const Corpus test = pairs.read();
     const ScoredAs as = scored_as(options, test.targets());
     // Before anything is translated: later all of it would be lost.
-    if (!options.results.empty()) make_folder(options.results, "--results");
+    check_outputs(options, pairs.files());
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> hypotheses =
         translate_lines(*run.model, run.vocabularies, test.sources(), options.decode, decoders_on(ranks, *run.model));
@@ -336,6 +363,7 @@ int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
     EvaluateOptions options;
     OptionTable table = evaluate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
+    options.config_file = table.config_file;
     const bool tunes = table.given("tune");
     if (tunes) {
         check_tuning(table, options);

@@ -10,6 +10,7 @@
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/prepared/prepared_text.h"
+#include "apps/translation/run/output_folder.h"
 #include "apps/translation/training/prepare.h"
 #include "apps/translation/training/stop_signals.h"
 #include "core/number_text.h"
@@ -93,6 +94,7 @@ int prepare_command(Arguments arguments) {
     ModelOptions any_model;
     resolve(any_model, settings.vocabulary);
     PreparedWriter::check_free(data.out, data.overwrite);  // before the work
+    if (data.overwrite) check_spares_inputs(files_in(data.out), "--out", input_files(data, settings.vocabulary));
     if (settings.threads) set_threads(static_cast<int>(*settings.threads));
     survive_failed_writes();
 

@@ -17,6 +17,7 @@
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/run/output_folder.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/spread/spread.h"
 #include "apps/translation/training/prepare.h"
@@ -262,8 +263,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
         RunFolder::check_can_begin(run);
         if (!settings.data.init.empty()) take_over_model(table, settings.data.init);
     } else {
-        folder = RunFolder::reopen(run);  // before its save is chosen: another process might make a newer one
         check_can_resume(run);
+        folder = RunFolder::reopen(run);  // before its save is chosen: another process might make a newer one
         save = save_to_go_on_from(settings.data);
         changes = take_over_run(table, run, save.empty() ? OptionTexts() : read_state(save).options);
     }
@@ -277,6 +278,8 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
+    // But not config.toml, of which a run may be repeated in its place.
+    if (settings.data.overwrite) check_spares_inputs(files_of_run(run), "--out", input_files(settings.data, settings.vocabulary));
     if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
     std::optional<RunText> run_text;

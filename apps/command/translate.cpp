@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/spread/spread.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
@@ -228,11 +230,20 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     translator.report_cuts();
 }
 
+// heddle translate RUN < file >> file would read its own translations, without an end.
+void check_output_is_not_input() {
+    std::error_code ignored;
+    const std::filesystem::path in = "/dev/stdin", out = "/dev/stdout";
+    check(!std::filesystem::is_regular_file(in, ignored) || !std::filesystem::equivalent(in, out, ignored),
+          "translate: standard input and standard output are one file; write the translations to another one");
+}
+
 int translate_on_this_rank(Arguments arguments, Ranks* ranks) {
     TranslateOptions options;
     OptionTable table = translate_table(options);
     if (!parse_command_line(table, arguments)) return 0;
     check_options(options, table);
+    check_output_is_not_input();
     apply(options.machine);
     take_search_of(options.runs.front(), table, options.decode);
     with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },

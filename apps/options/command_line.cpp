@@ -97,9 +97,8 @@ bool parse_command_line(OptionTable& table, std::span<const char* const> argumen
         std::fwrite(help.data(), 1, help.size(), stdout);
         return false;
     }
-    std::string config;
     OptionTable other(table.command, "");
-    other.add("config", config, "").called("FILE");
+    other.add("config", table.config_file, "").called("FILE");
     CLI::App app;
     app.set_help_flag();
     for (Option& option : table.options()) add_row(app, option);
@@ -119,7 +118,7 @@ bool parse_command_line(OptionTable& table, std::span<const char* const> argumen
         throw UsageError(message + see);
     }
     take_words(table, app.remaining());
-    if (!config.empty()) table.read_config(config);
+    if (!table.config_file.empty()) table.read_config(table.config_file);
     return true;
 }
 

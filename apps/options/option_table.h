@@ -120,7 +120,8 @@ class OptionTable {
 
     std::string command;  ///< "train"
     std::string summary;
-    std::string usage;  ///< lines of examples after "usage:"
+    std::string usage;             ///< lines of examples after "usage:"
+    std::string config_file = {};  ///< that --config named
 
   private:
     Option& row(std::string name, std::string help, const char* placeholder);

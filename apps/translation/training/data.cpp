@@ -78,6 +78,17 @@ Reading reading_of(const DataOptions& options, const Say& say) {
     return {.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
 }
 
+std::vector<std::filesystem::path> input_files(const DataOptions& options, const VocabularyRequest& vocabulary) {
+    std::vector<std::filesystem::path> files(options.embeddings.begin(), options.embeddings.end());
+    if (!vocabulary.model_file.empty()) files.emplace_back(vocabulary.model_file);
+    for (const std::string& prefix : {options.train, options.valid}) {
+        if (prefix.empty() || is_prepared(prefix)) continue;
+        for (const std::string& file : corpus_files(prefix, options.source, options.target, reading_of(options, {})))
+            files.emplace_back(file);
+    }
+    return files;
+}
+
 TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared,
                                 bool training) {
     check_option(!options.train.empty(), {"train", "source", "target", "task"},
