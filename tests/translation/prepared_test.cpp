@@ -63,6 +63,38 @@ TEST_F(Prepared, HasThePairsOfTheTextInTheirOrder) {
     EXPECT_FALSE(fs::exists(here_ / "text.part"));
 }
 
+// While it is mapped: pages that are gone read as zeros, and zeros are ids.
+TEST_F(Prepared, NoticesThatItsFilesAreChanged) {
+    for (const char* name : {"00001.ids", "00001.lengths"}) {
+        prepare(text_, data_.vocabularies, data_.training, 7, true);
+        const PreparedText text(text_);
+        const fs::path file = text_ / name;
+        const std::string bytes = read_file(file);
+        EXPECT_NO_THROW(text.check_unchanged());
+        fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(9));
+        EXPECT_NO_THROW(text.check_unchanged()) << "its bytes are the same";
+        fs::resize_file(file, bytes.size() - 2);
+        const std::string sizes =
+            fmt::format("{}: the file was changed while it was read: it has {} bytes now, wanted {}; prepare", file.string(),
+                        bytes.size() - 2, bytes.size());
+        for (int i = 0; i < 2; ++i) expect_error([&] { text.check_unchanged(); }, sizes);
+        fs::resize_file(file, bytes.size() + 2);
+        expect_error([&] { text.check_unchanged(); }, "the file was changed while it was read");
+        std::string other = bytes;
+        other[0] = static_cast<char>(other[0] ^ 1);
+        write_bytes(file, other);
+        fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(9));
+        for (int i = 0; i < 2; ++i)
+            expect_error([&] { text.check_unchanged(); }, file.string() + ": the file is damaged: its digest");
+    }
+    prepare(text_, data_.vocabularies, data_.training, 7, true);
+    const PreparedText text(text_);
+    write_file_atomically(text_ / "00001.ids", std::string_view("another file"));
+    fs::remove(text_ / "00002.ids");
+    EXPECT_NO_THROW(text.check_unchanged()) << "what was opened stays mapped";
+    text.check_all();
+}
+
 TEST_F(Prepared, IsTheSameFilesForTheSamePairs) {
     make();
     PreparedWriter again(here_ / "again", false, data_.vocabularies, 7);
@@ -232,6 +264,16 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
     const std::string whole = good.serialized(), fields = whole.substr(0, whole.find(",\n \"digest\": "));
     EXPECT_NO_THROW(PreparedHeader::parse(whole, "header"));
     refused_text(fields + ",\n \"further\": 1", "it is not as heddle prepare writes it");
+    const auto replaced = [&](const std::string& from, const std::string& to) {
+        std::string text = fields;
+        EXPECT_NE(text.find(from), std::string::npos) << from;
+        return text.replace(text.find(from), from.size(), to);
+    };
+    // In plain words, without those of the library that reads JSON.
+    refused_text(replaced("\"text_digest\": ", "\"other\": "), "text_digest is missing or of another type; prepare");
+    refused_text(replaced("\"options\": {}", "\"options\": 7"), "options is missing or of another type; prepare");
+    refused_text(replaced("\"shards\": [", "\"other\": ["), "shards is missing or of another type; prepare");
+    refused_text(replaced("\"ids_digest\": ", "\"other\": "), "ids_digest is missing or of another type; prepare");
     std::string twice = fields;
     twice.insert(twice.find(" \"pairs\""), " \"left_out\": 7,\n");
     refused_text(twice, "it is not as heddle prepare writes it");
@@ -264,16 +306,6 @@ TEST_F(Prepared, RefusesAnIdOutsideTheVocabularyByItsPlace) {
     const PreparedText text(text_);
     EXPECT_NO_THROW(TokenPairs(text).pair(8));
     const std::string wanted = fmt::format("00001.ids: pair 10 has the id {0}, but the vocabulary has {0} tokens", size);
-    const auto replaced = [&](const std::string& from, const std::string& to) {
-        std::string text = fields;
-        EXPECT_NE(text.find(from), std::string::npos) << from;
-        return text.replace(text.find(from), from.size(), to);
-    };
-    // In plain words, without those of the library that reads JSON.
-    refused_text(replaced("\"text_digest\": ", "\"other\": "), "text_digest is missing or of another type; prepare");
-    refused_text(replaced("\"options\": {}", "\"options\": 7"), "options is missing or of another type; prepare");
-    refused_text(replaced("\"shards\": [", "\"other\": ["), "shards is missing or of another type; prepare");
-    refused_text(replaced("\"ids_digest\": ", "\"other\": "), "ids_digest is missing or of another type; prepare");
     expect_error([&] { TokenPairs(text).pair(9); }, wanted);
     expect_error([&] { text.check_all(); }, wanted);
     expect_error([&] { make_batch(text, std::vector<std::int64_t>{3, 9}); }, wanted);
@@ -368,6 +400,25 @@ TEST_F(Prepared, TrainsToTheWeightsOfTheSamePairsInMemory) {
     EXPECT_EQ(in_files.weights, in_memory.weights);
     EXPECT_EQ(in_files.result.pairs, in_memory.result.pairs);
     EXPECT_EQ(in_files.result.updates, in_memory.result.updates);
+}
+
+// No weights that may have learned from other pairs are kept: not in a save, nor by a validation.
+TEST_F(Prepared, ThatIsCutWhileItIsUsedEndsTheTraining) {
+    const TrainingData files = prepared(text_, data_);
+    TrainingOptions options = eventful_training();
+    options.batch_tokens = 20;  // several updates an epoch
+    options.valid_every = options.save_every = 0;
+    const auto cut_after = [&](int looks) {
+        return [this, looks, asked = 0]() mutable {
+            const fs::path ids = text_ / "00002.ids";
+            if (++asked == looks) fs::resize_file(ids, fs::file_size(ids) - 2);
+            return false;
+        };
+    };
+    expect_error([&] { train_in(here_ / "run", files, options, cut_after(2)); },
+                 "00002.ids: the file was changed while it was read");
+    EXPECT_TRUE(saved_updates(here_ / "run").empty());
+    EXPECT_FALSE(fs::exists(here_ / "run/model.safetensors"));
 }
 
 // In windows of 12 pairs: stopped after every few updates, in the middle of windows and between them, and resumed.

@@ -39,6 +39,8 @@ class PairStore {
     virtual PairLengths lengths(std::int64_t i) const = 0;
     /// Appends the ids of pair i, which is there. Error when they cannot be read or are no ids.
     virtual void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const = 0;
+    /// Error when the store was changed since it was opened, so that pairs may have been other ones meanwhile.
+    virtual void check_unchanged() const {}
 };
 
 /// A view of pairs in memory or in a store, which must outlive it.
@@ -56,6 +58,10 @@ class TokenPairs {
     void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const;
     /// A copy of pair i, which is there. Errors of the store.
     TokenPair pair(std::int64_t i) const;
+    /// Error when a store was changed since it was opened.
+    void check_unchanged() const {
+        if (store_ != nullptr) store_->check_unchanged();
+    }
 
   private:
     std::span<const TokenPair> in_memory_;

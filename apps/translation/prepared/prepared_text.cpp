@@ -1,5 +1,7 @@
 #include "apps/translation/prepared/prepared_text.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -74,6 +76,8 @@ void PreparedText::open_shard(std::size_t number) {
     const std::int64_t first = shards_.empty() ? 0 : shards_.back().first_pair + header_.shards[number - 1].pairs;
     Shard& opened = shards_.emplace_back(Shard{.lengths = map_of_size(name, shard.pairs * bytes_of_lengths),
                                                .ids = map_of_size(ids_file(folder_, number), shard.tokens * header_.id_bytes()),
+                                               .lengths_stamp = stamp_of(name),
+                                               .ids_stamp = stamp_of(ids_file(folder_, number)),
                                                .first_pair = first,
                                                .begins = {}});
     check_digest(name, opened.lengths.bytes(), shard.lengths_digest);
@@ -110,6 +114,36 @@ void PreparedText::check_ids(std::size_t number) const {
     if (compared.done) return;
     check_digest(ids_file(folder_, number), shard.ids.bytes(), header_.shards[number].ids_digest);
     compared.done = true;
+}
+
+// Of no file: zeros.
+PreparedText::Stamp PreparedText::stamp_of(const std::filesystem::path& path) {
+    struct stat file {};
+    std::error_code ignored;
+    if (::stat(path.c_str(), &file) != 0) return {};
+    return {.device = file.st_dev,
+            .number = file.st_ino,
+            .size = file.st_size,
+            .written = std::filesystem::last_write_time(path, ignored)};
+}
+
+void PreparedText::check_unchanged(const std::filesystem::path& path, const MemoryMap& map, const std::string& digest,
+                                   Stamp& stamp) {
+    const Stamp now = stamp_of(path);
+    if (now.device != stamp.device || now.number != stamp.number) return;
+    check(now.size == stamp.size, "{}: the file was changed while it was read: it has {} bytes now, wanted {}; {}", path.string(),
+          now.size, stamp.size, prepare_again);
+    if (now.written != stamp.written) check_digest(path, map.bytes(), digest);
+    stamp = now;
+}
+
+void PreparedText::check_unchanged() const {
+    for (std::size_t i = 0; i < shards_.size(); ++i) {
+        const Shard& shard = shards_[i];
+        const PreparedShard& wanted = header_.shards[i];
+        check_unchanged(lengths_file(folder_, i), shard.lengths, wanted.lengths_digest, shard.lengths_stamp);
+        check_unchanged(ids_file(folder_, i), shard.ids, wanted.ids_digest, shard.ids_stamp);
+    }
 }
 
 void PreparedText::check_all() const {

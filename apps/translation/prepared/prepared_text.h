@@ -1,6 +1,8 @@
 // A prepared text, opened for reading: memory-mapped, so that the system reads pages when they are used and may drop them again.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -35,6 +37,10 @@ class PreparedText final : public PairStore {
     /// Error when the ids of the pair's shard have another digest, or an id is none of the vocabulary.
     void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const override;
 
+    /// Error when a file has another size than when it was opened, or was written to and has another digest. One that was
+    /// replaced or removed stays mapped, and is the same.
+    void check_unchanged() const override;
+
     const std::filesystem::path& folder() const { return folder_; }
     const PreparedHeader& header() const { return header_; }
     /// Of the header's file: equal for equal texts.
@@ -52,8 +58,16 @@ class PreparedText final : public PairStore {
         std::mutex mutex;
         std::atomic<bool> done = false;
     };
+    // What tells whether a file was written to.
+    struct Stamp {
+        dev_t device;
+        ino_t number;
+        std::int64_t size;
+        std::filesystem::file_time_type written;
+    };
     struct Shard {
         MemoryMap lengths, ids;
+        mutable Stamp lengths_stamp, ids_stamp;
         std::int64_t first_pair = 0;
         std::vector<std::int64_t> begins;  // where the ids of every 64th pair begin, in ids
         std::unique_ptr<Comparison> ids_compared = std::make_unique<Comparison>();
@@ -63,6 +77,8 @@ class PreparedText final : public PairStore {
         std::int64_t pair;  // in the shard
     };
 
+    static Stamp stamp_of(const std::filesystem::path& path);
+    static void check_unchanged(const std::filesystem::path& path, const MemoryMap& map, const std::string& digest, Stamp& stamp);
     void open_shard(std::size_t number);
     void check_ids(std::size_t number) const;
     Place place_of(std::int64_t i) const;

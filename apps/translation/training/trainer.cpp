@@ -155,6 +155,7 @@ Save Trainer::copy() {
 
 void Trainer::save_now() {
     if (saved_at_ == learner_.updates() || folder_ == nullptr) return;
+    data_.pairs().check_unchanged();  // before weights that learned from other pairs are kept
     read_losses();
     check_weights();
     saved_at_ = learner_.updates();
@@ -326,6 +327,7 @@ ValidationReport Trainer::validation() {
 
 void Trainer::validate_now() {
     if (state_.validated_at == state_.updates) return;
+    data_.pairs().check_unchanged();
     read_losses();
     state_.validated_at = state_.updates;
     const Tensor& weights = learner_.parameters().values;
@@ -344,13 +346,13 @@ void Trainer::validate_now() {
         check_weights();
     }
     average_.add(weights);
-    publish(best, true);
-}
     // A run cannot be resumed from its weights alone, so its first save comes before them.
     if (folder_ != nullptr && latest_save(folder_->path()).empty()) {
         save_now();
         writer_.wait();
     }
+    publish(best, true);
+}
 
 void Trainer::stop(TrainingResult& result) {
     save_now();
