@@ -1,9 +1,12 @@
-// The limits of a launch on each chip (CUDA C++ programming guide, "Technical specifications per compute capability").
+// What each chip is: the limits of a launch (CUDA C++ programming guide, "Technical specifications per compute capability"), and
+// its tensor cores.
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 
+#include "kernels/emulator/fused_sum.h"
 #include "kernels/emulator/run.h"
 
 namespace heddle::emulator {
@@ -41,6 +44,25 @@ const Profile& profile() {
     }();
     return chosen;
 }
+
+namespace {
+
+std::atomic<const TensorCores*>& chosen_tensor_cores() {
+    static std::atomic<const TensorCores*> chosen = [] {
+        const char* const text = std::getenv("HEDDLE_EMULATOR_TENSOR_CORES");
+        if (text == nullptr) return profile().major < 9 ? &kAmpere : &kHopper;
+        for (const TensorCores* const each : {&kAmpere, &kHopper})
+            if (each->name == text) return each;
+        throw std::runtime_error("HEDDLE_EMULATOR_TENSOR_CORES=" + std::string(text) +
+                                 ": wanted ampere (sm_80 to sm_89) or hopper (sm_90)");
+    }();
+    return chosen;
+}
+
+}  // namespace
+
+const TensorCores& tensor_cores() { return *chosen_tensor_cores(); }
+void set_tensor_cores(const TensorCores& cores) { chosen_tensor_cores() = &cores; }
 
 std::string geometry_error(const LaunchRequest& request) {
     const Profile& chip = profile();

@@ -25,6 +25,13 @@ struct Profile {
 /// HEDDLE_EMULATOR_CHIP, by default sm_90. An unknown name throws std::runtime_error.
 const Profile& profile();
 
+struct TensorCores;  // fused_sum.h
+/// How `mma` adds: by default as the chip does; HEDDLE_EMULATOR_TENSOR_CORES chooses ampere or hopper. Another name throws
+/// std::runtime_error.
+const TensorCores& tensor_cores();
+/// For launches from now on: kAmpere or kHopper.
+void set_tensor_cores(const TensorCores& cores);
+
 /// Why a launch is refused (cudaErrorInvalidConfiguration, cudaErrorInvalidValue), or "" when its geometry is fine.
 std::string geometry_error(const LaunchRequest& request);
 

@@ -1,11 +1,16 @@
 // Tensor-core products and loads of their operands, in the fragment layouts of the PTX manual (drawn in kernels/device/mma.h).
 //
-// A product is summed in f32, k ascending, starting with D. A GPU sums in another order and with other intermediate rounding;
-// products of two bf16 or tf32 values are exact in f32 either way.
+// fused_sum.h says how a chip adds. Here a row of eight results is computed at once, in steps that compilers turn into vector
+// instructions, with the same bits: a product of two bf16 or tf32 values is exact in f32, and so is its scaling by a power of
+// two; the conversion to an integer truncates; a sum of 17 terms of 27 bits is exact in f64.
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "kernels/emulator/checker.h"
+#include "kernels/emulator/fused_sum.h"
 #include "kernels/emulator/report.h"
+#include "kernels/emulator/run.h"
 #include "kernels/emulator/traffic_notes.h"
 #include "kernels/emulator/warp.h"
 
@@ -29,9 +34,60 @@ struct Operands {
 
 const Operands& operands(const Warp& warp, int lane) { return *static_cast<const Operands*>(warp.part[lane]); }
 
-// D [16, 8] += A [16, K] B [K, 8]. The loop over k is the outer one, so that eight columns are added at once.
+// Exponents for the search of the largest one. A product with a zero lies below kLeast, one of infinities and NaN above kMost.
+constexpr std::int16_t kZero = -400, kSpecial = 4000;
+constexpr std::int16_t kLeast = -252, kMost = 125;
+// From here to kMost, f32 holds a product, or it is too small to count, and no result is subnormal.
+constexpr std::int16_t kOrdinary = -90;
+
+std::int16_t exponent_of(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
+    const auto field = static_cast<std::int16_t>(bits >> 23);
+    const std::int16_t finite = static_cast<std::int16_t>(std::max<std::int16_t>(field, 1) - 127);
+    return bits == 0 ? kZero : field == 255 ? kSpecial : finite;
+}
+
+// Eight neighbours of D: element by element, for any values.
+void add_any_row(const TensorCores& cores, const float* a, const float (*b)[8], int terms, float (&d)[8]) {
+    for (int j = 0; j < 8; ++j) {
+        float column[16];
+        for (int k = 0; k < terms; ++k) column[k] = b[k][j];
+        d[j] = fused_sum(cores, a, column, terms, d[j]);
+    }
+}
+
+// The same for ordinary values. What is left of a sum in f64 after the lower 29 bits are cleared is an f32, rounded toward zero.
 template <int K>
-void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) {
+void add_row(const TensorCores& cores, const float* a, const std::int16_t* a_exponent, const float (*b)[8],
+             const std::int16_t (*b_exponent)[8], float (&d)[8]) {
+    std::int16_t top[8];
+    for (int j = 0; j < 8; ++j) top[j] = exponent_of(d[j]);
+    for (int k = 0; k < K; ++k)
+        for (int j = 0; j < 8; ++j)
+            top[j] = std::max<std::int16_t>(top[j], static_cast<std::int16_t>(a_exponent[k] + b_exponent[k][j]));
+    std::int16_t others = 0;
+    for (int j = 0; j < 8; ++j) {
+        top[j] = top[j] < kLeast ? std::int16_t{0} : top[j];  // all zeros
+        others |= static_cast<std::int16_t>((top[j] < kOrdinary) | (top[j] > kMost));
+    }
+    if (others != 0) return add_any_row(cores, a, b, K, d);
+    float scale[8], unit[8];  // 2^(fraction_bits - top) and its inverse
+    std::int32_t sum[8] = {};
+    for (int j = 0; j < 8; ++j) {
+        scale[j] = std::bit_cast<float>((127 + cores.fraction_bits - top[j]) << 23);
+        unit[j] = std::bit_cast<float>((127 - cores.fraction_bits + top[j]) << 23);
+    }
+    for (int k = 0; k < K; ++k)
+        for (int j = 0; j < 8; ++j) sum[j] += static_cast<std::int32_t>(a[k] * b[k][j] * scale[j]);
+    for (int j = 0; j < 8; ++j) {
+        const double exact = (static_cast<double>(sum[j]) + static_cast<std::int32_t>(d[j] * scale[j])) * unit[j];
+        d[j] = static_cast<float>(std::bit_cast<double>(std::bit_cast<std::uint64_t>(exact) & ~std::uint64_t{0x1fffffff}));
+    }
+}
+
+// D [16, 8] += A [16, K] B [K, 8], over Terms of k at a time.
+template <int Terms, int K>
+void add_product(const TensorCores& cores, const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) {
     float d[16][8];
     for (int lane = 0; lane < 32; ++lane) {
         const float* const own = operands(warp, lane).d;
@@ -41,9 +97,13 @@ void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) 
         d[g + 8][2 * t] = own[2];
         d[g + 8][2 * t + 1] = own[3];
     }
+    std::int16_t a_exponent[16][K], b_exponent[K][8];
     for (int i = 0; i < 16; ++i)
-        for (int k = 0; k < K; ++k)
-            for (int j = 0; j < 8; ++j) d[i][j] += a[i][k] * b[k][j];
+        for (int k = 0; k < K; ++k) a_exponent[i][k] = exponent_of(a[i][k]);
+    for (int k = 0; k < K; ++k)
+        for (int j = 0; j < 8; ++j) b_exponent[k][j] = exponent_of(b[k][j]);
+    for (int i = 0; i < 16; ++i)
+        for (int k = 0; k < K; k += Terms) add_row<Terms>(cores, a[i] + k, a_exponent[i] + k, b + k, b_exponent + k, d[i]);
     for (int lane = 0; lane < 32; ++lane) {
         float* const own = operands(warp, lane).d;
         const int g = lane / 4, t = lane % 4;
@@ -52,6 +112,16 @@ void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) 
         own[2] = d[g + 8][2 * t];
         own[3] = d[g + 8][2 * t + 1];
     }
+}
+
+// As many of k at a time as the chip's sum takes of operands of this size.
+template <int Bytes, int K>
+void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) {
+    const TensorCores& cores = tensor_cores();
+    if (cores.fused_bytes < Bytes * K)
+        add_product<K / 2>(cores, warp, a, b);
+    else
+        add_product<K>(cores, warp, a, b);
 }
 
 void product_bf16(const Warp& warp) {
@@ -68,7 +138,7 @@ void product_bf16(const Warp& warp) {
             b[2 * t + 8 * r + 1][g] = high_bf16(own.b[r]);
         }
     }
-    product(warp, a, b);
+    product<2>(warp, a, b);
 }
 
 void product_tf32(const Warp& warp) {
@@ -79,7 +149,7 @@ void product_tf32(const Warp& warp) {
         for (int r = 0; r < 4; ++r) a[g + 8 * (r % 2)][t + 4 * (r / 2)] = tf32(own.a[r]);
         for (int r = 0; r < 2; ++r) b[t + 4 * r][g] = tf32(own.b[r]);
     }
-    product(warp, a, b);
+    product<4>(warp, a, b);
 }
 
 }  // namespace

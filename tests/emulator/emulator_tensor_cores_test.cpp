@@ -1,5 +1,5 @@
 // Tensor cores: correct products of known matrices, element by element, show that the fragment layouts are those of the PTX
-// manual.
+// manual. How sums are rounded: emulator_tensor_core_sums_test.cpp.
 #include <cmath>
 #include <limits>
 
@@ -168,29 +168,6 @@ TEST(EmulatorTensorCores, Tf32RoundsTiesAwayFromZero) {
     EXPECT_EQ(rounded(-std::numeric_limits<float>::infinity()), -std::numeric_limits<float>::infinity());
     EXPECT_TRUE(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN())));
     EXPECT_EQ(rounded(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
-}
-
-// Unrounded operands lose their lowest 13 bits; the sum starts with D and runs over ascending k.
-__global__ void order_kernel(float* out) {
-    const int g = lane() / 4, t = lane() % 4;
-    const auto a = [](int row, int k) { return k == row % 8 ? 16777216.0f : 1.0f; };  // 2^24 + 1 is 2^24 in f32
-    const std::uint32_t left[4] = {__float_as_uint(a(g, t)), __float_as_uint(a(g + 8, t)), __float_as_uint(a(g, t + 4)),
-                                   __float_as_uint(a(g + 8, t + 4))};
-    const std::uint32_t one = __float_as_uint(1.0f) | 0x1fffu, right[2] = {one, one};
-    Accumulator16x8 d;
-    for (int i = 0; i < 4; ++i) d[i] = 0.5f;
-    mma_tf32(d.d, left, right);
-    store(d, out);
-}
-
-TEST(EmulatorTensorCores, TheOrderOfASumIsTheStatedOne) {
-    float out[16 * 8];
-    run_kernel({}, order_kernel, out);
-    for (int row = 0; row < 16; ++row) {
-        float sum = 0.5f;
-        for (int k = 0; k < 8; ++k) sum += k == row % 8 ? 16777216.0f : 1.0f;
-        for (int col = 0; col < 8; ++col) EXPECT_EQ(out[row * 8 + col], sum);
-    }
 }
 
 }  // namespace
