@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/terminal/terminal.h"
+#include "core/shell_word.h"
 
 namespace heddle::app {
 

@@ -15,6 +15,7 @@
 #include "apps/translation/training/stop_signals.h"
 #include "core/number_text.h"
 #include "core/parallel.h"
+#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {

@@ -8,6 +8,7 @@
 #include "apps/translation/run/folder.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "core/shell_word.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {

@@ -13,6 +13,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/training.h"
 #include "core/file.h"
+#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {

@@ -28,6 +28,7 @@
 #include "core/file.h"
 #include "core/format.h"
 #include "core/number_text.h"
+#include "core/shell_word.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {

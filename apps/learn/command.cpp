@@ -21,6 +21,7 @@
 #include "apps/translation/run/json.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {

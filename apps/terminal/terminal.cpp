@@ -94,14 +94,6 @@ std::string wrapped(std::string_view text) {
     return lines.append(text);
 }
 
-std::string shell_word(std::string_view word) {
-    const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
-    std::string quoted = "'";
-    for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-    return quoted + "'";
-}
-
 std::string indented(std::string_view text) {
     std::istringstream stream{std::string(text)};
     std::string lines;

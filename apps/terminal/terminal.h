@@ -23,9 +23,6 @@ bool say_raw(std::string_view text) noexcept;
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end after the last one.
 std::string wrapped(std::string_view text);
 
-/// A word of a command line as a shell reads it: quoted where it has to be.
-std::string shell_word(std::string_view word);
-
 /// Each line of the text four columns further to the right; after the last one stands a line end, whether it had one or not.
 std::string indented(std::string_view text);
 

@@ -12,6 +12,7 @@
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {
