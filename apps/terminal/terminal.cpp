@@ -14,12 +14,6 @@
 namespace heddle::app {
 namespace {
 
-// The marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX 9, section 2).
-bool turns_direction(char32_t code) {
-    return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069);
-}
-
 // While it lives, writing to a pipe whose reader has gone fails in this thread with EPIPE, and no SIGPIPE ends the program.
 class NoBrokenPipeSignal {
   public:
@@ -56,13 +50,16 @@ void print(const std::string& text) {
 
 std::string terminal_text(std::string_view text) {
     std::string shown;
+    char32_t before = 0;  // what a joiner or selector would shape
     while (!text.empty()) {
         const std::size_t length = utf8_length(text);
         const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
         const char32_t code = length == 0 ? U'\0' : decode_utf8(character)[0];
+        const bool shapes = is_shaping(code) && before >= 0x80;
+        if (!shapes) before = is_invisible(code) || is_space(code) ? U'\0' : code;
         if (length == 0 || (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f)
             shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
-        else if ((code >= 0x80 && code < 0xa0) || turns_direction(code))
+        else if ((is_invisible(code) && !shapes) || code == 0x85 || code == 0x2028 || code == 0x2029)
             shown += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
         else
             shown += character;

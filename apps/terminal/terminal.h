@@ -10,8 +10,9 @@ namespace heddle::app {
 /// ends the program silently with the status `nobody_reads`.
 void print(const std::string& text);
 
-/// The text as a terminal can show it: control characters (but line ends and tabs), those that turn the direction of writing, and
-/// bytes that are not UTF-8 become \x1b, \u202e, ... They may come from untrusted files, and a terminal would interpret them.
+/// The text as a terminal can show it: control characters (but line ends and tabs), characters that draw nothing, such as those
+/// that turn the direction of writing, unless they shape a letter or an emoji before them, and bytes that are not UTF-8 become
+/// \x1b, \u202e, ... They may come from untrusted files, and a terminal would interpret them.
 std::string terminal_text(std::string_view text);
 
 /// Writes a line to stderr, as terminal_text: a note, not a result. False, with errno, when that fails, a closed pipe included:

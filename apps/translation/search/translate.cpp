@@ -31,12 +31,10 @@ HypothesisLists decode(const Ensemble& models, const SourceBatch& batch, const D
 Translator::Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders)
     : models_(models), vocabularies_(std::move(vocabularies)), options_(std::move(options)), decoders_(std::move(decoders)) {}
 
-Translation Translator::empty_line() {
-    if (!empty_line_) {
-        const double log_probability = score_pairs(models_, std::vector<TokenPair>(1)).front().log_probability;
-        empty_line_ = {.text = {}, .log_probability = log_probability, .score = log_probability};
-    }
-    return *empty_line_;
+Translation Translator::unchanged(const std::string& line) {
+    if (!log_probability_of_nothing_)
+        log_probability_of_nothing_ = score_pairs(models_, std::vector<TokenPair>(1)).front().log_probability;
+    return {.text = line, .log_probability = *log_probability_of_nothing_, .score = *log_probability_of_nothing_};
 }
 
 // The batches of a window whose first line has this number. Takes the tokens; lines without any are left out.
@@ -101,8 +99,8 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                     {std::move(text), each.log_probability, each.score, std::move(each.tokens), each.ended});
             }
     lines_ += static_cast<std::int64_t>(lines.size());
-    for (auto& each : translations)
-        if (each.empty()) each.push_back(empty_line());
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (translations[i].empty()) translations[i].push_back(unchanged(lines[i]));
     return translations;
 }
 

@@ -46,7 +46,7 @@ class Translator {
     Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders = {});
 
     /// The translations of each line, many lines at once: options.n_best of them, best first, or samples in the order in which
-    /// they are drawn. An empty line (or one of spaces, or without any token) has one translation, the empty one, whatever the
+    /// they are drawn. A line that shows nothing, or has no token, has one translation, itself, whatever the
     /// options; its log-probability is that of the end mark alone for a source of the end mark alone. A line has the same
     /// translations alone and among any others, for every number of threads; its samples depend on its number in the input, too,
     /// counted from 0 over all calls. A line of more tokens than the model's position table has rows is cut there, whatever its
@@ -61,7 +61,7 @@ class Translator {
     void report_cuts() const;
 
   private:
-    Translation empty_line();
+    Translation unchanged(const std::string& line);
     void add_batches(std::span<std::vector<std::int32_t>> encoded, std::int64_t first, std::vector<SourceBatch>& batches) const;
     std::vector<HypothesisLists> decoded(std::span<const SourceBatch> batches) const;
     // Whether each thread decodes batches of its own: threads that share a token step, which is short, wait for each other in
@@ -72,7 +72,7 @@ class Translator {
     Vocabularies vocabularies_;
     DecodeOptions options_;
     Decoders decoders_;
-    std::optional<Translation> empty_line_;
+    std::optional<double> log_probability_of_nothing_;
     std::int64_t lines_ = 0;
     std::int64_t cut_ = 0;
     UnknownText* unknown_ = nullptr;

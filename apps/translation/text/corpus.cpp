@@ -72,7 +72,7 @@ std::string source_file(const std::string& prefix, const std::string& language, 
 
 bool is_blank(const std::string& text) {
     const std::u32string code_points = decode_utf8(text);
-    return std::all_of(code_points.begin(), code_points.end(), is_space);
+    return std::ranges::all_of(code_points, [](char32_t c) { return is_space(c) || is_invisible(c); });
 }
 
 std::int64_t words_in(const std::string& text) { return static_cast<std::int64_t>(split_at_spaces(decode_utf8(text)).size()); }

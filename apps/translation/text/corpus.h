@@ -31,13 +31,13 @@ struct Corpus {
     std::vector<std::string_view> target_views() const;
 };
 
-/// Whether a line holds nothing but white space.
+/// Whether a line shows nothing: white space and invisible characters alone.
 bool is_blank(const std::string& text);
 
 /// The number of words in a text, separated by spaces.
 std::int64_t words_in(const std::string& text);
 
-/// The pairs that training uses, and how many had an empty side (nothing, or whitespace only).
+/// The pairs that training uses, and how many had an empty side (is_blank()).
 struct TrainingPairs {
     Corpus corpus;
     std::int64_t left_out = 0;

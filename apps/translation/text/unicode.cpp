@@ -113,6 +113,22 @@ bool is_in(std::span<const CodeRange> ranges, char32_t code_point) { return find
 
 bool is_space(char32_t code_point) { return is_in(space_ranges(), code_point); }
 
+bool is_invisible(char32_t code_point) {
+    // DerivedCoreProperties.txt of Unicode 15.1
+    constexpr CodeRange ignorable[] = {
+        {0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x061C, 0x061C},   {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F},
+        {0x200B, 0x200F}, {0x202A, 0x202E}, {0x2060, 0x206F},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},  {0xFEFF, 0xFEFF},
+        {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+    const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+    return control ? !is_space(code_point) : find(std::span<const CodeRange>(ignorable), code_point) != nullptr;
+}
+
+bool is_shaping(char32_t code_point) {
+    constexpr CodeRange shaping[] = {{0x034F, 0x034F}, {0x180B, 0x180D},   {0x200B, 0x200D},
+                                     {0xFE00, 0xFE0F}, {0xE0020, 0xE007F}, {0xE0100, 0xE01EF}};
+    return find(std::span<const CodeRange>(shaping), code_point) != nullptr;
+}
+
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {
     std::vector<std::u32string_view> words;
     for (std::size_t begin = 0; begin < text.size();) {

@@ -21,6 +21,11 @@ void append_utf8(std::string& text, char32_t code_point);
 
 /// Whitespace as Python's str.split() sees it: White_Space of Unicode and the separators U+001C..U+001F.
 bool is_space(char32_t code_point);
+/// Whether a character draws nothing, though it is no whitespace: control characters, and Unicode's Default_Ignorable_Code_Point
+/// (soft hyphens, joiners, marks of direction, variation selectors, ...).
+bool is_invisible(char32_t code_point);
+/// Whether an invisible character shapes those beside it, in scripts and emoji: joiners, selectors, spaces of no width.
+bool is_shaping(char32_t code_point);
 /// The parts between whitespace, as from str.split(); none is empty. Views of `text`.
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text);
 /// Letters, marks and digits (general categories L, M and N): what words are made of.

@@ -11,16 +11,19 @@ namespace {
 
 constexpr std::size_t most_shown = 40;  // characters
 
-// Not all of a very long word; control characters, which a terminal would obey, as U+001B.
+// Not all of a very long word; control characters, which a terminal would obey, and what nobody would see as U+001B, U+00AD.
 std::string readable(const std::string& word) {
     std::u32string text = decode_utf8(word);
     if (text.size() > most_shown) text = text.substr(0, most_shown) + U"...";
     std::string out;
-    for (const char32_t c : text)
-        if (c < 0x20 || (c >= 0x7F && c < 0xA0))
+    for (char32_t before = 0; const char32_t c : text) {
+        const bool shapes = is_shaping(c) && before >= 0x80;
+        if (!shapes) before = is_invisible(c) ? 0 : c;
+        if (c < 0x20 || c == 0x85 || (is_invisible(c) && !shapes))
             out += fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
         else
             append_utf8(out, c);
+    }
     return out;
 }
 
