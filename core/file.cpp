@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/format.h"
+#include "core/waiting_io.h"
 
 namespace heddle {
 namespace {
@@ -47,8 +48,7 @@ std::string read_all(const Descriptor& file, const struct stat& information, con
     for (std::size_t size = 0;;) {
         if (size == room) room *= 2;
         text.resize(room);
-        const ssize_t got = ::read(file.number(), text.data() + size, room - size);
-        if (got < 0 && errno == EINTR) continue;
+        const std::ptrdiff_t got = read_waiting(file.number(), std::span(text).subspan(size));
         if (got < 0) fail_at("read", path);
         size += static_cast<std::size_t>(got);
         if (got == 0) {
@@ -153,12 +153,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
     check(descriptor_ >= 0, "file: '{}' is already complete and takes no more bytes", target_.string());
-    while (!bytes.empty()) {
-        const ssize_t put = ::write(descriptor_, bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) fail_at("write", target_);
-        bytes = bytes.subspan(static_cast<std::size_t>(put));
-    }
+    if (!write_waiting(descriptor_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()})) fail_at("write", target_);
 }
 
 void AtomicFile::commit() {

@@ -1,10 +1,10 @@
 #include "apps/bench/bench.h"
 #include "core/error.h"
 
-#include <cstdio>
 #include <string>
 
 #include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
 
 namespace heddle::app {
 
@@ -14,12 +14,12 @@ int bench_command(Arguments arguments) {
     if (what == "ops") return bench_ops(arguments.subspan(1));
     if (what == "ladder") return bench_ladder(arguments.subspan(1));
     if (what.empty() || what == "--help" || what == "-h") {
-        std::puts(
+        print(
             "heddle bench - measures\n\n"
             "  heddle bench train    training speed and memory on a corpus\n"
             "  heddle bench ops      every op alone\n"
             "  heddle bench ladder   the steps of a teaching ladder of CUDA kernels\n\n"
-            "heddle bench train --help, heddle bench ops --help and heddle bench ladder --help show the options.");
+            "heddle bench train --help, heddle bench ops --help and heddle bench ladder --help show the options.\n");
         return 0;
     }
     throw UsageError(

@@ -9,6 +9,7 @@
 #include "apps/bench/op_times.h"
 #include "apps/command/option_rows.h"
 #include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"
 #include "core/device.h"
 #include "kernels/device/inspect.h"
@@ -97,26 +98,25 @@ constexpr std::string_view counted_format = "{:<14}  {:<5}  {:>8}  {:>9}  {:>11}
 
 void print_head(bool timed) {
     if (timed)
-        fmt::print(timed_format, "step", "dtype", "us", "TFLOP/s", "% of peak", "% of copy", "registers");
+        print(fmt::format(timed_format, "step", "dtype", "us", "TFLOP/s", "% of peak", "% of copy", "registers"));
     else
-        fmt::print(counted_format, "step", "dtype", "launches", "accesses", "bytes", "sectors", "each", "shared", "conflicts",
-                   "barriers", "collectives");
+        print(fmt::format(counted_format, "step", "dtype", "launches", "accesses", "bytes", "sectors", "each", "shared",
+                          "conflicts", "barriers", "collectives"));
 }
 
 void print_row(const LadderStep& step, const Findings& found) {
     if (found.seconds) {
-        fmt::print(timed_format, step.name, name(step.dtype), fmt::format("{:.1f}", 1e6 * *found.seconds),
-                   or_dash("{:.2f}", found.tflops), or_dash("{:.1f}", found.percent_of_peak),
-                   or_dash("{:.1f}", found.percent_of_copy), or_dash("{}", found.registers));
+        print(fmt::format(timed_format, step.name, name(step.dtype), fmt::format("{:.1f}", 1e6 * *found.seconds),
+                          or_dash("{:.2f}", found.tflops), or_dash("{:.1f}", found.percent_of_peak),
+                          or_dash("{:.1f}", found.percent_of_copy), or_dash("{}", found.registers)));
     } else if (found.traffic) {
         const device::Traffic& t = *found.traffic;
-        fmt::print(counted_format, step.name, name(step.dtype), *found.launches, t.accesses, t.bytes, t.sectors,
-                   fmt::format("{:.1f}", static_cast<double>(t.sectors) / static_cast<double>(t.accesses)), t.shared_cycles,
-                   t.shared_cycles - t.least_shared_cycles, t.barriers, t.collectives);
+        print(fmt::format(counted_format, step.name, name(step.dtype), *found.launches, t.accesses, t.bytes, t.sectors,
+                          fmt::format("{:.1f}", static_cast<double>(t.sectors) / static_cast<double>(t.accesses)),
+                          t.shared_cycles, t.shared_cycles - t.least_shared_cycles, t.barriers, t.collectives));
     } else {
-        fmt::print(counted_format, step.name, name(step.dtype), "-", "-", "-", "-", "-", "-", "-", "-", "-");
+        print(fmt::format(counted_format, step.name, name(step.dtype), "-", "-", "-", "-", "-", "-", "-", "-", "-"));
     }
-    std::fflush(stdout);
 }
 
 nlohmann::ordered_json as_json(const Ladder& ladder, const LadderStep& step, const Findings& found) {
@@ -155,7 +155,7 @@ void run(const LadderOp& op, const BenchLadderOptions& options, DeviceTimer* tim
         object["method"] = timer->method();
     }
     if (!options.json) {
-        fmt::print("\n{}\n\n", ladder.what);
+        print(fmt::format("\n{}\n\n", ladder.what));
         print_head(timer != nullptr);
     }
     for (const LadderStep& step : ladder.steps) {
@@ -166,9 +166,9 @@ void run(const LadderOp& op, const BenchLadderOptions& options, DeviceTimer* tim
             print_row(step, found);
     }
     if (options.json)
-        fmt::print("{}\n", json_text(object));
+        print(json_text(object) + "\n");
     else
-        fmt::print("each tensor once: {:.0f} bytes\n", ladder.least_bytes(DType::f32));
+        print(fmt::format("each tensor once: {:.0f} bytes\n", ladder.least_bytes(DType::f32)));
 }
 
 }  // namespace
@@ -186,17 +186,17 @@ int bench_ladder(Arguments arguments) {
     std::optional<DeviceTimer> timer;
     if (!device::emulated()) timer.emplace();
     if (!options.json) {
-        fmt::print("{}\n", device::description());
-        if (timer) fmt::print("copy {:.1f} GB/s; {}\n", timer->copy_gb_second(), timer->method());
+        print(device::description() + "\n");
+        if (timer) print(fmt::format("copy {:.1f} GB/s; {}\n", timer->copy_gb_second(), timer->method()));
     }
     for (const LadderOp& op : ladders())
         if (options.ops.empty() || std::ranges::find(options.ops, op.op) != options.ops.end())
             run(op, options, timer ? &*timer : nullptr);
     if (options.json) return 0;
     if (timer)
-        fmt::print("\n% of peak: of the chip's multiply-adds at its highest clock; % of copy: each tensor once, beside a copy\n");
+        print("\n% of peak: of the chip's multiply-adds at its highest clock; % of copy: each tensor once, beside a copy\n");
     else
-        fmt::print(
+        print(
             "\naccesses: of warps to global memory; bytes: that their threads ask for; sectors: of 32 bytes, that the accesses "
             "touch,\n"
             "before any cache; each: sectors an access; shared: cycles of the banks of shared memory; conflicts: those of them "

@@ -11,6 +11,7 @@
 #include "apps/bench/op_times.h"
 #include "apps/command/option_rows.h"
 #include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"
 #include "core/cpu.h"
 #include "core/device.h"
@@ -59,24 +60,24 @@ std::string share(double bytes, double seconds, const Ceilings& machine) {
 constexpr std::string_view row_format = "{:<20}  {:<54}  {:>9}  {:>9}  {:>7}  {:>6}  {:>9}  {:>9}  {:>7}  {:>6}\n";
 
 void print_head() {
-    fmt::print(row_format, "op", "case", "forw. us", "GFLOP/s", "GB/s", "% copy", "backw. us", "GFLOP/s", "GB/s", "% copy");
+    print(
+        fmt::format(row_format, "op", "case", "forw. us", "GFLOP/s", "GB/s", "% copy", "backw. us", "GFLOP/s", "GB/s", "% copy"));
 }
 
 void print_row(const OpCase& one, const OpTimes& times, const Ceilings& machine) {
     const bool back = one.goes_back();
-    fmt::print(row_format, one.op, one.what, fmt::format("{:.1f}", 1e6 * times.forward),
-               rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
-               share(one.forward_bytes, times.forward, machine), back ? fmt::format("{:.1f}", 1e6 * times.backward) : "-",
-               rate(one.backward_operations, times.backward), rate(one.backward_bytes, times.backward),
-               back ? share(one.backward_bytes, times.backward, machine) : "-");
-    std::fflush(stdout);
+    print(fmt::format(row_format, one.op, one.what, fmt::format("{:.1f}", 1e6 * times.forward),
+                      rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
+                      share(one.forward_bytes, times.forward, machine), back ? fmt::format("{:.1f}", 1e6 * times.backward) : "-",
+                      rate(one.backward_operations, times.backward), rate(one.backward_bytes, times.backward),
+                      back ? share(one.backward_bytes, times.backward, machine) : "-"));
 }
 
 void print_formulas(const std::vector<OpCase>& cases) {
-    fmt::print("\nfloating-point operations (two for a multiply-add), bytes: each tensor once\n");
+    print("\nfloating-point operations (two for a multiply-add), bytes: each tensor once\n");
     std::string last;
     for (const OpCase& one : cases)
-        if (!one.formula.empty() && one.op != last) fmt::print("{:<20}  {}\n", last = one.op, one.formula);
+        if (!one.formula.empty() && one.op != last) print(fmt::format("{:<20}  {}\n", last = one.op, one.formula));
 }
 
 nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times, const Ceilings& machine) {
@@ -144,9 +145,9 @@ int bench_ops(Arguments arguments) {
     if (machine.gflops > 0) object["peak_gflops"] = machine.gflops;
     if (timer) object["method"] = timer->method();
     if (!options.json) {
-        fmt::print("{}: ", description(options.machine));
-        if (machine.gflops > 0) fmt::print("peak {:.0f} GFLOP/s, ", machine.gflops);
-        fmt::print("copy {:.1f} GB/s\n{}{}\n", machine.copy_gb_second, timer ? timer->method() : "", timer ? "\n" : "");
+        print(fmt::format("{}: ", description(options.machine)));
+        if (machine.gflops > 0) print(fmt::format("peak {:.0f} GFLOP/s, ", machine.gflops));
+        print(fmt::format("copy {:.1f} GB/s\n{}{}\n", machine.copy_gb_second, timer ? timer->method() : "", timer ? "\n" : ""));
         print_head();
     }
     for (const OpCase& one : cases) {
@@ -157,7 +158,7 @@ int bench_ops(Arguments arguments) {
             print_row(one, times, machine);
     }
     if (options.json)
-        fmt::print("{}\n", json_text(object));
+        print(json_text(object) + "\n");
     else
         print_formulas(cases);
     return 0;

@@ -118,9 +118,9 @@ void measure_and_print(BenchTrainOptions& options) {
                                            {"seconds", std::round(10 * speed.seconds) / 10},
                                            {"peak_memory_mb", peak_memory_mb()}};
     if (options.json)
-        fmt::print("{}\n", json_text(result));
+        print(json_text(result) + "\n");
     else
-        for (const auto& [key, value] : result.items()) fmt::print("{:<20}{}\n", key, json_text(value));
+        for (const auto& [key, value] : result.items()) print(fmt::format("{:<20}{}\n", key, json_text(value)));
 }
 
 }  // namespace

@@ -76,8 +76,8 @@ class Table {
             op_width_ = std::max(op_width_, one.op.size());
             case_width_ = std::max(case_width_, one.what.size());
         }
-        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>7}  {:>7}  {:>7}  {}\n", "op", op_width_, "case", case_width_,
-                   "derivatives", "worst error", "forward", "adjoint", "Hessian", "verdict");
+        app::print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>7}  {:>7}  {:>7}  {}\n", "op", op_width_, "case", case_width_,
+                               "derivatives", "worst error", "forward", "adjoint", "Hessian", "verdict"));
     }
 
     void add(std::size_t i, CaseReport report) {
@@ -85,7 +85,6 @@ class Table {
         reports_[i] = std::move(report);
         known_[i] = true;
         for (; printed_ < cases_.size() && known_[printed_]; ++printed_) print(printed_);
-        std::fflush(stdout);
     }
     std::size_t failed() const { return failed_; }
     std::span<const CaseReport> reports() const { return reports_; }
@@ -93,11 +92,11 @@ class Table {
     // The last line, or all of the JSON.
     void finish() const {
         if (as_json_)
-            fmt::print("{}", gradcheck_json(cases_, reports_));
+            app::print(gradcheck_json(cases_, reports_));
         else if (failed_ == 0)
-            fmt::print("all {} cases are proven\n", cases_.size());
+            app::print(fmt::format("all {} cases are proven\n", cases_.size()));
         else
-            fmt::print("{} of {} cases FAILED\n", failed_, cases_.size());
+            app::print(fmt::format("{} of {} cases FAILED\n", failed_, cases_.size()));
     }
 
   private:
@@ -106,11 +105,11 @@ class Table {
         if (!report.passed()) ++failed_;
         if (as_json_) return;
         const ExactReport& exact = report.exact;
-        fmt::print("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>7}  {:>7}  {:>7}  {}\n", cases_[i].op, op_width_, cases_[i].what,
-                   case_width_, report.differences.compared, figure_text(report.differences.worst, 1),
-                   figure_text(exact.forward, 0), figure_text(exact.adjoint, 0), figure_text(exact.hessian, 0),
-                   report.passed() ? "proven" : "FAILED");
-        if (!report.passed()) fmt::print("{}\n", report.message());
+        app::print(fmt::format("{:<{}}  {:<{}}  {:>11}  {:>11}  {:>7}  {:>7}  {:>7}  {}\n", cases_[i].op, op_width_,
+                               cases_[i].what, case_width_, report.differences.compared, figure_text(report.differences.worst, 1),
+                               figure_text(exact.forward, 0), figure_text(exact.adjoint, 0), figure_text(exact.hessian, 0),
+                               report.passed() ? "proven" : "FAILED"));
+        if (!report.passed()) app::print(report.message() + "\n");
     }
 
     const std::vector<GradientCase>& cases_;
@@ -146,7 +145,7 @@ int gradcheck_command(Arguments arguments) {
     const std::vector<GradientCase> cases = wanted_cases(options.op);
     if (!options.report.empty()) picture::check_replaceable(options.report);  // now, not after the checks
     if (options.list) {
-        for (const GradientCase& one : cases) fmt::print("{}\t{}\n", one.op, one.what);
+        for (const GradientCase& one : cases) app::print(fmt::format("{}\t{}\n", one.op, one.what));
         return 0;
     }
     Table table_of_cases(cases, options.json);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "apps/command/program_beside.h"
 #include "apps/command/version.h"
 #include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
 #include "core/error.h"
 
 namespace {
@@ -47,11 +47,11 @@ constexpr Command commands[] = {
 };
 
 int print_help() {
-    std::puts("usage: heddle COMMAND [options]\n\ncommands:");
-    for (const Command& command : commands) std::printf("  %-12s%s\n", command.name.data(), command.summary);
-    std::puts(
-        "\nheddle COMMAND --help, or heddle help COMMAND, shows every option with its default.\n"
-        "heddle --version prints version, commit, CPU level, threads and devices.");
+    std::string help = "usage: heddle COMMAND [options]\n\ncommands:\n";
+    for (const Command& command : commands) help += fmt::format("  {:<12}{}\n", command.name, command.summary);
+    print(help +
+          "\nheddle COMMAND --help, or heddle help COMMAND, shows every option with its default.\n"
+          "heddle --version prints version, commit, CPU level, threads and devices.\n");
     return 0;
 }
 

@@ -1,4 +1,5 @@
 #include "nn/summary.h"
+#include "apps/terminal/terminal.h"
 #include "core/number_text.h"
 
 #include <fmt/format.h>
@@ -141,7 +142,7 @@ int summary(SummaryOptions& options) {
     };
     const nn::ModelSummary summary =
         with_memory_advice(smaller_input, [&] { return nn::summarize(*model, batch, options.module); });
-    fmt::print("{}", options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
+    print(options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
     if (!options.pictures.empty()) write_model_pictures(options.pictures, model->options());
     return 0;
 }

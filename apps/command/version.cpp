@@ -18,11 +18,11 @@ const char* const build_commit = "";
 
 int version_command(std::string_view commit) {
     const CpuLevel used = cpu_level();
-    fmt::print("heddle {}\n", version);
-    if (!commit.empty()) fmt::print("commit    {}\n", commit);
-    fmt::print("products  own tile kernels, {}\n", name(used));
-    fmt::print("threads   {}\n", threads());
-    fmt::print("devices   cpu{}\n", device::available() ? "; cuda: " + device::description() : "");
+    print(fmt::format("heddle {}\n", version));
+    if (!commit.empty()) print(fmt::format("commit    {}\n", commit));
+    print(fmt::format("products  own tile kernels, {}\n", name(used)));
+    print(fmt::format("threads   {}\n", threads()));
+    print(fmt::format("devices   cpu{}\n", device::available() ? "; cuda: " + device::description() : ""));
     if (used < processor_level())
         say(fmt::format("heddle: warning: this processor has {}, but HEDDLE_CPU_LEVEL holds the program at {}",
                         name(processor_level()), name(used)));

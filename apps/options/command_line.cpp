@@ -1,11 +1,11 @@
 // The only file that reads CLI11: it is large to compile.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "apps/options/option_table.h"
 #include "apps/options/suggestion.h"
+#include "apps/terminal/terminal.h"
 
 namespace heddle::app {
 namespace {
@@ -93,8 +93,7 @@ void take_words(OptionTable& table, std::vector<std::string> words) {
 bool parse_command_line(OptionTable& table, std::span<const char* const> arguments) {
     for (const char* argument : arguments) {
         if (std::strcmp(argument, "--help") != 0 && std::strcmp(argument, "-h") != 0) continue;
-        const std::string help = table.help();
-        std::fwrite(help.data(), 1, help.size(), stdout);
+        print(table.help());
         return false;
     }
     OptionTable other(table.command, "");

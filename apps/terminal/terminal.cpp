@@ -1,6 +1,7 @@
 #include "apps/terminal/terminal.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <system_error>
 
 #include "apps/translation/text/unicode.h"
+#include "core/waiting_io.h"
 
 namespace heddle::app {
 namespace {
@@ -43,8 +45,8 @@ class NoBrokenPipeSignal {
 }  // namespace
 
 void print(const std::string& text) {
-    const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-    if (written != text.size() || std::fflush(stdout) != 0)
+    // Not by stdio, which drops what a non-blocking descriptor does not take at once.
+    if (std::fflush(stdout) != 0 || !write_waiting(STDOUT_FILENO, text))
         throw std::system_error(errno, std::generic_category(), "the results cannot be written to stdout");
 }
 
@@ -73,7 +75,7 @@ bool say(std::string_view line) { return say_raw(terminal_text(line) + "\n"); }
 bool say_raw(std::string_view text) noexcept {
     const int error = [&] {
         const NoBrokenPipeSignal blocked;
-        return std::fwrite(text.data(), 1, text.size(), stderr) == text.size() ? 0 : errno;
+        return write_waiting(STDERR_FILENO, text) ? 0 : errno;
     }();
     errno = error;
     return error == 0;

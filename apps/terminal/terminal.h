@@ -6,8 +6,8 @@
 
 namespace heddle::app {
 
-/// Writes `text` to stdout and flushes. std::system_error when that fails. With EPIPE, when the reader has closed the pipe, main
-/// ends the program silently with the status `nobody_reads`.
+/// Writes `text` to stdout; waits where that is a non-blocking descriptor that takes no more yet. std::system_error when that
+/// fails. With EPIPE, when the reader has closed the pipe, main ends the program silently with the status `nobody_reads`.
 void print(const std::string& text);
 
 /// The text as a terminal can show it: control characters (but line ends and tabs), characters that draw nothing, such as those

@@ -13,6 +13,8 @@
 
 #include "core/format.h"
 
+#include "core/shell_word.h"
+#include "core/waiting_io.h"
 namespace heddle::app {
 namespace {
 
@@ -70,9 +72,7 @@ ByteSource::~ByteSource() {
 }
 
 std::size_t ByteSource::read_raw(std::span<char> room) {
-    ssize_t got = 0;
-    do got = ::read(descriptor_, room.data(), room.size());
-    while (got < 0 && errno == EINTR);
+    const std::ptrdiff_t got = read_waiting(descriptor_, room);
     check(got >= 0 || errno != EISDIR, "{}: this is a folder; wanted a text file", name_);
     if (got < 0) fail_reading(name_);
     return static_cast<std::size_t>(got);
