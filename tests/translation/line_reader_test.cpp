@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -140,6 +141,97 @@ const Wrong wrong[] = {
     {"OnlyNul", "\0"s, ":1: there is a NUL byte", {"\uFFFD"}},
     {"Utf16", "\xFF\xFE\x61\0\x0A\0"s, ":1: this is UTF-16", {"\uFFFD\uFFFD\x61\uFFFD", "\uFFFD"}},
 };
+
+/// Text that is not UTF-8, with what the error says of it; CONVERT stands for a command that makes the text "wanted".
+const std::string latin1 =
+    "Tom schl\xE4"
+    "ft.\nIch bin m\xFC"
+    "de.\n";
+
+std::string wide(const std::string& text, int bytes, bool little, const std::string& mark) {
+    std::string out = mark;
+    for (const char32_t c : decode_utf8(text))
+        for (int i = 0; i < bytes; ++i) out += static_cast<char>(c >> 8 * (little ? i : bytes - 1 - i) & 0xFF);
+    return out;
+}
+
+TEST(ForeignText, IsConvertedByTheCommandThatTheErrorNames) {
+    const std::string text =
+                          "Tom schl\u00e4ft.\nIch bin m\u00fc"
+                          "de.\n",
+                      quoted = "\u201eTom\u201c schl\u00e4ft \u2013 fest.\n";
+    const struct {
+        std::string name, bytes, what, command, text;
+    } cases[] = {
+        {"Latin-1", latin1, "this line is not UTF-8", "iconv -f ISO-8859-1 -t UTF-8", text},
+        {"Windows",
+         "\x84Tom\x93 schl\xE4"
+         "ft \x96 fest.\n",
+         "this line is not UTF-8", "iconv -f WINDOWS-1252 -t UTF-8", quoted},
+        {"UTF-16", wide(text, 2, true, "\xFF\xFE"), "this is UTF-16,", "iconv -f UTF-16 -t UTF-8", text},
+        {"UTF-16, big end first", wide(text, 2, false, "\xFE\xFF"), "this is UTF-16,", "iconv -f UTF-16 -t UTF-8", text},
+        {"UTF-32", wide(text, 4, true, "\xFF\xFE\0\0"s), "this is UTF-32,", "iconv -f UTF-32 -t UTF-8", text},
+        {"UTF-32, big end first", wide(text, 4, false, "\0\0\xFE\xFF"s), "this is UTF-32,", "iconv -f UTF-32 -t UTF-8", text},
+        {"without a mark", wide(text, 2, true, ""), "this is UTF-16LE,", "iconv -f UTF-16LE -t UTF-8", text},
+        {"without a mark, big end first", wide(text, 2, false, ""), "this is UTF-16BE,", "iconv -f UTF-16BE -t UTF-8", text},
+        {"four bytes without a mark", wide(text, 4, true, ""), "this is UTF-32LE,", "iconv -f UTF-32LE -t UTF-8", text},
+        {"four, big end first", wide(text, 4, false, ""), "this is UTF-32BE,", "iconv -f UTF-32BE -t UTF-8", text},
+        {"NUL", "Tom\0 schlief tief.\n"s, "there is a NUL byte", "tr -d '\\000' <", "Tom schlief tief.\n"},
+    };
+    for (const auto& [name, bytes, what, command, converted] : cases)
+        for (const bool packed : {false, true}) {
+            const WrittenFile file(packed ? gzipped(bytes) : bytes);
+            const std::string error = error_of([&] { file.read(); });
+            EXPECT_THAT(error, StartsWith(file.path() + ":1: " + what)) << name;
+            const std::string filter = command.substr(0, command.find(" <")),
+                              line = packed ? "gzip -dc " + file.path() + " | " + filter : command + " " + file.path();
+            EXPECT_THAT(error, HasSubstr("for example with " + line + " > NEW, or go on with --replace-invalid")) << name;
+            const std::string into = file.path() + ".new";
+            ASSERT_EQ(std::system((line + " > " + into).c_str()), 0) << line;
+            LineReader reader(into, false);
+            std::string again;
+            for (std::string next; reader.next(next);) again += next + "\n";
+            EXPECT_EQ(again, converted) << name;
+        }
+    EXPECT_THAT(error_of([&] { WrittenFile("gr\u00fcn\ngr\xFCn\n").read(); }),
+                HasSubstr(":2: this line is not UTF-8, though others are; correct it, or go on with --replace-invalid"));
+    std::string tar(512, '\0');
+    tar.replace(0, 4, "t.de").replace(257, 5, "ustar");
+    EXPECT_THAT(error_of([&] { WrittenFile(tar + "eins\n").read(); }), HasSubstr(":1: this is a tar archive"));
+}
+
+TEST(PackedText, IsNamedWithTheCommandThatUnpacksIt) {
+    const std::pair<std::string, std::string> cases[] = {
+        {"\xFD"
+         "7zXZ\0\0\4"s,
+         "this is xz, wanted text; unpack it first: xz -dc "},
+        {"BZh91AY&SYxx", "this is bzip2, wanted text; unpack it first: bzip2 -dc "},
+        {"PK\3\4\x14", "this is a zip archive, wanted text; unpack it first: unzip -p "},
+        {"\x28\xB5\x2F\xFD\4", "this is zstd, wanted text; unpack it first: zstd -dc "},
+        {"\x04\x22\x4D\x18", "this is lz4, wanted text; unpack it first: lz4 -dc "},
+        {"7z\xBC\xAF\x27\x1C", "this is a 7-Zip archive, wanted text; unpack it first: 7z x -so "},
+        {"\x1F\x9D\x90", "this is packed by compress, wanted text; unpack it first: gzip -dc "}};
+    for (const auto& [bytes, message] : cases) {
+        const WrittenFile file(bytes + "\n\0more"s);
+        for (const bool replace : {false, true})
+            EXPECT_EQ(error_of([&] { file.read(replace); }), file.path() + ": " + message + file.path() + " > NEW");
+        EXPECT_EQ(WrittenFile(bytes.substr(0, 1)).read(true).lines.size(), 1u) << "too little to know";
+    }
+    for (const std::string text : {"BZ is short for Bozen\n", "PK\n", "(", "7z\n", "BZh91AY is text\n"})
+        EXPECT_EQ(WrittenFile(text).read().lines.size(), 1u) << text;
+}
+
+TEST(PackedText, IsUnpackedByThatCommand) {
+    const TemporaryFolder folder;
+    for (const auto& [pack, unpack] : {std::pair("xz", "xz -dc"), {"bzip2", "bzip2 -dc"}, {"zstd -q", "zstd -dc"}}) {
+        const std::string path = (folder / "t").string(), packed = path + ".packed";
+        for (const std::string text : {"eins\nzwei\n", ""}) {
+            std::ofstream(path) << text;
+            if (std::system((std::string(pack) + " -c < " + path + " > " + packed + " 2> /dev/null").c_str()) != 0) continue;
+            EXPECT_THAT(error_of([&] { LineReader(packed, false).read_more(); }), HasSubstr(std::string(unpack) + " " + packed));
+        }
+    }
+}
 
 class NoText : public testing::TestWithParam<Wrong> {};
 INSTANTIATE_TEST_SUITE_P(Text, NoText, testing::ValuesIn(wrong), [](const auto& info) { return info.param.name; });

@@ -11,10 +11,11 @@
 #include <limits>
 #include <system_error>
 
+#include "apps/translation/text/foreign_bytes.h"
 #include "core/format.h"
-
 #include "core/shell_word.h"
 #include "core/waiting_io.h"
+
 namespace heddle::app {
 namespace {
 
@@ -62,6 +63,7 @@ std::string spoken_name(const std::string& path) { return path == standard_input
 
 ByteSource::ByteSource(const std::string& path) : ByteSource(open_file(path), spoken_name(path)) {
     owned_ = path != standard_input;
+    if (owned_) path_ = shell_word(path);
 }
 
 ByteSource::ByteSource(int descriptor, std::string name)
@@ -78,17 +80,24 @@ std::size_t ByteSource::read_raw(std::span<char> room) {
     return static_cast<std::size_t>(got);
 }
 
-// Two bytes decide; a pipe may bring them one by one.
+std::string ByteSource::through(std::string_view command) const {
+    if (!gunzip_) return fmt::format("{} {} > NEW", command, path_.empty() ? "OLD" : path_);
+    if (command.ends_with(" <")) command.remove_suffix(2);
+    return fmt::format("gzip -dc {} | {} > NEW", path_.empty() ? "OLD" : path_, command);
+}
+
+// A pipe may bring the first bytes one by one.
 void ByteSource::find_format() {
     begun_ = true;
-    std::size_t have = 0;
-    while (have < gzip_magic.size()) {
-        const std::size_t got = read_raw(std::span(raw_).subspan(have));
-        if (got == 0) break;
-        have += got;
-        if (raw_[0] != gzip_magic[0]) break;
+    const auto may_be_gzip = [](std::string_view begun) {
+        return begun.size() < gzip_magic.size() && gzip_magic.starts_with(begun);
+    };
+    for (std::size_t got = 1; got > 0 && (may_be_gzip(pending_) || may_be_packed(pending_));) {
+        got = read_raw(std::span(raw_).subspan(pending_.size()));
+        pending_ = {raw_.data(), pending_.size() + got};
     }
-    pending_ = {raw_.data(), have};
+    if (const std::optional<PackedFormat> packed = packed_format(pending_))
+        fail_with("{}: this is {}, wanted text; unpack it first: {}", name_, packed->name, through(packed->unpack));
     if (pending_.starts_with(gzip_magic)) gunzip_ = std::make_unique<Gunzip>(name_);
 }
 

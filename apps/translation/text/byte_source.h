@@ -28,9 +28,11 @@ class ByteSource {
     ByteSource& operator=(const ByteSource&) = delete;
 
     const std::string& name() const { return name_; }
+    /// A command line that passes the bytes, unpacked, through a command of foreign_bytes.h: "iconv -f UTF-16 FILE > NEW".
+    std::string through(std::string_view command) const;
     /// Puts the next bytes at the front of `room`, which is not empty, and returns their number: 0 only at the end. Waits until
-    /// there are some. Error for a folder, when reading fails, and for gzip data that are damaged, end too early,
-    /// or unpack to more than 4 MiB and 200 times their size.
+    /// there are some. Error for a folder, when reading fails, for data that are packed otherwise, and for gzip data that are
+    /// damaged, end too early, or unpack to more than 4 MiB and 200 times their size.
     std::size_t read(std::span<char> room);
     /// Whether read() has something to work on now, or within so many milliseconds.
     bool ready(int milliseconds = 0) const;
@@ -46,6 +48,7 @@ class ByteSource {
     std::string name_;
     int descriptor_;
     bool owned_;
+    std::string path_;  // quoted for a shell; empty where only the descriptor is known
     bool begun_ = false;
     std::vector<char> raw_;     // read, but not handed out or unpacked yet: pending_ looks into it
     std::string_view pending_;  // the rest of raw_

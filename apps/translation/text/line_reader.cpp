@@ -24,10 +24,8 @@ std::string with_replacements(std::string_view line) {
     return encode_utf8(characters);
 }
 
-std::string_view what_is_wrong(std::string_view line, bool first) {
-    if (first && (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"))) return "this is UTF-16, wanted UTF-8";
-    if (line.find('\0') != std::string_view::npos) return "there is a NUL byte in this line; wanted UTF-8 text";
-    return "this line is not UTF-8";
+bool has_more_than_ascii(std::string_view text) {
+    return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
 }
 
 }  // namespace
@@ -53,6 +51,12 @@ void LineReader::read_more() {
     at_end_ = rest_.empty();
 }
 
+void LineReader::fail_at(const ForeignLine& line) const {
+    const std::string advice =
+        line.command.empty() ? "correct it" : "convert the text first, for example with " + source_.through(line.command);
+    fail_with("{}:{}: {}; {}, or go on with --replace-invalid", name(), number_, line.what, advice);
+}
+
 std::string LineReader::finished() {
     std::string line = std::move(begun_);
     begun_.clear();
@@ -63,9 +67,11 @@ std::string LineReader::finished() {
         line.resize(whole_characters(line, longest_));
         ++changes_.cut;
     }
-    if (is_text(line)) return line;
-    check(replace_invalid_, "{}:{}: {}; convert the text first, for example with iconv -t UTF-8, or go on with --replace-invalid",
-          name(), number_, what_is_wrong(line, first));
+    if (is_text(line)) {
+        in_utf8_ = in_utf8_ || has_more_than_ascii(line);
+        return line;
+    }
+    if (!replace_invalid_) fail_at(foreign_line(line, first, in_utf8_));
     ++changes_.replaced;
     return with_replacements(line);
 }

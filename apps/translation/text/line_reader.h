@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/translation/text/byte_source.h"
+#include "apps/translation/text/foreign_bytes.h"
 
 namespace heddle::app {
 
@@ -63,6 +64,7 @@ class LineReader {
 
   private:
     std::string finished();
+    [[noreturn]] void fail_at(const ForeignLine& line) const;
 
     ByteSource source_;
     bool replace_invalid_;
@@ -71,6 +73,7 @@ class LineReader {
     std::string begun_;      // the line so far, no more of it than counts
     std::int64_t number_ = 0;
     bool at_end_ = false;
+    bool in_utf8_ = false;  // a line had characters beyond ASCII
     std::size_t longest_ = longest_line;
     LineChanges changes_;
 };

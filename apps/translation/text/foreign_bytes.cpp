@@ -1,0 +1,93 @@
+#include "apps/translation/text/foreign_bytes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace heddle::app {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Magic {
+    std::string_view bytes;  // '\xFF' stands for any byte
+    PackedFormat format;
+};
+
+constexpr Magic magics[] = {
+    {"\xFD"
+     "7zXZ\0"sv,
+     {"xz", "xz -dc"}},
+    {"BZh\xFF"
+     "1AY&SY"sv,
+     {"bzip2", "bzip2 -dc"}},
+    {"BZh\xFF\x17\x72\x45\x38\x50\x90"sv, {"bzip2", "bzip2 -dc"}},  // of nothing
+    {"PK\3\4"sv, {"a zip archive", "unzip -p"}},
+    {"PK\5\6"sv, {"an empty zip archive", "unzip -p"}},
+    {"\x28\xB5\x2F\xFD"sv, {"zstd", "zstd -dc"}},
+    {"\x04\x22\x4D\x18"sv, {"lz4", "lz4 -dc"}},
+    {"7z\xBC\xAF\x27\x1C"sv, {"a 7-Zip archive", "7z x -so"}},
+    {"\x1F\x9D"sv, {"packed by compress", "gzip -dc"}},
+};
+
+bool agree(std::string_view bytes, std::string_view magic) {
+    return std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), magic.size())),
+                      magic.begin(), [](char byte, char wanted) { return wanted == '\xFF' || byte == wanted; });
+}
+
+std::string iconv(std::string_view encoding) { return fmt::format("iconv -f {} -t UTF-8", encoding); }
+
+// UTF-16 or UTF-32 without a byte order mark: most characters have their zeros in the same places.
+std::string_view wide_encoding(std::string_view line) {
+    std::array<std::size_t, 4> zeros{};
+    for (std::size_t i = 0; i < line.size(); ++i) zeros[i % 4] += line[i] == '\0' ? 1 : 0;
+    const std::size_t most = line.size() / 4, many = most - most / 4;
+    if (most == 0) return {};
+    if (zeros[1] >= many && zeros[2] >= many && zeros[3] >= many && zeros[0] < many) return "UTF-32LE";
+    if (zeros[0] >= many && zeros[1] >= many && zeros[2] >= many && zeros[3] < many) return "UTF-32BE";
+    if (zeros[1] >= many && zeros[3] >= many && zeros[0] + zeros[2] == 0) return "UTF-16LE";
+    if (zeros[0] >= many && zeros[2] >= many && zeros[1] + zeros[3] == 0) return "UTF-16BE";
+    return {};
+}
+
+// Windows uses bytes for quotes and dashes where Latin-1 has control characters.
+std::string_view narrow_encoding(std::string_view line) {
+    constexpr std::string_view unused = "\x81\x8d\x8f\x90\x9d";
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) >= 0x80 && static_cast<unsigned char>(c) < 0xA0; };
+    return std::ranges::any_of(line, is_control) && line.find_first_of(unused) == std::string_view::npos ? "WINDOWS-1252"
+                                                                                                         : "ISO-8859-1";
+}
+
+}  // namespace
+
+std::optional<PackedFormat> packed_format(std::string_view beginning) {
+    for (const Magic& magic : magics)
+        if (beginning.size() >= magic.bytes.size() && agree(beginning, magic.bytes)) return magic.format;
+    return std::nullopt;
+}
+
+bool may_be_packed(std::string_view beginning) {
+    return std::ranges::any_of(
+        magics, [&](const Magic& magic) { return beginning.size() < magic.bytes.size() && agree(beginning, magic.bytes); });
+}
+
+ForeignLine foreign_line(std::string_view line, bool first, bool in_utf8) {
+    constexpr std::size_t tar_mark = 257;
+    const auto wide = [](std::string_view encoding) {
+        return ForeignLine{.what = fmt::format("this is {}, wanted UTF-8", encoding), .command = iconv(encoding)};
+    };
+    if (first && (line.starts_with("\xFF\xFE\0\0"sv) || line.starts_with("\0\0\xFE\xFF"sv))) return wide("UTF-32");
+    if (first && (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"))) return wide("UTF-16");
+    if (line.find('\0') != std::string_view::npos) {
+        if (first && line.size() > tar_mark && line.substr(tar_mark).starts_with("ustar"))
+            return {.what = "this is a tar archive, wanted UTF-8 text", .command = "tar -xOf - <"};
+        const std::string_view encoding = first ? wide_encoding(line) : "";
+        if (!encoding.empty()) return wide(encoding);
+        return {.what = "there is a NUL byte in this line; wanted UTF-8 text", .command = "tr -d '\\000' <"};
+    }
+    if (in_utf8) return {.what = "this line is not UTF-8, though others are", .command = ""};
+    return {.what = "this line is not UTF-8", .command = iconv(narrow_encoding(line))};
+}
+
+}  // namespace heddle::app
