@@ -42,6 +42,7 @@ struct EvaluateOptions {
     std::string source;
     std::string target;
     std::optional<bool> tsv;  // as the run was trained
+    std::optional<std::pair<std::int64_t, std::int64_t>> tsv_columns;
     std::string output;
     std::string results;
     std::string hypotheses;
@@ -82,6 +83,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     table.add("target", options.target, "file ending of the target language").called("en").defaults_to("the run's");
     table.add("tsv", options.tsv, "the PREFIX is one file (- is standard input): source, tab, target per line")
         .defaults_to("the run's");
+    add_columns_option(table, options.tsv_columns).defaults_to("the run's");
     table.add("output", options.output, "also write the translations to this file").called("FILE");
     table.add("results", options.results, "also write each source, reference and translation, and BLEU, to a file in this folder")
         .called("FOLDER");
@@ -147,7 +149,9 @@ struct PairSource {
 // That of an option: --test PREFIX or --valid PREFIX.
 PairSource given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
     const TextFormat format = options.format.value_or(TextFormat::automatic);
-    const Reading reading{.tsv = options.tsv.value_or(run.tsv && format == TextFormat::automatic),
+    const bool as_run = !options.tsv && !options.tsv_columns && format == TextFormat::automatic;
+    const Reading reading{.tsv = as_run ? run.reads_columns() : options.tsv.value_or(false) || options.tsv_columns,
+                          .columns = as_run ? run.tsv_columns : options.tsv_columns,
                           .replace_invalid = options.replace_invalid,
                           .say = say,
                           .format = format};
@@ -173,8 +177,7 @@ Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
     if (!data.task.empty()) return generate_task(data.task, run.training.seed).validation;
     check_usage(!data.valid.empty() && data.valid != standard_input,
                 fmt::format("evaluate: {} names no file of validation pairs; give --valid PREFIX", options.tune));
-    const Reading reading{.tsv = data.tsv, .replace_invalid = data.replace_invalid, .say = say, .format = data.format};
-    return read_corpus(data.valid, data.source, data.target, reading);
+    return read_corpus(data.valid, data.source, data.target, reading_of(data, say));
 }
 
 // FOLDER/model135.txt with --eval-epoch 135; model.txt or best.txt otherwise.
@@ -306,13 +309,13 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
     for (const Option& option : table.options())
         check_usage(run || !option.given || (option.group != OptionGroup::run && option.group != OptionGroup::search),
                     fmt::format("evaluate: --{} is for translating with --model RUN; leave it out for files", option.name));
-    for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
+    for (const char* name : {"source", "target", "tsv", "tsv-columns", "format", "replace-invalid"})
         check_usage(!run || !options.test.empty() || !table.given(name),
                     fmt::format("evaluate: --{} applies to --test PREFIX; give --test, too", name));
     check_weights(table);
     check_decoding(options.decode);
     const TextFormat format = options.format.value_or(TextFormat::automatic);
-    check_usage(!options.tsv.value_or(false) || format == TextFormat::automatic,
+    check_usage((!options.tsv.value_or(false) && !options.tsv_columns) || format == TextFormat::automatic,
                 fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(format)));
     check_usage(!table.given("compare") || !table.given("sentences"),
                 "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
@@ -322,14 +325,14 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
 
 /// --tune with what it does not use.
 void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
-    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",        "tsv",
+    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",        "tsv",     "tsv-columns",
                                            "format", "replace-invalid", "beam",   "beam-patience", "tokenize"};
     check_usage(!table.given("model"), fmt::format("evaluate: --tune names the run itself; leave out {}", options.run));
     for (const Option& option : table.options()) {
         const bool fits = option.group == OptionGroup::machine || std::ranges::find(useful, option.name) != std::end(useful);
         check_usage(fits || !option.given, fmt::format("evaluate: --tune RUN makes no use of --{}; leave it out", option.name));
     }
-    for (const char* name : {"source", "target", "tsv", "format", "replace-invalid"})
+    for (const char* name : {"source", "target", "tsv", "tsv-columns", "format", "replace-invalid"})
         check_usage(!options.valid.empty() || !table.given(name),
                     fmt::format("evaluate: --{} applies to --valid PREFIX; give --valid, too", name));
     check_decoding(options.decode);

@@ -21,6 +21,11 @@ constexpr const char* format_help =
 
 }  // namespace
 
+Option& add_columns_option(OptionTable& table, std::optional<std::pair<std::int64_t, std::int64_t>>& columns) {
+    return table.add("tsv-columns", columns, "the columns of source and target in that file, counted from 1; implies --tsv")
+        .at_least(1);
+}
+
 Option& add_format_option(OptionTable& table, TextFormat& format) { return table.add("format", format, format_help); }
 Option& add_format_option(OptionTable& table, std::optional<TextFormat>& format) {
     return table.add("format", format, format_help);
@@ -28,6 +33,7 @@ Option& add_format_option(OptionTable& table, std::optional<TextFormat>& format)
 
 void add_reading_options(OptionTable& table, DataOptions& options) {
     table.add("tsv", options.tsv, "each PREFIX is one file (- is standard input): source, tab, target per line");
+    add_columns_option(table, options.tsv_columns).defaults_to("1,2 with --tsv").left_out_at("");
     add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
 }

@@ -10,10 +10,12 @@ namespace heddle::app {
 void add_data_options(OptionTable& table, DataOptions& options);
 void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
+/// --tsv-columns: which columns of one file are source and target.
+Option& add_columns_option(OptionTable& table, std::optional<std::pair<std::int64_t, std::int64_t>>& columns);
 /// --format: the format of text files.
 Option& add_format_option(OptionTable& table, TextFormat& format);
 Option& add_format_option(OptionTable& table, std::optional<TextFormat>& format);
-/// --tsv, --format and --replace-invalid: how the files of `train` and `valid` are read.
+/// --tsv, --tsv-columns, --format and --replace-invalid: how the files of `train` and `valid` are read.
 void add_reading_options(OptionTable& table, DataOptions& options);
 void add_replace_invalid_option(OptionTable& table, bool& replace_invalid);
 /// What an update does.

@@ -249,9 +249,10 @@ void check_text(const DataOptions& data) {
     check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
                  "--task and --train are two sources of sentences; give one of them");
     const bool replaces = data.replace_invalid && data.embeddings.empty();
-    check_option(
-        !data.tsv && !replaces && data.format == TextFormat::automatic, {"tsv", "format", "replace-invalid", "task"},
-        "train: --tsv, --format and --replace-invalid are for text from files, and --task makes its own; leave them out");
+    check_option(!data.reads_columns() && !replaces && data.format == TextFormat::automatic,
+                 {"tsv", "tsv-columns", "format", "replace-invalid", "task"},
+                 "train: --tsv, --tsv-columns, --format and --replace-invalid are for text from files, and --task makes its own; "
+                 "leave them out");
 }
 
 int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments, Ranks* ranks) {

@@ -126,16 +126,31 @@ void bind(Option& option, std::optional<T>& target) {
 
 // A pair takes the place of two options of one value each.
 template <class T>
+std::pair<T, T> parsed_pair(const Option& option, const std::vector<std::string>& values) {
+    if (values.size() != 2) wrong_value(option, "has {} values, wanted 2", values.size());
+    std::pair<T, T> pair;
+    parse(option, {values[0]}, pair.first);
+    parse(option, {values[1]}, pair.second);
+    return pair;
+}
+
+template <class T>
+std::string toml(const std::pair<T, T>& pair) {
+    return fmt::format("[{}, {}]", toml(pair.first), toml(pair.second));
+}
+
+template <class T>
 void bind(Option& option, std::pair<T, T>& target) {
     option.values = 2;
-    option.read = [&target](Option& self, const std::vector<std::string>& values) {
-        if (values.size() != 2) wrong_value(self, "has {} values, wanted 2", values.size());
-        std::pair<T, T> read;
-        parse(self, {values[0]}, read.first);
-        parse(self, {values[1]}, read.second);
-        target = std::move(read);
-    };
-    option.write = [&target] { return fmt::format("[{}, {}]", toml(target.first), toml(target.second)); };
+    option.read = [&target](Option& self, const std::vector<std::string>& values) { target = parsed_pair<T>(self, values); };
+    option.write = [&target] { return toml(target); };
+}
+
+template <class T>
+void bind(Option& option, std::optional<std::pair<T, T>>& target) {
+    option.values = 2;
+    option.read = [&target](Option& self, const std::vector<std::string>& values) { target = parsed_pair<T>(self, values); };
+    option.write = [&target] { return target ? toml(*target) : std::string(); };
 }
 
 std::string left_column(const Option& option) {
@@ -227,6 +242,13 @@ Option& OptionTable::add(std::string name, std::string& target, std::string help
 
 Option& OptionTable::add(std::string name, std::pair<double, double>& target, std::string help) {
     Option& option = row(std::move(name), std::move(help), "X,X");
+    option.comma = true;
+    bind(option, target);
+    return option;
+}
+
+Option& OptionTable::add(std::string name, std::optional<std::pair<std::int64_t, std::int64_t>>& target, std::string help) {
+    Option& option = row(std::move(name), std::move(help), "N,N");
     option.comma = true;
     bind(option, target);
     return option;

@@ -119,6 +119,21 @@ TEST_F(CorpusFiles, WithTwoColumnsAreOneFile) {
     EXPECT_THAT(said_, ElementsAre(path("t") + ": ignored what follows the second column in 1 line"));
 }
 
+TEST_F(CorpusFiles, OfManyColumnsAreReadInThoseThatWereChosen) {
+    write("t", bom + "1\tx\tHallo\t\tHello\tnote\r\n2\ty\t\t\tleft alone\n3\tz\tdrei \t\t");
+    EXPECT_EQ(read({.tsv = true, .columns = std::pair(3, 5)}).pairs,
+              (std::vector<SentencePair>{{"Hallo", "Hello"}, {"", "left alone"}, {"drei ", ""}}));
+    EXPECT_TRUE(said_.empty()) << "nobody asked for the others";
+    EXPECT_EQ(read({.tsv = true, .columns = std::pair(5, 1)}).pairs[0], (SentencePair{"Hello", "1"}));
+    EXPECT_THAT(error_of([&] { read({.tsv = true, .columns = std::pair(1, 6)}); }),
+                HasSubstr("t:2: this line has 5 columns; wanted 6 (--tsv-columns 1,6)"));
+    EXPECT_THAT(error_of([&] { read({.tsv = true, .columns = std::pair(3, 3)}); }),
+                HasSubstr("source and target are one column"));
+    write("t", "a\tb\nc\n");
+    EXPECT_THAT(error_of([&] { read({.tsv = true, .columns = std::pair(2, 1)}); }),
+                HasSubstr("t:2: this line has 1 column; wanted 2"));
+}
+
 TEST_F(CorpusFiles, WithoutATabInALineAreAnErrorWithTheLine) {
     for (const auto& [bytes, line] : std::vector<std::pair<std::string, std::string>>{
              {"a\tb\nc d\n", ":2: "}, {"a\tb\n\n", ":2: "}, {"a\n", ":1: "}, {"a\tb\nc\td\n ", ":3: "}}) {

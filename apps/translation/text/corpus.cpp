@@ -116,6 +116,10 @@ CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_
       target_path_(reading.tsv ? prefix : side_path(prefix, target_language, reading)),
       reading_(reading),
       sources_(source_path_, reading.replace_invalid) {
+    if (reading.columns)
+        check_usage(reading.columns->first != reading.columns->second,
+                    fmt::format("--tsv-columns {},{}: source and target are one column; wanted two, such as 1,2",
+                                reading.columns->first, reading.columns->second));
     if (reading.tsv) return;
     const FoundFormat of_sources =
         find_format(sources_, reading);  // before the other file: the first error is that of the sources
@@ -165,12 +169,21 @@ bool CorpusReader::take_lines(SentencePair& pair) {
 bool CorpusReader::take_columns(SentencePair& pair) {
     std::string line;
     if (!sources_.next(line)) return false;
-    const std::size_t tab = line.find('\t');
-    check(tab != std::string::npos, "{}:{}: there is no tab in this line; wanted source, tab, target", sources_.name(),
+    const auto [source, target] = reading_.columns.value_or(std::pair<std::int64_t, std::int64_t>(1, 2));
+    std::int64_t column = 0;
+    for (std::size_t begin = 0; begin != std::string::npos;) {
+        const std::size_t tab = line.find('\t', begin);
+        const std::string field = line.substr(begin, tab == std::string::npos ? tab : tab - begin);
+        if (++column == source) pair.source = field;
+        if (column == target) pair.target = field;
+        begin = tab == std::string::npos ? tab : tab + 1;
+    }
+    const std::int64_t wanted = std::max(source, target);
+    check(column > 1 || reading_.columns, "{}:{}: there is no tab in this line; wanted source, tab, target", sources_.name(),
           sources_.number());
-    const std::size_t second = line.find('\t', tab + 1);
-    if (second != std::string::npos) ++with_more_columns_;
-    pair = {line.substr(0, tab), line.substr(tab + 1, second - tab - 1)};
+    check(column >= wanted, "{}:{}: this line has {} column{}; wanted {} (--tsv-columns {},{})", sources_.name(),
+          sources_.number(), column, column == 1 ? "" : "s", wanted, source, target);
+    if (!reading_.columns && column > wanted) ++with_more_columns_;
     return true;
 }
 

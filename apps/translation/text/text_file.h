@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/translation/text/line_reader.h"
@@ -13,7 +15,8 @@ namespace heddle::app {
 
 /// How files are read.
 struct Reading {
-    bool tsv = false;              ///< a corpus is one file: source, tab, target
+    bool tsv = false;                                                   ///< a corpus is one file: source, tab, target
+    std::optional<std::pair<std::int64_t, std::int64_t>> columns = {};  ///< with tsv: of source and target, counted from 1
     bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
     Say say = nullptr;             ///< called once per file with each change and suspicion; may be empty
     TextFormat format = TextFormat::automatic;

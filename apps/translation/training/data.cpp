@@ -61,9 +61,9 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
 }  // namespace
 
 void check_training_text(const DataOptions& options) {
-    check_option(options.tsv || (!options.source.empty() && !options.target.empty()), {"train", "source", "target"},
+    check_option(options.reads_columns() || (!options.source.empty() && !options.target.empty()), {"train", "source", "target"},
                  fmt::format("--train {} needs the file endings of both languages: --source de --target en", options.train));
-    check_option(!options.tsv || options.format == TextFormat::automatic, {"tsv", "format"},
+    check_option(!options.reads_columns() || options.format == TextFormat::automatic, {"tsv", "format"},
                  fmt::format("--tsv is a format of its own; leave out --format {}", word_of(options.format)));
 }
 
@@ -75,7 +75,11 @@ void check_is_plain(const std::string& option, const std::string& path) {
 }
 
 Reading reading_of(const DataOptions& options, const Say& say) {
-    return {.tsv = options.tsv, .replace_invalid = options.replace_invalid, .say = say, .format = options.format};
+    return {.tsv = options.reads_columns(),
+            .columns = options.tsv_columns,
+            .replace_invalid = options.replace_invalid,
+            .say = say,
+            .format = options.format};
 }
 
 std::vector<std::filesystem::path> input_files(const DataOptions& options, const VocabularyRequest& vocabulary) {

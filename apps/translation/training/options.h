@@ -17,18 +17,22 @@ struct DataOptions {
     std::string valid;   ///< the same, for validation
     std::string source;  ///< file ending of the source language: "de"
     std::string target;
-    bool tsv = false;                           ///< train and valid are one file each: source, tab, target
-    TextFormat format = TextFormat::automatic;  ///< of the text files: text, IWSLT's tags or xml
-    bool replace_invalid = false;               ///< bytes that are not UTF-8 become U+FFFD instead of an error
-    std::string task;                           ///< or a generated task
-    std::string preset;                         ///< a model that is known by name
-    std::string out;                            ///< the run's folder
-    std::string resume;                         ///< or the folder of a run to resume
-    std::optional<std::int64_t> preload;        ///< from the end of this epoch instead of the last save
-    std::string init;                           ///< a run whose weights and vocabulary a new one begins with
-    std::vector<std::string> embeddings;        ///< word vectors that the embeddings begin with: one file, or one for each side
+    bool tsv = false;                                                  ///< train and valid are one file each: source, tab, target
+    std::optional<std::pair<std::int64_t, std::int64_t>> tsv_columns;  ///< or these columns of one file, counted from 1
+    TextFormat format = TextFormat::automatic;                         ///< of the text files: text, IWSLT's tags or xml
+    bool replace_invalid = false;         ///< bytes that are not UTF-8 become U+FFFD instead of an error
+    std::string task;                     ///< or a generated task
+    std::string preset;                   ///< a model that is known by name
+    std::string out;                      ///< the run's folder
+    std::string resume;                   ///< or the folder of a run to resume
+    std::optional<std::int64_t> preload;  ///< from the end of this epoch instead of the last save
+    std::string init;                     ///< a run whose weights and vocabulary a new one begins with
+    std::vector<std::string> embeddings;  ///< word vectors that the embeddings begin with: one file, or one for each side
     bool overwrite = false;
     std::optional<std::int64_t> prepare_above;  ///< MB of text that training holds at most; default_prepare_above
+
+    /// Whether both sides of the text are columns of one file.
+    bool reads_columns() const { return tsv || tsv_columns; }
 };
 
 /// The Transformer's shape. What is not set follows from the rest; resolve() fills it in.
