@@ -10,10 +10,6 @@
 namespace heddle::fuzz {
 namespace {
 
-app::TextFile read_side(const std::string& path, app::TextFormat format, bool replace_invalid) {
-    return app::read_text_file(path, {.replace_invalid = replace_invalid, .say = [](std::string_view) {}, .format = format});
-}
-
 void check_segments(const app::TextFile& file) {
     must(file.lines.size() == file.places.size(), "a place for each segment");
     for (const std::string& text : file.lines) {
@@ -21,6 +17,12 @@ void check_segments(const app::TextFile& file) {
         must(app::trimmed(text) == text && text.find("  ") == std::string::npos, "single spaces");
         must(text.size() <= app::longest_line, "no segment is longer than a line");
     }
+}
+
+app::TextFile read_side(const std::string& path, const app::Reading& reading, const app::WantedSegments& wanted) {
+    app::TextFile file = app::read_text_file(path, reading, wanted);
+    if (file.format == app::TextFormat::xml) check_segments(file);
+    return file;
 }
 
 }  // namespace
@@ -36,9 +38,13 @@ void markup(std::string_view bytes) {
     (void)app::attribute_in(files.first, "docid");
     const InputFile a(files.first), b(files.second);
     accepted([&] {
-        app::TextFile sources = read_side(a.path(), format, (how & 4) != 0);
-        if (sources.format == app::TextFormat::xml) check_segments(sources);
-        app::TextFile targets = read_side(b.path(), format, (how & 8) != 0);
+        const auto reading = [&](unsigned replace) {
+            return app::Reading{.replace_invalid = (how & replace) != 0, .say = [](std::string_view) {}, .format = format};
+        };
+        const std::string language = (how & 32) != 0 ? "de" : "";
+        app::TextFile sources = read_side(a.path(), reading(4), {.role = app::SegmentRole::source, .language = language});
+        app::TextFile targets = read_side(b.path(), reading(8), {.role = app::SegmentRole::reference});
+        if ((how & 16) != 0) app::keep_common_units(sources, targets, [](std::string_view) {});
         app::align(sources, targets, [](std::string_view) {});
         must(sources.size() == targets.size(), "as many lines on both sides");
     });

@@ -39,10 +39,12 @@ void check_scores(const app::Corpus& corpus) {
 // Parallel text, both sides in one file with tabs or in two; the first byte says how. What the files can hold, training can use.
 void text(std::string_view bytes) {
     const unsigned how = switches(bytes);
-    const app::Reading reading{.tsv = (how & 1) != 0,
-                               .replace_invalid = (how & 2) != 0,
-                               .say = [](std::string_view) {},
-                               .format = (how & 4) != 0 ? app::TextFormat::automatic : app::TextFormat::text};
+    const app::Reading reading{
+        .tsv = (how & 1) != 0,
+        .columns = (how & 8) != 0 ? std::optional(std::pair<std::int64_t, std::int64_t>(3, 1)) : std::nullopt,
+        .replace_invalid = (how & 2) != 0,
+        .say = [](std::string_view) {},
+        .format = (how & 4) != 0 ? app::TextFormat::automatic : app::TextFormat::text};
     const Parts files = parted(bytes);
     const InputFile a(reading.tsv ? bytes : files.first), b(files.second);
     app::Corpus corpus;
