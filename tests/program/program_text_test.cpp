@@ -73,6 +73,61 @@ TEST_F(ProgramText, TrainsTheSameFromFilesGzipColumnsAndStandardInput) {
     EXPECT_EQ(here.read("RUN/model.safetensors"), model) << "gzip on standard input";
 }
 
+TEST_F(ProgramText, ReadsTheColumnsThatAreChosen) {
+    ASSERT_EQ(train("--train t.tsv --tsv --vocab-type word").status, 0);
+    const std::string model = here.read("RUN/model.safetensors");
+    EXPECT_EQ(here.read("RUN/config.toml").find("tsv-columns"), std::string::npos);
+    std::string wide;
+    for (const std::string& line : lines_of(here.read("t.tsv"))) {
+        const std::size_t tab = line.find('\t');
+        wide += "id\t" + line.substr(tab + 1) + "\t\t" + line.substr(0, tab) + "\tnote\n";
+    }
+    here.write("wide.tsv", wide);
+    const std::string columns = "--train wide.tsv --tsv-columns 4,2 --vocab-type word";
+    const ProgramResult trained = train(columns + " --valid wide.tsv");
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    EXPECT_EQ(trained.err.find("ignored"), std::string::npos);
+    EXPECT_EQ(here.read("RUN/model.safetensors"), model);
+    EXPECT_THAT(here.read("RUN/config.toml"), HasSubstr("\ntsv-columns = [4, 2]\n"));
+    // evaluate reads as the run did, unless told otherwise.
+    const std::string evaluate = "evaluate RUN --beam 1 --test ";
+    const ProgramResult scored = here.run(evaluate + "wide.tsv");
+    EXPECT_EQ(scored.status, 0) << scored.err;
+    EXPECT_EQ(here.run(evaluate + "t.tsv --tsv").out, scored.out);
+    EXPECT_EQ(here.run(evaluate + "t.tsv --tsv-columns 1 2").out, scored.out);
+    EXPECT_EQ(here.run("train --config RUN/config.toml --out RUN2").status, 0);
+    EXPECT_EQ(here.read("RUN2/model.safetensors"), model);
+    EXPECT_EQ(here.run("prepare --train wide.tsv --tsv-columns 4,2 --vocab-type word --out TEXT").status, 0);
+    EXPECT_EQ(here.read("TEXT/vocab.tsv"), here.read("RUN/vocab.tsv"));
+    expect_complaint(train("--train wide.tsv --tsv-columns 4,9"), 1, "wide.tsv:1: this line has 5 columns; wanted 9");
+    expect_complaint(train("--train wide.tsv --tsv-columns 2,2"), 2, "source and target are one column");
+    expect_complaint(train("--train wide.tsv --tsv-columns 0,2"), 2, "--tsv-columns is '0', wanted a whole number >= 1");
+    expect_complaint(train("--train wide.tsv --tsv-columns 4"), 2, "tsv-columns");
+    expect_complaint(train(columns + " --format xml"), 2, "--tsv is a format of its own");
+    expect_complaint(train("--task copy --tsv-columns 1,2"), 2, "--tsv-columns");
+}
+
+TEST_F(ProgramText, CountsTheValidationPairsThatAreLeftOut) {
+    here.write("v.de", "ein Hund\n\nein Hund ein Hund ein Hund\n");
+    here.write("v.en", "a dog\na cat\na dog\n");
+    const std::string learned = " --positions learned --position-table 5 --valid v --vocab-type word";
+    const ProgramResult result = train(files + learned);
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err,
+                HasSubstr("\n--valid v: 2 of 3 pairs are not in the validation loss: 1 with an empty side, 1 longer than "
+                          "5 tokens (--position-table)\n"));
+    EXPECT_THAT(train(files + " --vocab-type word --valid t").err,
+                HasSubstr("--valid t: 1 of 4 pairs are not in the validation loss"));
+    here.write("v.de", "\n");
+    here.write("v.en", "a dog\n");
+    const ProgramResult none = train(files + learned);
+    EXPECT_EQ(none.status, 1);
+    EXPECT_THAT(none.err,
+                HasSubstr("heddle: --valid v: none of the 1 pairs can be used: 1 with an empty side; give other text\n"));
+    EXPECT_THAT(train(files + " --vocab-type word --batch-tokens 2").err,
+                HasSubstr("heddle: --train t: none of the 3 pairs can be used: 3 that alone exceed 2 tokens (--batch-tokens)"));
+}
+
 TEST_F(ProgramText, RepeatsARunWithItsWayOfReading) {
     here.write("bad.tsv", here.read("t.tsv") + "gr\xFCn\tgreen\tignored\n");
     ASSERT_EQ(train("--train bad.tsv --tsv --replace-invalid --vocab-type word").status, 0);
@@ -203,7 +258,8 @@ TEST_F(ProgramText, TranslatesEveryLineWhateverItHolds) {
               "standard input: 6 words in 3 of 10 lines were not in the vocabulary\n");
     const std::vector<std::string> line = lines_of(result.out);
     ASSERT_EQ(line.size(), 10u);
-    for (const std::size_t empty : {1u, 2u, 3u, 8u}) EXPECT_EQ(line[empty], "");
+    EXPECT_EQ((std::vector{line[1], line[2], line[3], line[8]}), (std::vector<std::string>{"", "\t", "\u00a0", " "}))
+        << "what shows nothing stays as it is";
     EXPECT_EQ(here.run(translate, "Hund\n").out, line[0] + "\n") << "the byte order mark is not part of the text";
 
     const ProgramResult long_line = here.run(translate, "Hund Hund Hund Hund Hund Hund Hund Hund\nHund\n");
@@ -302,6 +358,20 @@ TEST_F(ProgramText, ChoosesAmongTheTextsOfAFile) {
     expect_complaint(here.run("evaluate t.tmx --reference r --format auto"), 1, "t.tmx: it has the segments of several texts");
     expect_complaint(train("--train t.tmx --source de --target fr"), 1, "none is in 'fr'");
     EXPECT_EQ(train("--train t.tmx --source en --target de --vocab-type word").status, 0);
+}
+
+TEST_F(ProgramText, KeepsLinesThatShowNothing) {
+    const std::string blank = "\u00a0\n\u200b\n\u3000\n\t\n\u2028\n\v\n\x01\n\u00ad\n\ufe0f\n\u200e\n\u2060\n\n \u200d\ufeff\n";
+    for (const char* type : {"bpe", "word", "char"}) {
+        ASSERT_EQ(train(files + " --vocab-type " + type).status, 0);
+        const ProgramResult result = here.run("translate RUN --beam 2", blank);
+        EXPECT_EQ(result.out, blank) << type;
+        EXPECT_EQ(result.err, "") << type;
+    }
+    EXPECT_THAT(here.run("translate RUN --beam 1", "Hund\u00ad\n").err, HasSubstr("'U+00AD' is not in the vocabulary"));
+    here.write("t.de", here.read("t.de") + "\u200b\u00ad\n");
+    here.write("t.en", here.read("t.en") + "nothing seen\n");
+    EXPECT_THAT(train_words().err, HasSubstr("2 training pairs with an empty side"));
 }
 
 TEST_F(ProgramText, TakesLinesOfManyMegabytesInItsStride) {

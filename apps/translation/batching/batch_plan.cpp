@@ -58,19 +58,12 @@ void add(PlanCounts& sum, const PlanCounts& part) {
     sum.too_wide += part.too_wide;
 }
 
-// Each reason that left out a pair, with the limits that are on.
-std::string why_none(std::int64_t pairs, const PlanCounts& counts, const BatchOptions& options) {
-    if (pairs == 0) return "there are no pairs; wanted at least one";
-    std::vector<std::string> reasons, limits;
-    if (options.max_length > 0)
-        limits.push_back(fmt::format("{} tokens (--max-length, or the table of learned positions)", options.max_length));
-    if (options.max_words > 0) limits.push_back(fmt::format("{} words (--max-words)", options.max_words));
-    if (counts.empty > 0) reasons.push_back(fmt::format("{} with an empty side", counts.empty));
-    if (counts.too_long > 0) reasons.push_back(fmt::format("{} longer than {}", counts.too_long, fmt::join(limits, " or ")));
-    if (counts.too_wide > 0)
-        reasons.push_back(fmt::format("{} that alone exceed {} tokens (--batch-tokens)", counts.too_wide, options.batch_tokens));
-    return fmt::format("none of the {} pairs can be used: {}; give {}", pairs, fmt::join(reasons, ", "),
-                       counts.too_long + counts.too_wide > 0 ? "larger limits, or other text" : "other text");
+// Error unless a pair is left.
+void check_some_are_left(std::int64_t pairs, const PlanCounts& counts, const BatchOptions& options) {
+    if (counts.sentences > 0) return;
+    check(pairs > 0, "{}: there are no pairs; wanted at least one", options.text);
+    fail_with("{}: none of the {} pairs can be used: {}; give {}", options.text, pairs, left_out_text(counts, options),
+              counts.too_long + counts.too_wide > 0 ? "larger limits, or other text" : "other text");
 }
 
 // What pairs are sorted by first.
@@ -167,12 +160,24 @@ auto in_blocks(std::vector<std::int64_t> blocks, std::int64_t block_size, std::i
 
 }  // namespace
 
+std::string left_out_text(const PlanCounts& counts, const BatchOptions& options) {
+    std::vector<std::string> reasons, limits;
+    if (options.max_length > 0) limits.push_back(fmt::format("{} tokens ({})", options.max_length, options.length_option));
+    if (options.max_words > 0) limits.push_back(fmt::format("{} words (--max-words)", options.max_words));
+    if (counts.empty > 0) reasons.push_back(fmt::format("{} with an empty side", counts.empty));
+    if (counts.too_long > 0) reasons.push_back(fmt::format("{} longer than {}", counts.too_long, fmt::join(limits, " or ")));
+    if (counts.too_wide > 0)
+        reasons.push_back(
+            fmt::format("{} that alone exceed {} tokens ({})", counts.too_wide, options.batch_tokens, options.tokens_option));
+    return fmt::format("{}", fmt::join(reasons, ", "));
+}
+
 BatchPlan plan_batches(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
     check_options(options);
     BatchPlan plan = plan_of(pairs, options, epoch_numbers(seed, epoch), pairs.size(), [&](auto&& use) {
         for (std::int64_t i = 0; i < pairs.size(); ++i) use(i);
     });
-    check(plan.sentences > 0, "batches: {}", why_none(pairs.size(), plan, options));
+    check_some_are_left(pairs.size(), plan, options);
     return plan;
 }
 
@@ -200,7 +205,7 @@ EpochPlan::EpochPlan(const TokenPairs& pairs, const BatchOptions& options, std::
     });
     for (const PlanCounts& each : counts) add(counts_, each);
     std::partial_sum(first_batch_.begin(), first_batch_.end(), first_batch_.begin());
-    check(counts_.sentences > 0, "batches: {}", why_none(pairs.size(), counts_, options));
+    check_some_are_left(pairs.size(), counts_, options);
     held_ = this->windows();  // none yet
     hold(0);
 }

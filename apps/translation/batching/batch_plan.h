@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "apps/translation/batching/token_pairs.h"
@@ -19,6 +20,10 @@ struct BatchOptions {
     std::int64_t max_words = 0;
     /// false: short sentences first, in file order within a length; seed and epoch have no effect.
     bool shuffle = true;
+    /// In errors: what text the pairs are, and the options that set batch_tokens and max_length.
+    std::string text = "batches";
+    std::string tokens_option = "--batch-tokens";
+    std::string length_option = "--max-length, or the table of learned positions";
 };
 
 /// What a plan uses and what it leaves out.
@@ -30,6 +35,10 @@ struct PlanCounts {
     std::int64_t too_long = 0;  ///< pairs left out because of max_length or max_words
     std::int64_t too_wide = 0;  ///< pairs left out because they alone exceed batch_tokens
 };
+
+/// Each reason that left out a pair, with its limit: "1 with an empty side, 3 longer than 120 tokens (--max-length)". Empty if
+/// none is left out.
+std::string left_out_text(const PlanCounts& counts, const BatchOptions& options);
 
 /// The batches of one epoch, or of a window of it, as indices of pairs.
 struct BatchPlan : PlanCounts {

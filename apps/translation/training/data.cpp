@@ -104,6 +104,8 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
                  "--train and --valid cannot both be standard input; one of them has to be a file");
     const Reading reading = reading_of(options, say);
     TrainingText text{.training = {}, .validation = {}, .prepared = std::move(prepared)};
+    text.training_name = "--train " + options.train;
+    text.validation_name = "--valid " + options.valid;
     std::int64_t left_out = text.prepared != nullptr ? text.prepared->header().left_out : 0;
     const bool in_memory = training && text.prepared == nullptr;
     if (in_memory) {
@@ -158,6 +160,8 @@ TextDigests digests(const TrainingData& data) {
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies) {
     TrainingData data;
     data.prepared = std::move(text.prepared);
+    data.training_name = std::move(text.training_name);
+    data.validation_name = std::move(text.validation_name);
     data.training = encode_corpus(text.training, *vocabularies.source, *vocabularies.target);
     data.validation = encode_corpus(text.validation, *vocabularies.source, *vocabularies.target);
     data.validation_text = std::move(text.validation);

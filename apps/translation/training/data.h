@@ -21,6 +21,8 @@ struct TrainingText {
     Corpus training;  ///< empty where it is prepared
     Corpus validation;
     std::shared_ptr<const PreparedText> prepared = {};
+    std::string training_name = "the training text";  ///< in messages: "--train corpus/train"
+    std::string validation_name = "the validation text";
 };
 
 /// Reads the files of the options; `prepared`: the training text, where that is what --train names; without `training`, the text
@@ -55,7 +57,9 @@ struct TrainingData {
     std::shared_ptr<const PreparedText> prepared = {};  ///< or in files
     std::vector<TokenPair> validation;
     Corpus validation_text;
-    PlanWindows windows = {};  ///< how epochs are planned
+    PlanWindows windows = {};                         ///< how epochs are planned
+    std::string training_name = "the training text";  ///< in messages
+    std::string validation_name = "the validation text";
 
     /// The training pairs, wherever they are.
     TokenPairs pairs() const { return prepared != nullptr ? TokenPairs(*prepared) : TokenPairs(training); }

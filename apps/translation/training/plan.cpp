@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::int64_t validation_batch_tokens = 3000;
 
+BatchOptions options_of_validation(const nn::Transformer& model, const TrainingData& data) {
+    return validation_options(model, validation_batch_tokens, data.validation_name);
+}
+
 std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
 
 // "1,500 tokens", "512 sentences".
@@ -60,14 +64,23 @@ std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batch
 EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
     BatchOptions wanted = batch_options(options);
+    wanted.text = data.training_name;
     wanted.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
     return EpochPlan(data.pairs(), wanted, options.seed, static_cast<std::uint64_t>(epoch), data.windows);
 }
 
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {
     TrainingPlan plan{.epoch = plan_epoch(model, data, options, 1), .validation = {}};
-    if (!data.validation.empty()) plan.validation = plan_validation(model, data.validation, validation_batch_tokens);
+    if (!data.validation.empty()) plan.validation = plan_batches(data.validation, options_of_validation(model, data), 0, 0);
     return plan;
+}
+
+std::string validation_note(const nn::Transformer& model, const TrainingData& data, const PlanCounts& counts) {
+    const auto all = static_cast<std::int64_t>(data.validation.size());
+    if (counts.sentences == all) return {};
+    return fmt::format("{}: {} of {} pairs are not in the validation loss: {}", data.validation_name,
+                       grouped_text(all - counts.sentences), grouped_text(all),
+                       left_out_text(counts, options_of_validation(model, data)));
 }
 
 std::int64_t planned_updates(const TrainingOptions& options, std::int64_t batches_per_epoch) {

@@ -35,6 +35,10 @@ TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& dat
 std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options,
                                     std::optional<std::int64_t> table);
 
+/// What validation leaves out: "--valid corpus/val: 2 of 202 pairs are not in the validation loss: 1 with an empty side, ...".
+/// Empty if nothing is left out.
+std::string validation_note(const nn::Transformer& model, const TrainingData& data, const PlanCounts& counts);
+
 /// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows. Epochs that are
 /// planned in several windows differ by a few batches: with --epochs this is then an estimate, made from the first of them.
 std::int64_t planned_updates(const TrainingOptions& options, std::int64_t batches_per_epoch);

@@ -197,9 +197,12 @@ void Trainer::publish(bool best, bool average) const {
 
 TrainingResult Trainer::run() {
     const PlanCounts counts = plan_.epoch.counts();
-    if (state_.updates == 0)
+    if (state_.updates == 0) {
         for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_, model_.options().longest_sentence()))
             log_.note(line);
+        const std::string left_out = validation_note(model_, data_, plan_.validation);
+        if (!left_out.empty()) log_.note(left_out);
+    }
     watch_ = {};
     TrainingResult result;
     if (state_.updates > 0) end_ = training_end(options_, state_, elapsed());

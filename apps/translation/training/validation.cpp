@@ -47,9 +47,17 @@ void add_translations(ValidationReport& report, const nn::Transformer& model, co
 
 }  // namespace
 
+BatchOptions validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text) {
+    return {.batch_tokens = batch_tokens,
+            .max_length = model.options().longest_sentence().value_or(0),
+            .shuffle = false,
+            .text = std::move(text),
+            .tokens_option = "the most that validation takes at once",
+            .length_option = "--position-table"};
+}
+
 BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {
-    const std::int64_t longest = model.options().longest_sentence().value_or(0);
-    return plan_batches(pairs, {.batch_tokens = batch_tokens, .max_length = longest, .shuffle = false}, 0, 0);
+    return plan_batches(pairs, validation_options(model, batch_tokens), 0, 0);
 }
 
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens) {

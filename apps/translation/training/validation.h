@@ -22,6 +22,8 @@ struct ValidationOptions {
     std::int64_t samples = 3;      ///< shown of these, spread evenly
 };
 
+/// How validation pairs are batched; `text` names them in errors.
+BatchOptions validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text = "validation");
 /// The batches that likelihood() goes through. Error when no pair can be used.
 BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
 
