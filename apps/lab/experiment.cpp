@@ -84,6 +84,8 @@ const std::vector<Experiment>& experiments() {
          translating},
         {"batch-bleu", "BLEU of full batches, without short segments, or as a mean over the batch loop",
          "Bleu.OfAFileIsThatOfItsSegmentsAddedUpInAnyParts", batch_bleu::experiment, batch_bleu::code, translating},
+        {"tensor-core-sums", "a long sum of products in one accumulator of a tensor core",
+         "TensorCoreSums.TheResultIsTruncatedTowardZero", tensor_core_sums::experiment, tensor_core_sums::code, checks},
         {"cotangent-of-ones", "a gradient check of the output's sum", "Gradcheck.SeesWhatACotangentOfOnesWouldHide",
          cotangent_of_ones::experiment, cotangent_of_ones::code, checks},
         {"error-above-tolerance", "a check written error > tolerance: NaN passes", "Gradcheck.CatchesANaN",

@@ -118,6 +118,10 @@ namespace batch_bleu {
 Result experiment(const Options& options);
 extern const Code code;
 }  // namespace batch_bleu
+namespace tensor_core_sums {
+Result experiment(const Options& options);
+extern const Code code;
+}  // namespace tensor_core_sums
 namespace cotangent_of_ones {
 Result experiment(const Options& options);
 extern const Code code;

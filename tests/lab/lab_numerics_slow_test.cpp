@@ -73,6 +73,22 @@ TEST(LabNumerics, EpsOutsideTheRootMakesConstantRowsExplode) {
     EXPECT_NEAR(result.value("variance of a normalised row of 8", "outside"), 7.0 / 8, 1e-3);
 }
 
+TEST(LabNumerics, AChainOnTensorCoresDriftsTowardZero) {
+    const Result result = run_experiment("tensor-core-sums");
+    const std::string shift = "mean shift toward zero, k = ", square = "root mean square error, k = ",
+                      other = "share with other bits than f32 to nearest, k = ";
+    for (const char* chain : {"one chain, Hopper", "one chain, Ampere"}) {
+        EXPECT_GT(result.value(shift + "512", chain), 5 * result.value(shift + "16", chain));
+        EXPECT_GT(result.value(shift + "512", chain), 2 * result.value(shift + "512", "pieces of 128"));
+        EXPECT_GT(result.value(square + "512", chain), 2 * result.value(square + "512", "f32 to nearest"));
+        EXPECT_GT(result.value(other + "512", chain), 0.9);
+        EXPECT_LT(result.value(other + "16", chain), result.value(other + "128", chain));
+    }
+    EXPECT_NEAR(result.value(shift + "512", "f32 to nearest"), 0, 0.2);
+    EXPECT_EQ(result.value(other + "512", "f32 to nearest"), 0);
+    EXPECT_EQ(result.value(shift + "16", "pieces of 128"), result.value(shift + "16", "one chain, Hopper"));
+}
+
 TEST(LabNumerics, DropoutThatIsDrawnAnewHasNoGradient) {
     const Result result = run_experiment("dropout-redrawn");
     const std::string loss = "loss after 300 steps, dropout 0.3";

@@ -25,6 +25,8 @@ constexpr const char* given = R"(
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "kernels/device/cuda.h"
+#include "kernels/device/mma.h"
 #include "nn/flat.h"
 #include "nn/transformer.h"
 #include "optim/optimizer.h"
@@ -66,6 +68,9 @@ extern struct Saved {
 extern std::vector<app::Hypothesis> found;
 extern std::vector<app::BleuStatistics> batches;
 extern std::vector<std::int32_t> said;
+using device::Accumulator16x8;
+extern device::FragmentA a[32];
+extern device::FragmentB b[32];
 std::int32_t largest(const Tensor& logits, std::int64_t row);
 )";
 
