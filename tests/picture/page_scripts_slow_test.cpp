@@ -90,12 +90,39 @@ TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
     EXPECT_THAT(said[1], StartsWith("“</s>” looks at “two” with 0."));
     EXPECT_EQ(said[2], "cell-1-3 five");
     EXPECT_EQ(said[3], "cell-1-0") << "the first column is the last one to the left";
-    EXPECT_EQ(said[4], "Step 2: likeliest behind “<s> four” 5");
+    EXPECT_EQ(said[4], "Step 2: likeliest after “<s> four” 5");
     EXPECT_EQ(said[5], "9 background:#440154") << "the decoder is causal";
     EXPECT_EQ(said[6], "16") << "the encoder writes nothing";
     EXPECT_THAT(said[7], EndsWith("</s>4")) << "a sentence with marks in it is only a text";
     EXPECT_EQ(said[8], "layer 1, head 1 0");
     EXPECT_EQ(said[9], "1.000") << "the weights of a row";
+}
+
+TEST_F(PageScripts, AttentionBeginsAtTheStrongestCell) {
+    app::Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target =
+        app::train_vocabulary({.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five"});
+    const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+    const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
+    app::TranslationAttention attention = app::attention_of(*model, vocabularies, "one two three", found);
+    const std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);
+    // In every head: three rows of four columns, the second row looks at the third.
+    const std::span<float> weights = attention.maps.cross.back().mutable_values<float>();
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = i % 12 == 6 ? 0.7f : i % 12 / 4 == 1 ? 0.1f : 0.25f;
+    std::fill_n(weights.begin(), 4, std::nanf(""));  // the mean has no first row
+    app::AttentionReport report(folder_.path(), 9, false);
+    for (int i = 0; i < 2; ++i) report.add("one two three", found.text, attention, steps);
+    report.write();
+    const std::string state =
+        "return one('.readout').textContent + ' ' + one('.map .here').id + ' ' + one('.steps h2')?.textContent;";
+    const std::vector<std::string> said = answers(
+        folder_ / "index.html", {state, "choose(1, 1); " + state, "choose(1, 0); over(one('#cell-2-1')); choose(3, 0); " + state,
+                                 "choose(0, 1); " + state});
+    ASSERT_EQ(said.size(), 4u) << said.front();
+    EXPECT_EQ(said[0], "“five” looks at “three” with 0.700 cell-1-2 Step 2: likeliest after “<s> four”");
+    EXPECT_EQ(said[1], "“four” looks at “<s>” with 1.000 cell-0-0 Step 1: likeliest after “<s>”") << "the decoder is causal";
+    EXPECT_THAT(said[2], HasSubstr(" cell-2-1 Step 2: ")) << "another head keeps the cell, so that heads can be compared";
+    EXPECT_THAT(said[3], HasSubstr(" cell-1-2 Step 2: "));
 }
 
 TEST_F(PageScripts, AttentionThatIsNotFiniteIsNoZero) {

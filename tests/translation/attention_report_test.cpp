@@ -282,6 +282,35 @@ TEST(AttentionReport, ShowsSpacesAndTheMarksThatJoinTokens) {
     for (const char* label : {">a</text>", ">␣</text>", ">·.</text>"}) EXPECT_THAT(picture, HasSubstr(label));
 }
 
+TEST(AttentionReport, ExplainsTheSignsThatOccur) {
+    const auto explanation = [](std::vector<std::string> source, std::vector<std::string> read,
+                                std::vector<std::string> written) {
+        TranslationAttention attention;
+        attention.source = std::move(source);
+        attention.read = std::move(read);
+        attention.written = std::move(written);
+        attention.source_words.assign(attention.source.size(), 0);
+        attention.target_words.assign(attention.written.size(), 0);
+        const auto rows = static_cast<std::int64_t>(attention.written.size()),
+                   cols = static_cast<std::int64_t>(attention.source.size());
+        attention.maps.cross = {Tensor::full({1, 1, rows, cols}, 1.0 / static_cast<double>(cols), DType::f32)};
+        const TemporaryFolder folder;
+        AttentionReport report(folder.path(), 1, false);
+        report.add("a", "b", attention, {{}});
+        report.write();
+        const std::string page = content(folder / "index.html"), before = "nothing stands above the diagonal.";
+        const std::size_t begin = page.find(before) + before.size();
+        return page.substr(begin, page.find("</p>", begin) - begin);
+    };
+    EXPECT_EQ(explanation({"▁a", "b"}, {"c"}, {"d"}), " ▁ is the space before a word.");
+    EXPECT_EQ(
+        explanation({"a", "</s>"}, {"<s>", "d"}, {"d", "\uFFED."}),
+        " · joins a token to its neighbour without a space; &lt;s&gt; begins each translation; &lt;/s&gt; ends each sentence.");
+    EXPECT_EQ(explanation({"a", "<unk>"}, {"c", " "}, {" ", "d"}),
+              " ␣ is a space; &lt;unk&gt; is what the vocabulary does not have.");
+    EXPECT_EQ(explanation({"a"}, {"c"}, {"d"}), "");
+}
+
 TEST_F(Attention, ReportLeavesNoPictureOfAFormerOne) {
     const TemporaryFolder folder;
     const auto report = [&](int lines) {

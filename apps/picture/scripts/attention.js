@@ -136,7 +136,7 @@ function draw_steps() {
     const bar = ([token, probability]) => make('li', {class: token === written[at.step] ? 'written' : false},
         make('span', {class: 'bar', style: `width:${100 * probability}%`, 'aria-hidden': 'true'}),
         make('span', {}, token), make('span', {class: 'n'}, percent(probability)));
-    steps.append(make('h2', {}, `Step ${at.step + 1}: likeliest behind “${at.step > 4 ? '… ' : ''}${words}”`),
+    steps.append(make('h2', {}, `Step ${at.step + 1}: likeliest after “${at.step > 4 ? '… ' : ''}${words}”`),
                  make('p', {}, `It wrote “${written[at.step]}”, which had ${percent(step.probability)}. ` +
                                'Click a token for its step.'),
                  make('ol', {}, ...step.likeliest.map(bar)));
@@ -177,15 +177,25 @@ function move(event) {
     document.getElementById(`cell-${at.row}-${at.col}`).scrollIntoView({block: 'nearest', inline: 'nearest'});
 }
 
-// Another sentence or kind starts at its first token; selections that do not exist there are reset.
+// The cell of the largest weight; of equal ones the first.
+function strongest() {
+    const weights = map().map(value => Number.isFinite(value) ? value : -1), cols = keys().length;
+    const best = weights.reduce((best, value, i) => value > weights[best] ? i : best, 0);
+    return {row: Math.floor(best / cols), col: best % cols};
+}
+
+// Another sentence or kind starts at its strongest cell; selections that do not exist there are reset.
 function set(change) {
     Object.assign(at, change);
-    if ('line' in change || 'kind' in change) at.row = at.col = at.step = 0;
     at.layer = Math.min(at.layer, layers().length - 1);
     at.head = Math.min(at.head, layers()[at.layer].length - 1);
+    if ('line' in change || 'kind' in change) {
+        Object.assign(at, strongest());
+        at.step = at.row;
+    }
     for (const draw of [...choosers, draw_overview, draw_table, draw_lines, draw_steps]) draw();
     look(at.row, at.col);
 }
 
-if (data.lines.length > 0) set({layer: layers().length - 1});
+if (data.lines.length > 0) set({line: 0, layer: layers().length - 1});
 })();

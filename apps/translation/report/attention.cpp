@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "apps/picture/chart.h"
 #include "apps/picture/scripts.h"
@@ -107,6 +110,25 @@ void write_pictures(const std::filesystem::path& folder, const std::string& word
     write_maps(folder, {"cross", attention.maps.cross, attention.written, attention.source});
 }
 
+// The meaning of those signs in the tokens of attention_line() that no text explains: they differ from vocabulary to vocabulary.
+std::string meaning_of_signs(const nlohmann::ordered_json& lines) {
+    constexpr std::pair<std::string_view, std::string_view> signs[] = {{"▁", "▁ is the space before a word"},
+                                                                       {"·", "· joins a token to its neighbour without a space"},
+                                                                       {"␣", "␣ is a space"},
+                                                                       {"<s>", "<s> begins each translation"},
+                                                                       {"</s>", "</s> ends each sentence"},
+                                                                       {"<unk>", "<unk> is what the vocabulary does not have"}};
+    std::set<std::string> tokens;
+    for (const nlohmann::ordered_json& line : lines)
+        for (const char* side : {"source", "read", "written"})
+            for (const nlohmann::ordered_json& token : line[side]) tokens.insert(token.get<std::string>());
+    std::string text;
+    for (const auto& [sign, meaning] : signs)
+        if (std::ranges::any_of(tokens, [&](const std::string& token) { return token.find(sign) != std::string::npos; }))
+            text += fmt::format("{}{}", text.empty() ? " " : "; ", meaning);
+    return text.empty() ? "" : text + ".";
+}
+
 }  // namespace
 
 void add_attention_view(picture::Page& page, nlohmann::ordered_json lines) {
@@ -114,7 +136,8 @@ void add_attention_view(picture::Page& page, nlohmann::ordered_json lines) {
         .paragraph(
             "A row says where one token looks; its weights sum to 1, from dark (0) to bright (1). In the encoder rows and "
             "columns are the source's tokens. A row of the decoder is a step, named by the token that it writes; the "
-            "columns of its self-attention are the tokens that it has read, so nothing stands above the diagonal.")
+            "columns of its self-attention are the tokens that it has read, so nothing stands above the diagonal." +
+            meaning_of_signs(lines))
         .place("attention", "With scripts on, every head of every layer is shown here, and the likeliest tokens of each step.")
         .data("attention-data", json_text(attention_data(std::move(lines))))
         .script(picture::attention_js);
