@@ -235,13 +235,13 @@ TEST_F(ProgramEvaluate, ComparesTheIdsOfSegments) {
     here.write("other.xml", xml("tstset", {1, 3, 4, 5}));
     here.write("short.xml", xml("tstset", {1, 2, 3}));
     here.write("lines", "sentence number 1\n<unk> number 2\nsentence number 3\nsentence number 4\n");
-    EXPECT_THAT(scored("--hypotheses h.xml --reference r.xml"), HasSubstr("exact: 4 of 4 lines"));
-    EXPECT_THAT(scored("--hypotheses lines --reference r.xml"), HasSubstr("exact: 3 of 4 lines"));
+    EXPECT_THAT(scored("--format auto --hypotheses h.xml --reference r.xml"), HasSubstr("exact: 4 of 4 lines"));
+    EXPECT_THAT(scored("--format auto --hypotheses lines --reference r.xml"), HasSubstr("exact: 3 of 4 lines"));
     for (const std::string files : {"--hypotheses other.xml", "--compare h.xml other.xml"})
         expect_complaint(
-            evaluate(files + " --reference r.xml"), 1,
+            evaluate(files + " --reference r.xml --format xml"), 1,
             "they part where the one has document 7, segment 3 (line 4) and the other document 7, segment 2 (line 4)");
-    expect_complaint(evaluate("--hypotheses short.xml --reference r.xml"), 1,
+    expect_complaint(evaluate("--hypotheses short.xml --reference r.xml --format xml"), 1,
                      "short.xml has 3 segments, but r.xml has 4 segments; the first without a partner is document 7, segment 4 "
                      "(line 6) of r.xml");
 }
@@ -250,10 +250,10 @@ TEST_F(ProgramEvaluate, LeavesOutTheMetadataOfEitherFile) {
     here.write("tags", "<talkid>1</talkid>\none\n<talkid>2</talkid>\ntwo\n");
     here.write("others", "<talkid>1</talkid>\none\n<talkid>3</talkid>\ntwo\n");
     here.write("lines", "one\n<unk>\n");
-    EXPECT_THAT(scored("--hypotheses tags --reference tags"), HasSubstr("exact: 2 of 2 lines"));
-    EXPECT_THAT(scored("--hypotheses lines --reference tags"), HasSubstr("exact: 1 of 2 lines"));
-    EXPECT_THAT(scored("--hypotheses tags --reference lines"), HasSubstr("exact: 1 of 2 lines"));
-    expect_complaint(evaluate("--hypotheses others --reference tags"), 1, "they part where others:3 has");
+    EXPECT_THAT(scored("--format tags --hypotheses tags --reference tags"), HasSubstr("exact: 2 of 2 lines"));
+    EXPECT_THAT(scored("--format auto --hypotheses lines --reference tags"), HasSubstr("exact: 1 of 2 lines"));
+    EXPECT_THAT(scored("--format auto --hypotheses tags --reference lines"), HasSubstr("exact: 1 of 2 lines"));
+    expect_complaint(evaluate("--hypotheses others --reference tags --format auto"), 1, "they part where others:3 has");
 }
 
 TEST_F(ProgramEvaluate, ReadsAFileThatStandsAloneAsTranslations) {

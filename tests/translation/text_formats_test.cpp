@@ -382,6 +382,14 @@ TEST_F(SeveralTexts, AreChosenByLanguage) {
               Lines{"b"});
 }
 
+TEST_F(SeveralTexts, AreWithoutTheCodesOfTheirFormatting) {
+    const std::string coded =
+        "<?xml version=\"1.0\"?>\n<tmx><tu><tuv xml:lang=\"de\"><seg>ein <bpt i=\"1\">&lt;b&gt;</bpt>gro\u00dfer<ept "
+        "i=\"1\">&lt;/b&gt;</ept> <hi>Hund</hi><ph>&lt;br/&gt;</ph></seg></tuv></tu></tmx>";
+    EXPECT_EQ(wanted(coded, {.language = "de"}), Lines{"ein gro\u00dfer Hund"});
+    EXPECT_EQ(lines(document("<seg id=\"1\">a <ph>b</ph></seg>")), Lines{"a b"}) << "elsewhere these names mean nothing";
+}
+
 TEST_F(SeveralTexts, AreChosenByRole) {
     const std::string xml = campaign();
     EXPECT_EQ(wanted(xml, {.role = SegmentRole::source}), (Lines{"Eins", "Zwei", "Eins", "Zwei"}));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "apps/translation/search/scoring.h"
+#include "apps/translation/text/corpus.h"
 #include "tests/translation/decoding_support.h"
 
 namespace heddle::app {
@@ -54,14 +55,14 @@ TEST_F(LineTranslation, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThread
     }
 }
 
-TEST_F(LineTranslation, GivesAnEmptyLineForABlankOne) {
+TEST_F(LineTranslation, GivesABlankLineBackAsItIs) {
     const Model owned_model = random_model(vocabularies_.source->size(), 2);
     const nn::Transformer& model = *owned_model;
     const std::vector<std::string> given =
         translate_lines(model, vocabularies_, {"", lines_[0], "  \t ", lines_[1]}, {.beam = 2});
     ASSERT_EQ(given.size(), 4u);
     EXPECT_EQ(given[0], "");
-    EXPECT_EQ(given[2], "");
+    EXPECT_EQ(given[2], "  \t ");
     EXPECT_EQ(given[1], translate_lines(model, vocabularies_, {lines_[0]}, {.beam = 2}).front());
     VocabularyOptions characters;
     characters.type = VocabularyType::character;
@@ -69,7 +70,7 @@ TEST_F(LineTranslation, GivesAnEmptyLineForABlankOne) {
     both.source = both.target = train_vocabulary(characters, lines_);
     const auto owned_speller = random_model(both.source->size(), 3);
     const nn::Transformer& speller = *owned_speller;
-    EXPECT_EQ(translate_lines(speller, both, {"   "}, {.beam = 1}).front(), "") << "where a space is a token, too";
+    EXPECT_EQ(translate_lines(speller, both, {"   "}, {.beam = 1}).front(), "   ") << "where a space is a token, too";
 }
 
 std::vector<std::string> texts(const std::vector<Translation>& translations) {
@@ -152,8 +153,9 @@ TEST_F(LineTranslation, UnknownCharactersLoseNoLine) {
             const auto given = translator.translate(odd);
             ASSERT_EQ(given.size(), odd.size());
             for (std::size_t i = 0; i < odd.size(); ++i) {
-                const bool nothing = vocabularies.source->encode(odd[i]).empty();
+                const bool nothing = is_blank(odd[i]) || vocabularies.source->encode(odd[i]).empty();
                 EXPECT_EQ(given[i].size(), nothing ? 1u : 2u) << name(type) << ", line " << i;
+                if (nothing) EXPECT_EQ(given[i].front().text, odd[i]);
                 for (const Translation& each : given[i]) EXPECT_EQ(each.text.find('\n'), std::string::npos);
             }
         }

@@ -71,8 +71,14 @@ TEST(UnknownText, ShowsTheBeginningOfALongWordAndNoSignThatATerminalObeys) {
     EXPECT_EQ(said_of(VocabularyType::word, {{std::string(1000, 'x')}}),
               Lines{"warning: input, line 1: '" + std::string(40, 'x') +
                     "...' is not in the vocabulary; the model reads it as unknown"});
-    EXPECT_EQ(said_of(VocabularyType::character, {{"\x1b"}}),
+    EXPECT_EQ(said_of(VocabularyType::character, {{"d\x1b"}}),
               Lines{"warning: input, line 1: 'U+001B' is not in the vocabulary; the model reads it as unknown"});
+    EXPECT_EQ(said_of(VocabularyType::character, {{"d\u00ad"}}),
+              Lines{"warning: input, line 1: 'U+00AD' is not in the vocabulary; the model reads it as unknown"})
+        << "nor one that nobody sees";
+    EXPECT_EQ(said_of(VocabularyType::bpe, {{"\u2764\ufe0f"}}).front(),
+              "warning: input, line 1: '\u2764\ufe0f' is not in the vocabulary; the model reads it as unknown")
+        << "a selector belongs to its sign";
 }
 
 }  // namespace

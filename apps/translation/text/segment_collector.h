@@ -28,6 +28,7 @@ class SegmentCollector {
     void leave(int depth);
     /// The end of a <tu>.
     void leave_unit() { unit_ = 0; }
+    bool in_unit() const { return unit_ > 0; }
     /// A segment begins, and ends; text in it, with character references where it is `escaped`.
     void open(std::string_view id, std::size_t offset);
     void add(std::string_view text, bool escaped);

@@ -28,7 +28,7 @@ class XmlWalker : public pugi::xml_tree_walker {
         if (depth() <= document_depth_) segments_.document("");
         if (depth() <= unit_depth_) segments_.leave_unit();
         segments_.leave(depth());
-        if (node.type() == pugi::node_pcdata) segments_.add(node.value(), true);
+        if (node.type() == pugi::node_pcdata && !is_code(node)) segments_.add(node.value(), true);
         if (node.type() == pugi::node_cdata) segments_.add(node.value(), false);
         if (node.type() != pugi::node_element) return true;
         segments_.enter(node.name(), depth(), [&](std::string_view name) { return attribute(node, name); });
@@ -49,6 +49,13 @@ class XmlWalker : public pugi::xml_tree_walker {
     }
 
   private:
+    // TMX keeps the formatting of the original document in segments, in these elements.
+    bool is_code(const pugi::xml_node& text) const {
+        constexpr std::string_view codes[] = {"bpt", "ept", "ph", "it", "ut"};
+        const std::string_view name = text.parent().name();
+        return segments_.in_unit() && std::ranges::any_of(codes, [&](std::string_view code) { return same_name(name, code); });
+    }
+
     SegmentCollector& segments_;
     int segment_depth_ = -1;
     int document_depth_ = -1;
