@@ -90,6 +90,13 @@ TEST_F(LostSaves, WeightsComeAfterTheFirstSave) {
     EXPECT_EQ(saved_updates(here_.path("rare")), (std::vector<std::int64_t>{3, 4})) << "one of the first validation";
     const auto of_save = [&](const std::string& run) { return digest(here_.read(run + "/saves/3/moments.safetensors")); };
     EXPECT_EQ(of_save("rare"), of_save("early"));
+    // One that is still being written when the first validation ends is waited for, not made twice.
+    std::string soon = copying;
+    soon.replace(soon.find("--valid-every 3 --save-every 3"), 30, "--valid-every 5 --save-every 4");
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(train(" --out soon --overwrite --updates 6 --keep 0" + soon).status, 0);
+        EXPECT_EQ(saved_updates(here_.path("soon")), (std::vector<std::int64_t>{4, 6}));
+    }
 }
 
 TEST_F(LostSaves, AdviceAfterADamagedSaveIsAboutWhatThereIs) {

@@ -350,7 +350,9 @@ void Trainer::validate_now() {
     }
     average_.add(weights);
     // A run cannot be resumed from its weights alone, so its first save comes before them.
-    if (folder_ != nullptr && latest_save(folder_->path()).empty()) {
+    const auto has_no_save = [&] { return folder_ != nullptr && latest_save(folder_->path()).empty(); };
+    if (has_no_save()) writer_.wait();  // for one that is being written
+    if (has_no_save()) {
         save_now();
         writer_.wait();
     }
