@@ -81,6 +81,10 @@ TEST_F(ProgramSearch, ChoosesAgainAndStoresIt) {
                                            "penalty 1: BLEU "),
                                  HasSubstr("; stored in RUN/search.toml\n")));
     EXPECT_EQ(here.run("translate --model RUN --beam 2", sources).out, here.read("v.out"));
+    EXPECT_THAT(here.run("evaluate --tune RUN --beam 2 --valid v --tokenize char").out,
+                HasSubstr("length penalty 2: chrF2 100.00 (brevity penalty 1.000)\n"));
+    EXPECT_THAT(here.run("evaluate --tune RUN --beam 2 --valid v --tokenize intl").out,
+                HasSubstr("length penalty 2: BLEU 100.00 (intl, brevity penalty 1.000)\n"));
 
     train("RUN", "--task copy --overwrite");
     EXPECT_FALSE(here.exists("RUN/search.toml")) << "it was the run's that is replaced";
@@ -109,6 +113,8 @@ TEST_F(ProgramSearch, RefusesOptionsThatWouldDoNothing) {
                          "--tune RUN makes no use of --" + option.substr(0, option.find(' ')));
     for (const char* twice : {"evaluate RUN --tune RUN", "evaluate --tune RUN --model RUN"})
         expect_complaint(here.run(twice), 2, "--tune names the run itself; leave out RUN\n");
+    expect_complaint(here.run("evaluate --tune RUN --tokenize zh"), 2,
+                     "--tune goes by the exact lines of a generated task; leave out --tokenize");
     expect_complaint(here.run("evaluate --tune RUN --source de"), 2, "--source applies to --valid PREFIX");
     expect_complaint(here.run("evaluate --model RUN --valid v"), 2, "--valid is for --tune RUN");
     expect_complaint(here.run("evaluate --tune NONE"), 1, "NONE");

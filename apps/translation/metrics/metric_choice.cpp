@@ -49,7 +49,8 @@ void choose_tokenizer(MetricChoice& choice, std::span<const std::string> referen
     if (count.unspaced() <= unspaced_share * count.all) return;
     const bool chinese = count.chinese >= chinese_share * count.unspaced();
     choice.tokenizer = chinese ? Tokenizer::zh : Tokenizer::character;
-    choice.reason = fmt::format("{:.0f} % of the references' characters are {}", 100 * count.unspaced() / count.all,
+    choice.reason = fmt::format("{:.0f} % of the references' characters are {}",
+                                100 * (chinese ? count.chinese : count.unspaced()) / count.all,
                                 chinese ? "Chinese" : "of a script without spaces between words");
 }
 
