@@ -20,6 +20,7 @@
 #include "apps/translation/report/attention.h"
 #include "apps/translation/spread/spread.h"
 #include "core/format.h"
+#include "apps/translation/text/unicode.h"
 
 namespace heddle::app {
 namespace {
@@ -57,7 +58,9 @@ OptionTable translate_table(TranslateOptions& options) {
     add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
-    table.add("prefix", options.prefix, "every translation begins with this text, in whole words and as the vocabulary reads it")
+    table
+        .add("prefix", options.prefix,
+             "every translation begins with this text, as the vocabulary reads it; a space at its end ends its last word")
         .called("TEXT");
     table.group(OptionGroup::output);
     table.add("n-best", options.n_best, "the N best (or N samples) of each line, as ID ||| TEXT; ids count lines from 0")
@@ -117,6 +120,30 @@ std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabul
                 fmt::format("--prefix '{}': the target vocabulary reads it as '{}'; use words and signs of that vocabulary",
                             prefix, vocabulary.decode(tokens)));
     return tokens;
+}
+
+// The tokens that may follow a prefix with a space at its end: those before which the text has a space, and the end mark; not the
+// unknown token, whose text has spaces around it wherever it stands. Nothing, which allows all tokens, for another prefix, or
+// where a token of it is that space. Subwords need it: they read "the " as "the", which could become "them".
+std::vector<std::int32_t> tokens_after(const std::string& prefix, std::vector<std::int32_t> tokens,
+                                       const Vocabulary& vocabulary) {
+    const auto ends_with_space = [](const std::string& text) {
+        const std::u32string characters = decode_utf8(text);
+        return !characters.empty() && is_space(characters.back());
+    };
+    const std::string read = vocabulary.decode(tokens);
+    if (!ends_with_space(prefix) || read.empty() || ends_with_space(read)) return {};
+    std::vector<std::int32_t> after = {eos_id};
+    tokens.push_back(pad_id);
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+        tokens.back() = id;
+        if (id != unk_id && vocabulary.decode(tokens).starts_with(read + ' ')) after.push_back(id);
+    }
+    check_usage(after.size() > 1,
+                fmt::format("--prefix '{}': no token of the target vocabulary begins with a space; leave out the "
+                            "space at the end",
+                            prefix));
+    return after;
 }
 
 // The form that Moses gave its output: fields between " ||| ", a line for each translation of a list.
@@ -191,6 +218,7 @@ void translate(TranslateOptions& options, Ranks* ranks) {
                        lines_at_once = std::min(options.flush_every, most) * decoders.processes;
     options.decode.n_best = options.n_best.value_or(1);
     options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
+    options.decode.first = tokens_after(options.prefix, options.decode.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
     const nn::Transformer& model = *run.runs.front().model;
     const Form form{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};

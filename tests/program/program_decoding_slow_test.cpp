@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <map>
 
@@ -215,6 +216,25 @@ TEST_F(Decoding, BeginsWithThePrefix) {
             EXPECT_THAT(line.substr(field == std::string::npos ? 0 : field + 5), StartsWith("drei"));
         }
     }
+    // "ei" may become "eins"; with a space behind it, it may not.
+    const auto texts = [&](const std::string& prefix, const std::string& how) {
+        return entries_of(translated("--model SUB --scores --prefix '" + prefix + "' " + how, input));
+    };
+    for (const char* how : {"--beam 1", "--beam 4 --n-best 4", "--sample --n-best 2"}) {
+        int longer = 0;
+        for (const Entry& each : texts("ei", how)) longer += each.text.starts_with("eins") ? 1 : 0;
+        EXPECT_GT(longer, 10) << how;
+        for (const char* ending : {" ", "  ", "\xE3\x80\x80"}) {
+            const std::vector<Entry> entries = texts(std::string("ei") + ending, how);
+            EXPECT_GE(entries.size(), 20u);
+            for (const Entry& each : entries) {
+                EXPECT_TRUE(each.text == "ei" || each.text.starts_with("ei ")) << each.text;
+                EXPECT_TRUE(std::isfinite(each.log_probability)) << each.text;
+            }
+        }
+    }
+    for (const Entry& each : entries_of(translated("--model ONE --scores --prefix 'vier '", input)))
+        EXPECT_TRUE(each.text == "vier" || each.text.starts_with("vier ")) << each.text;
     const ProgramResult unknown = here_->run("translate --model SUB --prefix \xE6\x97\xA5", input);
     EXPECT_EQ(unknown.status, 2);
     EXPECT_THAT(unknown.err, HasSubstr("use words and signs of that vocabulary"));

@@ -162,6 +162,36 @@ TEST(BeamSearch, CutsAtTheLimit) {
     EXPECT_LE(beam_search(*table, sources, {.max_length = 50}).front().front().tokens.size(), 5u);
 }
 
+TEST(BeamSearch, ContinuesThePrefixByTheTokensThatMayFollowIt) {
+    int other = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        const Model model = random_model(5, seed, 0.7, 5);
+        const std::vector<Tokens> sources{source_of(3, 5, seed)};
+        for (const Tokens& prefix : {Tokens{}, Tokens{4}, Tokens{4, 0}})
+            for (const Tokens& first : {Tokens{2}, Tokens{0, 4}, Tokens{eos_id, 1}}) {
+                std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1, prefix);
+                const Tokens best = wanted.front().tokens;
+                std::erase_if(wanted, [&](const Hypothesis& each) {
+                    const std::int32_t next = each.tokens.size() > prefix.size() ? each.tokens[prefix.size()] : eos_id;
+                    return std::ranges::find(first, next) == first.end();
+                });
+                const std::string what = fmt::format("seed {}, {} tokens, {} may follow", seed, prefix.size(), first.size());
+                for (const std::int64_t n : {std::int64_t{1}, std::int64_t{4}})
+                    expect_same(
+                        beam_search(*model, sources, {.beam = 700, .patience = 0, .n_best = n, .prefix = prefix, .first = first})
+                            .front(),
+                        wanted, static_cast<std::size_t>(n), what);
+                const auto of_narrow = beam_search(*model, sources, {.beam = 2, .n_best = 2, .prefix = prefix, .first = first});
+                for (const Hypothesis& each : of_narrow.front()) {
+                    const std::int32_t next = each.tokens.size() > prefix.size() ? each.tokens[prefix.size()] : eos_id;
+                    EXPECT_TRUE(std::ranges::find(first, next) != first.end()) << what;
+                }
+                other += wanted[0].tokens != best ? 1 : 0;
+            }
+    }
+    EXPECT_GT(other, 30);
+}
+
 // A hypothesis that is kept only because more are asked for takes no place from a better one: what cannot win is less probable
 // than all that can.
 TEST(BeamSearch, TheFirstOnesAreTheSameHoweverManyAreAskedFor) {

@@ -140,6 +140,30 @@ TEST(Sampling, StopsAtTheLimit) {
     EXPECT_GT(cut, 0);
 }
 
+TEST(Sampling, DrawsTheTokenAfterThePrefixFromThoseThatMayFollow) {
+    const Model model = random_model(9, 2, 0.3, 5);
+    const std::vector<Tokens> sources{source_of(4, 9, 1)};
+    const std::vector<std::int64_t> lines{0};
+    const Tokens prefix{6, 5}, may_follow{2, 7};
+    for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 1}, Sampling{.top_k = 4, .temperature = 2}}) {
+        std::map<std::int32_t, int> first;
+        const auto drawn =
+            sample(*model, sources, lines, {.n_best = samples, .prefix = prefix, .first = may_follow, .sampling = sampling});
+        for (const Hypothesis& each : drawn.front()) {
+            ASSERT_GT(each.tokens.size(), 2u);
+            ++first[each.tokens[2]];
+        }
+        std::vector<double> wanted = next_log_probabilities(*model, sources[0], prefix);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            if (i != 2 && i != 7) wanted[i] = -1e9;
+        Sampling used = sampling;
+        used.top_k = std::min<std::int64_t>(used.top_k, 2);
+        Fit fit;
+        add(fit, expected(wanted, used), first, samples);
+        EXPECT_LE(fit.statistic, fit.freedom == 0 ? 1e-9 : fit.bound()) << "top-k " << sampling.top_k;
+    }
+}
+
 // Neighbouring lines, samples and seeds are no copies of one another.
 TEST(Sampling, LinesAndSeedsDrawIndependently) {
     const Model model = random_model(9, 2, 0.3);

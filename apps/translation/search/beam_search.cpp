@@ -171,7 +171,7 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     std::optional<OnDevice> on_device;
     if (models.models().front()->device() == Device::cuda) on_device.emplace();
     Decoding decoding(models, sources, count * options.beam, greatest);
-    Decoding::Start start = decoding.start(options.prefix);
+    Decoding::Start start = decoding.start(options.prefix, options.first);
     Tensor logits = std::move(start.logits);
     const Device device = logits.device();
     kernels::Beams beams({.beam = options.beam,
@@ -207,7 +207,11 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
             on_device->graph.launch();
         }
     }
-    return Finished(beams, options).lists();
+    HypothesisLists results = Finished(beams, options).lists();
+    // Where the beam is wider than the choice after the prefix, it holds tokens that may not follow.
+    for (std::vector<Hypothesis>& list : results)
+        std::erase_if(list, [](const Hypothesis& each) { return std::isinf(each.log_probability); });
+    return results;
 }
 
 }  // namespace heddle::app

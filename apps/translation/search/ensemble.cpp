@@ -1,6 +1,8 @@
 #include "apps/translation/search/ensemble.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "apps/translation/batching/batch_tensors.h"
 #include "apps/translation/vocabulary/vocabulary.h"
@@ -14,6 +16,25 @@ namespace heddle::app {
 namespace {
 
 Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
+
+void keep_only(std::span<const std::int32_t> tokens, Decoding::Start& start) {
+    const std::vector<double> logits = start.logits.to_vector();
+    const auto width = static_cast<std::size_t>(start.logits.cols());
+    std::vector<float> kept(logits.size(), -std::numeric_limits<float>::infinity());
+    for (std::size_t row = 0; row * width < logits.size(); ++row) {
+        const std::span<const double> x = std::span(logits).subspan(row * width, width);
+        const double largest = *std::ranges::max_element(x);
+        double all = 0, of_kept = 0;
+        for (const double each : x) all += std::exp(each - largest);
+        for (const std::int32_t token : tokens) {
+            const auto column = static_cast<std::size_t>(token);
+            of_kept += std::exp(x[column] - largest);
+            kept[row * width + column] = static_cast<float>(x[column]);
+        }
+        start.log_probability[row] += std::log(of_kept / all);
+    }
+    start.logits = Tensor::from(kept, start.logits.shape()).to(start.logits.device());
+}
 
 }  // namespace
 
@@ -57,7 +78,7 @@ Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int3
         caches_.push_back(model->start_decoding(model->encode(source).value(), source.spans, hypotheses, longest));
 }
 
-Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {
+Decoding::Start Decoding::start(std::span<const std::int32_t> prefix, std::span<const std::int32_t> first) {
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(sources_), bos_id);
     Start start{read(as_tensor(tokens)), std::vector<double>(tokens.size(), 0)};
     std::vector<Tensor> added;
@@ -66,9 +87,11 @@ Decoding::Start Decoding::start(std::span<const std::int32_t> prefix) {
         added.push_back(log_probabilities(start.logits, tokens));
         start.logits = read(as_tensor(tokens));
     }
-    if (added.empty()) return start;
-    const std::vector<double> each = kernels::concat_forward(added, 0).to_vector();  // [prefix, sources]
-    for (std::size_t i = 0; i < each.size(); ++i) start.log_probability[i % tokens.size()] += each[i];
+    if (!added.empty()) {
+        const std::vector<double> each = kernels::concat_forward(added, 0).to_vector();  // [prefix, sources]
+        for (std::size_t i = 0; i < each.size(); ++i) start.log_probability[i % tokens.size()] += each[i];
+    }
+    if (!first.empty()) keep_only(first, start);
     return start;
 }
 

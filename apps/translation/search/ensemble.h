@@ -50,8 +50,10 @@ class Decoding {
         Tensor logits;                        ///< [sources, V] of the token after the prefix
         std::vector<double> log_probability;  ///< of the prefix, for each source
     };
-    /// Reads the beginning mark and `prefix`, the same for every source. Once, before the first step().
-    Start start(std::span<const std::int32_t> prefix);
+    /// Reads the beginning mark and `prefix`, the same for every source. Once, before the first step(). Where `first` is not
+    /// empty, the logits of all other tokens are -inf, and log_probability has the probability of `first`, too: so the sum with
+    /// the log-probability of the next token is the model's own.
+    Start start(std::span<const std::int32_t> prefix, std::span<const std::int32_t> first = {});
 
     /// Hypothesis i continues the previous hypothesis parents[i] (see nn::DecoderCache::reorder) and reads tokens[i]. Logits of
     /// the token after that, [hypotheses, V].

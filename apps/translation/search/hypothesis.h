@@ -22,6 +22,7 @@ struct DecodeOptions {
     double patience = 2;        ///< a search ends when patience (1 or more) x beam hypotheses have ended; 0: when none can win
     std::int64_t n_best = 1;    ///< translations of each source: the best ones of the beam, or so many samples
     std::vector<std::int32_t> prefix = {};        ///< the tokens that every translation begins with
+    std::vector<std::int32_t> first = {};         ///< the tokens that may follow the prefix; empty: all
     std::optional<Sampling> sampling = {};        ///< set: draw
     std::vector<std::int32_t> forbidden = {};     ///< tokens that are not written; log p of the others stays the model's
     std::optional<std::int64_t> max_length = {};  ///< of a translation, in tokens, without its end mark; see longest_translation

@@ -127,7 +127,7 @@ HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::
                                               static_cast<std::int64_t>(options.prefix.size()), options.max_length));
     Decoding decoding(models, sources, static_cast<std::int64_t>(sources.size()) * options.n_best,
                       *std::max_element(longest.begin(), longest.end()));
-    auto [logits, log_probability] = decoding.start(options.prefix);
+    auto [logits, log_probability] = decoding.start(options.prefix, options.first);
 
     HypothesisLists results(sources.size());
     std::vector<Path> open;

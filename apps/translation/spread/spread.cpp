@@ -20,12 +20,13 @@ enum class Work : std::int64_t { decode, score, likelihood };
 
 void put(Message& message, const DecodeOptions& options) {
     // All of them: a new one does not compile.
-    const auto& [beam, length_penalty, patience, n_best, prefix, sampling, forbidden, max_length] = options;
+    const auto& [beam, length_penalty, patience, n_best, prefix, first, sampling, forbidden, max_length] = options;
     message.put_one(beam);
     message.put_one(length_penalty);
     message.put_one(patience);
     message.put_one(n_best);
     message.put(prefix);
+    message.put(first);
     message.put(sampling ? std::vector<Sampling>{*sampling} : std::vector<Sampling>());
     message.put(forbidden);
     message.put(max_length ? std::vector<std::int64_t>{*max_length} : std::vector<std::int64_t>());
@@ -38,6 +39,7 @@ DecodeOptions take_decode_options(Message& message) {
     options.patience = message.take_one<double>();
     options.n_best = message.take_one<std::int64_t>();
     options.prefix = message.take<std::int32_t>();
+    options.first = message.take<std::int32_t>();
     if (const auto sampling = message.take<Sampling>(); !sampling.empty()) options.sampling = sampling.front();
     options.forbidden = message.take<std::int32_t>();
     if (const auto most = message.take<std::int64_t>(); !most.empty()) options.max_length = most.front();
