@@ -19,8 +19,8 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/spread/spread.h"
-#include "core/format.h"
 #include "apps/translation/text/unicode.h"
+#include "core/format.h"
 
 namespace heddle::app {
 namespace {
