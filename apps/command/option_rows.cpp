@@ -128,6 +128,10 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
     table.add("shared-vocab", options.shared, "one vocabulary for both languages");
     table.add("vocab-model", options.model_file, "use this vocabulary file for both languages; train none").called("FILE");
     table.add("vocab-lines", options.max_lines, "train the vocabulary on this many lines, evenly spread; 0: all").at_least(0);
+    table
+        .add("vocab-normalization", options.normalization,
+             "bpe and unigram: one spelling for the same characters; text as it is; or similar characters replaced, too")
+        .defaults_to("nfc");
     table.add("lowercase", options.lowercase, "convert text to lower case first");
 }
 

@@ -155,7 +155,11 @@ void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocab
     std::vector<Difference> differences;
     std::vector<std::string> names;
     std::stringstream taken;
-    for (const auto& [name, value] : text.header().options) {
+    std::map<std::string, std::string> options = text.header().options;
+    if (const auto type = options.find("vocab-type");
+        type != options.end() && (type->second == "\"bpe\"" || type->second == "\"unigram\""))
+        options.try_emplace("vocab-normalization", "\"nfkc\"");  // a text from before the option
+    for (const auto& [name, value] : options) {
         const Option* const option = table.find(name);
         check(option != nullptr && is_decided_by_text(*option) && value.find_first_of("\r\n") == std::string::npos,
               "{}: its {} sets the option {}, which a prepared text does not; prepare the text again", folder,

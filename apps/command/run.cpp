@@ -113,6 +113,9 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     constexpr std::size_t longest = 1 << 20;
     std::istringstream text(read_regular_file(config, longest));
     table.read_config(text, config.string());
+    VocabularyRequest& vocabulary = settings.vocabulary;
+    if (!vocabulary.normalization && is_sentencepiece(vocabulary.type))
+        vocabulary.normalization = Normalization::nfkc;  // a run from before the option
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     return settings;

@@ -48,7 +48,10 @@ Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say)
     if (!recipe.empty()) say(fmt::format("the task sets {}; explicit options override it", recipe));
     settings.data.source = task.source_language;
     settings.data.target = task.target_language;
-    return {.training = {.training = std::move(task.training), .validation = std::move(task.validation)},
+    return {.training = {.training = std::move(task.training),
+                         .validation = std::move(task.validation),
+                         .training_names = {"training sources", "training targets"},
+                         .validation_names = {"validation sources", "validation targets"}},
             .test = std::move(task.test)};
 }
 
@@ -122,7 +125,9 @@ Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<Safete
     const std::string run = data.resume.empty() ? data.init : data.resume;
     if (run.empty() && text.prepared != nullptr) {
         say(fmt::format("{}: {} prepared pairs and their vocabulary", data.train, grouped_text(text.prepared->size())));
-        return text.prepared->vocabularies();
+        Vocabularies prepared = text.prepared->vocabularies();
+        settings.vocabulary.normalization = prepared.source->normalization();
+        return prepared;
     }
     if (run.empty() && too_large && settings.vocabulary.model_file.empty() && settings.vocabulary.max_lines == 0)
         say("the vocabulary is learned from all lines, which are held meanwhile; --vocab-lines 1000000 holds that many");
@@ -131,6 +136,7 @@ Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<Safete
                          : make_vocabularies(settings.vocabulary, text.training, say);
     Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
     if (text.prepared != nullptr) check_vocabulary_of_run(*text.prepared, run, known);
+    settings.vocabulary.normalization = known.source->normalization();
     if (weights) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *weights);
     return known;
 }
@@ -292,7 +298,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
             if (prepares) run_text.emplace(settings.data, say);
             Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, text.too_large, say);
             if (prepares) text.training.prepared = run_text->write(vocabularies, decided_options(table));
-            return encode_training_data(std::move(text.training), std::move(vocabularies));
+            return encode_training_data(std::move(text.training), std::move(vocabularies), resumed.empty() ? say : Say());
         });
     nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           weights ? std::nullopt : std::optional(settings.training.seed));

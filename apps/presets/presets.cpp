@@ -25,9 +25,17 @@ struct Replaced {
     std::string_view option;
     std::string_view by;
 };
-constexpr Replaced replaced[] = {{"epochs", "updates"},         {"epochs", "minutes"},         {"task", "train"},
-                                 {"vocab-type", "vocab-model"}, {"vocab-size", "vocab-model"}, {"min-count", "vocab-model"},
-                                 {"vocab-size", "vocab-type"},  {"min-count", "vocab-type"}};
+constexpr Replaced replaced[] = {{"epochs", "updates"},
+                                 {"epochs", "minutes"},
+                                 {"task", "train"},
+                                 {"vocab-type", "vocab-model"},
+                                 {"vocab-size", "vocab-model"},
+                                 {"min-count", "vocab-model"},
+                                 {"vocab-size", "vocab-type"},
+                                 {"min-count", "vocab-type"},
+                                 {"vocab-normalization", "vocab-model"},
+                                 {"vocab-normalization", "vocab-type"},
+                                 {"vocab-normalization", "task"}};
 
 // Whether a value was given, and is this one.
 bool is_given_as(OptionTable& table, std::string_view option, const std::string& value) {

@@ -76,6 +76,18 @@ TEST_F(ResumeOptions, AreThoseOfTheSave) {
     EXPECT_THAT(going_on({"--lr", "0.01"}), ElementsAre("lr = 0.01 (was 0.003)"));
 }
 
+TEST_F(ResumeOptions, OfARunWithoutANormalizationAreThoseOfItsTime) {
+    std::string text = config();
+    const std::size_t at = text.find("vocab-normalization");
+    ASSERT_NE(at, std::string::npos);
+    folder_.write_config(text.erase(at, text.find('\n', at) + 1 - at));
+    saved_.erase("vocab-normalization");
+    EXPECT_THAT(going_on(), ElementsAre());
+    EXPECT_THAT(going_on({"--vocab-normalization", "nfkc"}), ElementsAre());
+    EXPECT_THAT(going_on({"--vocab-normalization", "nfc"}),
+                ElementsAre(HasSubstr("--vocab-normalization \"nfc\" (it has \"nfkc\")")));
+}
+
 TEST_F(ResumeOptions, AreNamedWhenTheyWereEdited) {
     int named = 0, said = 0;
     for (const Option& option : table_.options()) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 
+#include "apps/translation/vocabulary/character_map.h"
 #include "apps/translation/vocabulary/protobuf.h"
 #include "apps/translation/vocabulary/sentencepiece_check.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"

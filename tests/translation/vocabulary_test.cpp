@@ -1,5 +1,7 @@
 #include "apps/translation/vocabulary/vocabulary.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +12,8 @@
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/words.h"
 #include "core/error.h"
+#include "tests/python.h"
+#include "tests/shell.h"
 
 namespace heddle::app {
 namespace {
@@ -69,7 +73,6 @@ TEST_P(EveryType, GivesBackTheTextItWasTrainedOn) {
     for (const std::string& line : sample) {
         const Ids ids = vocabulary->encode(line);
         for (const std::int32_t id : ids) EXPECT_TRUE(id > eos_id && id < vocabulary->size());
-        // SentencePiece normalises (NFKC): an ellipsis or a no-break space would not come back; these lines have neither.
         EXPECT_EQ(vocabulary->decode(ids), line);
     }
 }
@@ -180,6 +183,84 @@ TEST_P(Subwords, ThatAreTooFewNameTheSmallestSizeThatWorks) {
 
 TEST_P(Subwords, WithTextThatSentencePieceThrowsAwayAreAnErrorNotTheEndOfTheProgram) {
     EXPECT_THROW(train_vocabulary(options(), (Lines{"  ", "\u2585", std::string(5000, 'x')})), Error);
+}
+
+const Lines signs{"5 m\u00b2, 1\u00b2, \u00bd pound\u2026",
+                  "\u4f60\u597d\uff0c\u4e16\u754c\uff01 \ufb01ne, 10\u00a0\u20ac, Foo\u2122",
+                  "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"};
+
+// The largest vocabulary that the lines allow.
+std::unique_ptr<Vocabulary> largest(VocabularyType type, Normalization normalization, const Lines& lines) {
+    VocabularyOptions options{.type = type, .size = 5000, .normalization = normalization};
+    try {
+        return train_vocabulary(options, lines);
+    } catch (const VocabularySizeError& error) {
+        options.size = error.size_that_works;
+        return train_vocabulary(options, lines);
+    }
+}
+
+TEST_P(Subwords, GiveBackEverySignUnlessTheyReplaceSimilarOnes) {
+    for (const Normalization normalization : {Normalization::nfc, Normalization::none}) {
+        const auto vocabulary = largest(GetParam(), normalization, signs);
+        for (const std::string& line : signs) EXPECT_EQ(vocabulary->decode(vocabulary->encode(line)), line);
+    }
+    const auto nfkc = largest(GetParam(), Normalization::nfkc, signs);
+    EXPECT_EQ(nfkc->decode(nfkc->encode("5 m\u00b2")), "5 m2");
+}
+
+TEST_P(Subwords, HaveOneSpellingForTheSameCharacters) {
+    const Lines text{"caf\u00e9 na\u00efve"};
+    const std::string decomposed = "cafe\u0301 nai\u0308ve";
+    for (const Normalization normalization : {Normalization::nfc, Normalization::nfkc}) {
+        const auto vocabulary = largest(GetParam(), normalization, text);
+        EXPECT_EQ(vocabulary->encode(decomposed), vocabulary->encode(text[0]));
+        EXPECT_EQ(largest(GetParam(), normalization, {decomposed})->serialized(), vocabulary->serialized());
+    }
+    const auto none = largest(GetParam(), Normalization::none, {decomposed});
+    EXPECT_EQ(none->decode(none->encode(decomposed)), decomposed);
+}
+
+TEST_P(Subwords, KnowTheirNormalizationWhereverTheyAreLoaded) {
+    for (const Normalization normalization : {Normalization::nfc, Normalization::none, Normalization::nfkc})
+        for (const bool lowercase : {false, true}) {
+            const auto vocabulary = train_vocabulary(
+                {.type = GetParam(), .size = 64, .lowercase = lowercase, .normalization = normalization}, sample);
+            const SavedVocabulary saved(*vocabulary);
+            EXPECT_EQ(saved.load()->normalization(), normalization);
+            EXPECT_EQ(saved.load()->encode(signs[1]), vocabulary->encode(signs[1]));
+        }
+    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, sample)->normalization(), std::nullopt);
+    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = 64}, sample)->normalization(), Normalization::nfc);
+}
+
+// SentencePiece itself reads the model, and cuts each line into the same tokens.
+TEST_P(Subwords, AreSentencePieces) {
+    HEDDLE_NEEDS_PYTHON_WITH("sentencepiece");
+    const Lines lines{sample[1],
+                      sample[2],
+                      signs[0],
+                      signs[1],
+                      signs[2],
+                      "cafe\u0301 a\u0302\u0323 \u1112\u1161\u11ab",
+                      "  a \t b\u00a0c\u2028",
+                      "\u05e9\u05c1\u05bc \u2581 \ufb01"};
+    const std::string script =
+        "import sys, sentencepiece as s; p = s.SentencePieceProcessor(model_file=sys.argv[1]); "
+        "[print(*p.encode(l.strip(\"\\n\"))) for l in open(sys.argv[1] + \".text\", encoding=\"utf-8\", newline=\"\\n\")]";
+    for (const Normalization normalization : {Normalization::nfc, Normalization::none, Normalization::nfkc}) {
+        const auto vocabulary = largest(GetParam(), normalization, signs);
+        const SavedVocabulary saved(*vocabulary);
+        std::string text, wanted;
+        for (const std::string& line : lines) {
+            text += line + "\n";
+            wanted += fmt::format("{}\n", fmt::join(vocabulary->encode(line), " "));
+        }
+        write(saved.path() + ".text", text);
+        const ShellOutput output = shell(quoted(python()) + " -c " + quoted(script) + " " + quoted(saved.path()));
+        EXPECT_EQ(output.text, wanted) << name(normalization);
+        std::filesystem::remove(saved.path() + ".text");
+    }
 }
 
 TEST(SentencePieceModel, WithOtherSpecialIdsIsAnErrorThatSaysHowToTrainIt) {

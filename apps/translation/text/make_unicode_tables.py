@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes unicode_tables.cpp: what Python's str says about case, spaces and letters, as sorted ranges.
+"""Writes unicode_tables.cpp: what Python says about case, spaces, letters and canonical decompositions, as sorted tables.
 
     python3 apps/translation/text/make_unicode_tables.py > apps/translation/text/unicode_tables.cpp
 
@@ -57,11 +57,36 @@ def in_category(letter):
     return lambda c: regex.match(rf"\p{{{letter}}}", chr(c)) is not None
 
 
-def table(name, rows, form):
+def class_ranges():
+    """[first, last, class] of the code points whose canonical combining class is not 0."""
+    out = []
+    for c in CODE_POINTS:
+        mark = unicodedata.combining(chr(c))
+        if mark == 0:
+            continue
+        if out and out[-1][1] == c - 1 and out[-1][2] == mark:
+            out[-1][1] = c
+        else:
+            out.append([c, c, mark])
+    return out
+
+
+def decompositions():
+    """[code point, first, second or 0, whether NFC keeps it], without the Hangul syllables, which follow a formula."""
+    out = []
+    for c in CODE_POINTS:
+        parts = unicodedata.decomposition(chr(c))
+        if parts and not parts.startswith("<"):
+            first, second = ([int(part, 16) for part in parts.split()] + [0])[:2]
+            out.append([c, first, second, int(unicodedata.normalize("NFC", chr(c)) == chr(c))])
+    return out
+
+
+def table(name, rows, form, code_points=2):
     print(f"constexpr {form} {name}[] = {{")
     line = "   "
     for row in rows:
-        cell = " {" + ", ".join(f"0x{v:X}" if i < 2 else str(v) for i, v in enumerate(row)) + "},"
+        cell = " {" + ", ".join(f"0x{v:X}" if i < code_points else str(v) for i, v in enumerate(row)) + "},"
         if len(line) + len(cell) > 130:
             print(line)
             line = "   "
@@ -84,10 +109,14 @@ def main():
     table("space_table", ranges(lambda c: chr(c).isspace()), "CodeRange")
     for name, letter in (("punctuation", "P"), ("symbol", "S"), ("number", "N")):
         table(f"{name}_table", ranges(in_category(letter)), "CodeRange")
+    table("class_table", class_ranges(), "ClassRange")
+    table("decomposition_table", decompositions(), "Decomposition", code_points=3)
     print("// clang-format on\n\n}  // namespace\n")
     print("std::span<const LowerRange> lower_ranges() { return lower_table; }")
     for name in ("cased", "ignorable", "word", "space", "punctuation", "symbol", "number"):
         print(f"std::span<const CodeRange> {name}_ranges() {{ return {name}_table; }}")
+    print("std::span<const ClassRange> class_ranges() { return class_table; }")
+    print("std::span<const Decomposition> decompositions() { return decomposition_table; }")
     print("\n}  // namespace heddle::app")
 
 

@@ -1,4 +1,4 @@
-// Sorted ranges of code points behind unicode.h; unicode_tables.cpp is generated.
+// Sorted tables of code points behind unicode.h and normal_form.h; unicode_tables.cpp is generated.
 #pragma once
 
 #include <span>
@@ -19,6 +19,21 @@ struct LowerRange {
     int difference;
 };
 
+/// first..last have this canonical combining class, which is not 0.
+struct ClassRange {
+    char32_t first;
+    char32_t last;
+    unsigned char combining_class;
+};
+
+/// The canonical decomposition of a code point.
+struct Decomposition {
+    char32_t composed;
+    char32_t first;
+    char32_t second;  ///< 0: there is only the first
+    bool composes;    ///< NFC composes both parts again
+};
+
 std::span<const LowerRange> lower_ranges();
 /// Cased and not case-ignorable: a capital sigma after such a character ends a word.
 std::span<const CodeRange> cased_ranges();
@@ -31,6 +46,9 @@ std::span<const CodeRange> space_ranges();
 std::span<const CodeRange> punctuation_ranges();
 std::span<const CodeRange> symbol_ranges();
 std::span<const CodeRange> number_ranges();
+std::span<const ClassRange> class_ranges();
+/// In the order of `composed`, without the Hangul syllables.
+std::span<const Decomposition> decompositions();
 
 /// Whether one of these ranges, which are sorted and apart, holds the code point.
 bool is_in(std::span<const CodeRange> ranges, char32_t code_point);

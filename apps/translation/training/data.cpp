@@ -24,7 +24,8 @@ std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, co
                               .size = wish.size.value_or(is_sentencepiece(request.type) ? default_subwords : 0),
                               .min_count = request.min_count,
                               .lowercase = request.lowercase,
-                              .max_lines = request.max_lines};
+                              .max_lines = request.max_lines,
+                              .normalization = request.normalization.value_or(Normalization::nfc)};
     const bool may_shrink = !wish.size && is_sentencepiece(request.type);
     for (bool smallest = false;;) try {
             std::shared_ptr<const Vocabulary> vocabulary = train_vocabulary(options, wish.lines);
@@ -53,6 +54,7 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
     request.type = both.source->type();
     request.size = both.source->size();
     request.lowercase = both.source->lowercase();
+    request.normalization = both.source->normalization();
     say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), word_of(request.type),
                     request.model_file, request.lowercase ? ", in lower case" : ""));
     return both;
@@ -112,13 +114,15 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
         TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
         left_out = pairs.left_out;
         text.training = std::move(pairs.corpus);
+        text.training_names = text_names(options.train, options);
     }
     if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
     if (in_memory)
         check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
-    if (!options.valid.empty())
+    if (!options.valid.empty()) {
         text.validation = read_corpus(options.valid, options.source, options.target, reading);
-    else
+        text.validation_names = text_names(options.valid, options);
+    } else
         say("no --valid PREFIX: nothing will be validated, and no best model kept");
     if (options.train == standard_input || options.valid == standard_input)
         say("text from standard input is not kept: to repeat the run, or to go on with it, give the same text again");
@@ -157,13 +161,28 @@ TextDigests digests(const TrainingData& data) {
             .validation = digest(digest_of(data.validation) + validation_text.text())};
 }
 
-TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies) {
+TextNames text_names(const std::string& prefix, const DataOptions& options) {
+    const std::vector<std::string> files = corpus_files(prefix, options.source, options.target, reading_of(options, {}));
+    if (files.size() > 1) return {spoken_name(files.front()), spoken_name(files.back())};
+    return {spoken_name(prefix) + ", sources", spoken_name(prefix) + ", targets"};
+}
+
+TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say) {
     TrainingData data;
     data.prepared = std::move(text.prepared);
     data.training_name = std::move(text.training_name);
     data.validation_name = std::move(text.validation_name);
     data.training = encode_corpus(text.training, *vocabularies.source, *vocabularies.target);
     data.validation = encode_corpus(text.validation, *vocabularies.source, *vocabularies.target);
+    const auto note_loss = [&](const TextNames& names, const Corpus& corpus, std::span<const TokenPair> pairs) {
+        TextLoss loss(names, vocabularies);
+        loss.look_at(corpus, pairs);
+        loss.report(say);
+    };
+    if (say) {
+        note_loss(text.training_names, text.training, data.training);
+        note_loss(text.validation_names, text.validation, data.validation);
+    }
     data.validation_text = std::move(text.validation);
     data.vocabularies = std::move(vocabularies);
     return data;

@@ -12,6 +12,7 @@
 #include "apps/translation/run/state.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/options.h"
+#include "apps/translation/training/text_loss.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 
 namespace heddle::app {
@@ -23,6 +24,7 @@ struct TrainingText {
     std::shared_ptr<const PreparedText> prepared = {};
     std::string training_name = "the training text";  ///< in messages: "--train corpus/train"
     std::string validation_name = "the validation text";
+    TextNames training_names = {}, validation_names = {};
 };
 
 /// Reads the files of the options; `prepared`: the training text, where that is what --train names; without `training`, the text
@@ -64,8 +66,11 @@ struct TrainingData {
     /// The training pairs, wherever they are.
     TokenPairs pairs() const { return prepared != nullptr ? TokenPairs(*prepared) : TokenPairs(training); }
 };
-/// Encodes the text; a prepared one stays where it is.
-TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies);
+/// Encodes the text; a prepared one stays where it is. `say` is told what of it the vocabulary does not hold.
+TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say = {});
+
+/// What messages call the text that an option names as read_corpus() does.
+TextNames text_names(const std::string& prefix, const DataOptions& options);
 
 TextDigests digests(const TrainingData& data);
 

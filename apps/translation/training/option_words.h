@@ -65,6 +65,13 @@ struct EnumWords<VocabularyType> {
 };
 
 template <>
+struct EnumWords<Normalization> {
+    static inline const EnumWord<Normalization> table[] = {{Normalization::nfc, name(Normalization::nfc)},
+                                                           {Normalization::none, name(Normalization::none)},
+                                                           {Normalization::nfkc, name(Normalization::nfkc)}};
+};
+
+template <>
 struct EnumWords<optim::Method> {
     static constexpr EnumWord<optim::Method> table[] = {{optim::Method::adam, name(optim::Method::adam)},
                                                         {optim::Method::adamw, name(optim::Method::adamw)},

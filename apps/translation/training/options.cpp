@@ -43,6 +43,10 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
     check_option(vocabulary.min_count == 1 || !is_sentencepiece(vocabulary.type), {"min-count", "vocab-type"},
                  fmt::format("--min-count {} counts words or characters; subwords have none: leave it out with --vocab-type {}",
                              vocabulary.min_count, word_of(vocabulary.type)));
+    check_option(!vocabulary.normalization || is_sentencepiece(vocabulary.type), {"vocab-normalization", "vocab-type"},
+                 fmt::format("--vocab-normalization is of bpe and unigram; a {} vocabulary takes text as it is: leave it out",
+                             word_of(vocabulary.type)));
+    if (is_sentencepiece(vocabulary.type) && !vocabulary.normalization) vocabulary.normalization = Normalization::nfc;
     if (!model.tie) model.tie = vocabulary.shared ? nn::Tie::all : nn::Tie::target;
     check_option(vocabulary.shared || (*model.tie != nn::Tie::all && *model.tie != nn::Tie::embeddings), {"tie", "shared-vocab"},
                  fmt::format("--tie {} needs one vocabulary for both languages; take --tie target or none, or leave out "

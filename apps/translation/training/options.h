@@ -73,6 +73,7 @@ struct VocabularyRequest {
     bool shared = true;
     std::string model_file;
     std::int64_t max_lines = 0;
+    std::optional<Normalization> normalization;  ///< nfc for bpe and unigram
     bool lowercase = false;
 };
 

@@ -110,8 +110,13 @@ Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& r
 std::int64_t encode_text(const DataOptions& options, const Vocabularies& vocabularies, PreparedWriter& writer, const Say& say,
                          std::int64_t piece) {
     const Pass pass{.did = "encoded", .tell = say, .notes = say, .once = true, .piece = piece};
-    const std::int64_t left_out = for_each_piece(
-        options, pass, [&](const Corpus& part) { writer.add(encode_corpus(part, *vocabularies.source, *vocabularies.target)); });
+    TextLoss loss(text_names(options.train, options), vocabularies);
+    const std::int64_t left_out = for_each_piece(options, pass, [&](const Corpus& part) {
+        const std::vector<TokenPair> pairs = encode_corpus(part, *vocabularies.source, *vocabularies.target);
+        loss.look_at(part, pairs);
+        writer.add(pairs);
+    });
+    if (say) loss.report(say);
     if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
     return left_out;
 }

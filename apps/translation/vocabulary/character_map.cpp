@@ -1,100 +1,123 @@
+#include "apps/translation/vocabulary/character_map.h"
+
 #include <algorithm>
-#include <cstring>
-#include <limits>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
-#include "apps/translation/text/unicode.h"
-#include "apps/translation/vocabulary/sentencepiece_check.h"
+#include "apps/translation/vocabulary/protobuf.h"
+#include "core/error.h"
 #include "core/format.h"
 
 namespace heddle::app {
 namespace {
 
-// A double array: a node is a unit at some position; the position xor its offset is the base of its children. The child for a
-// byte is the unit at (base xor byte), if its label is that byte; a search looks there for every byte that a text may have. The
-// value of a node with a leaf is at its base itself.
-class DoubleArray {
+// Writes the trie; character_map_check.cpp, which reads it, explains units, bases and labels. Parts that end alike share what is
+// below, as all ways to write a character lead to one text.
+class DoubleArrayWriter {
   public:
-    DoubleArray(std::string_view units, std::string_view texts)
-        : units_(units.size() / sizeof(std::uint32_t)),
-          texts_(texts),
-          first_(units_.size(), none),
-          next_(units_.size(), none),
-          height_(units_.size(), unknown),
-          rules_(units_.size(), 0) {
-        std::memcpy(units_.data(), units.data(), units.size());
-        for (std::size_t unit = units_.size(); unit-- > 0;) {
-            const std::size_t base = unit ^ label(units_[unit]);
-            if (label(units_[unit]) > 0xff || base >= units_.size()) continue;
-            next_[unit] = first_[base];
-            first_[base] = static_cast<std::uint32_t>(unit);
+    explicit DoubleArrayWriter(const CharacterRules& rules) {
+        for (const auto& [from, to] : rules) {
+            const auto [text, is_new] = offsets_.try_emplace(to, texts_.size());
+            if (is_new) texts_.append(to).push_back('\0');
+            keys_.push_back({from, static_cast<std::uint32_t>(text->second)});
         }
+        add_block();
+        used_[0] = is_base_[0] = true;  // the root
+        put_node(0, 0, write(0, keys_.size(), 0));
     }
 
-    void check_all() { check_children(base_of(0), 0); }
+    std::string map() const {
+        std::string out;
+        put_fixed(out, static_cast<std::uint32_t>(units_.size() * sizeof(std::uint32_t)));
+        for (const std::uint32_t unit : units_) put_fixed(out, unit);
+        return out + texts_;
+    }
 
   private:
-    static constexpr std::uint16_t unknown = std::numeric_limits<std::uint16_t>::max();
-    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+    static constexpr std::size_t block = 256;
+    static constexpr std::uint32_t is_value = 1u << 31, has_leaf = 1u << 8;
 
-    // Of a unit, as darts.h has them.
-    static std::uint32_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
-    static std::uint32_t label(std::uint32_t unit) { return unit & (1u << 31 | 0xff); }
-    static bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
-    static std::uint32_t value(std::uint32_t unit) { return unit & ~(1u << 31); }
+    struct Key {
+        std::string_view bytes;
+        std::uint32_t value;
+    };
+    // What is below a node. Two nodes with equal children have one base.
+    struct Below {
+        std::size_t base;
+        bool leaf;
+    };
+    struct Child {
+        std::size_t label;
+        Below below;
+    };
 
-    std::size_t base_of(std::size_t node) const {
-        const std::size_t base = node ^ offset(units_[node]);
-        check((base | 0xff) < units_.size(), "a rule leads to unit {} of {}", base | 0xff, units_.size());
-        return base;
-    }
-
-    void check_text(std::uint32_t begin) const {
-        check(begin < texts_.size(), "a rule's text begins at byte {} of {}", begin, texts_.size());
-        const std::string_view text = texts_.substr(begin, texts_.find('\0', begin) - begin);
-        check(text.size() <= longest_piece, "a rule's text has {} bytes; wanted at most {}", text.size(), longest_piece);
-        check(is_utf8(text), "a rule's text is not UTF-8");
-    }
-
-    // Sets how far down and through how many rules a search can come from this base on. Recursion ends at the longest rule, in a
-    // circle too; a base that several nodes share is looked at once.
-    void check_children(std::size_t base, std::size_t depth) {
-        check(depth <= longest_piece, "a rule is for more than {} bytes", longest_piece);
-        std::size_t height = 0, rules = 0;
-        for (std::uint32_t child = first_[base]; child != none; child = next_[child]) {
-            const std::uint32_t unit = units_[child];
-            const std::size_t next = base_of(child);
-            if (has_leaf(unit)) check_text(value(units_[next]));
-            if (height_[next] == unknown) check_children(next, depth + 1);
-            height = std::max<std::size_t>(height, height_[next] + 1u);
-            rules = std::max<std::size_t>(rules, rules_[next] + (has_leaf(unit) ? 1u : 0u));
+    // Writes what follows the first `depth` bytes, which the keys [begin, end) have in common.
+    Below write(std::size_t begin, std::size_t end, std::size_t depth) {
+        const bool leaf = keys_[begin].bytes.size() == depth;  // sorted: a key stands before those that begin with it
+        const std::uint32_t value = keys_[begin].value;
+        std::vector<Child> children;
+        for (std::size_t i = begin + leaf, next = i; i < end; i = next) {
+            const char label = keys_[i].bytes[depth];
+            while (next < end && keys_[next].bytes[depth] == label) ++next;
+            children.push_back({static_cast<unsigned char>(label), write(i, next, depth + 1)});
         }
-        check(depth + height <= longest_piece, "a rule is for more than {} bytes", longest_piece);
-        check(rules <= most_nested_rules, "more than {} rules begin alike", most_nested_rules);
-        height_[base] = static_cast<std::uint16_t>(height);
-        rules_[base] = static_cast<std::uint8_t>(rules);
+        std::vector<std::size_t> content{leaf, leaf ? value : 0};
+        for (const auto& [label, below] : children) content.insert(content.end(), {label, below.base, below.leaf});
+        const auto [known, is_new] = bases_.try_emplace(std::move(content), 0);
+        if (!is_new) return {known->second, leaf};
+        std::vector<std::size_t> labels;
+        if (leaf) labels.push_back(0);
+        for (const Child& child : children) labels.push_back(child.label);
+        const std::size_t base = known->second = free_base(labels);
+        is_base_[base] = true;
+        for (const std::size_t label : labels) used_[base ^ label] = true;
+        if (leaf) units_[base] = is_value | value;
+        for (const auto& [label, below] : children) put_node(base ^ label, label, below);
+        return {base, leaf};
     }
 
+    void put_node(std::size_t node, std::size_t label, const Below& below) {
+        const std::size_t offset = node ^ below.base;
+        check(offset < 1u << 21, "character map: {} rules are too many", keys_.size());
+        units_[node] = static_cast<std::uint32_t>(offset << 10 | label) | (below.leaf ? has_leaf : 0);
+    }
+
+    // A base that no node has, and from which the units of all these labels are free. Blocks that are nearly full are passed
+    // over.
+    std::size_t free_base(const std::vector<std::size_t>& labels) {
+        constexpr std::size_t blocks_searched = 3;
+        const std::size_t size = units_.size(), searched = std::min(size, blocks_searched * block);
+        for (std::size_t unit = size - searched; unit < size; ++unit) {
+            const std::size_t base = unit ^ labels.front();
+            if (used_[unit] || is_base_[base]) continue;
+            if (std::ranges::none_of(labels, [&](std::size_t label) { return used_[base ^ label]; })) return base;
+        }
+        add_block();
+        return size;
+    }
+
+    // A free unit has a label that no byte has.
+    void add_block() {
+        units_.resize(units_.size() + block, is_value);
+        used_.resize(units_.size());
+        is_base_.resize(units_.size());
+    }
+
+    std::vector<Key> keys_;
+    std::unordered_map<std::string, std::size_t> offsets_;
+    std::string texts_;
+    std::map<std::vector<std::size_t>, std::size_t> bases_;
     std::vector<std::uint32_t> units_;
-    std::string_view texts_;
-    std::vector<std::uint32_t> first_;   // a base's first child
-    std::vector<std::uint32_t> next_;    // a unit's next sibling: the units at (base xor label) with that label have one base
-    std::vector<std::uint16_t> height_;  // of the part below a base, in bytes of a text
-    std::vector<std::uint8_t> rules_;    // at most on a way down from a base
+    std::vector<char> used_, is_base_;  // bools
 };
 
 }  // namespace
 
-void check_character_map(std::string_view map) {
-    if (map.empty()) return;  // no rules
-    std::uint32_t size = 0;
-    check(map.size() > sizeof size, "it has {} bytes", map.size());
-    std::memcpy(&size, map.data(), sizeof size);
-    map.remove_prefix(sizeof size);
-    check(size < map.size() && size >= sizeof(std::uint32_t) && size % sizeof(std::uint32_t) == 0,
-          "its trie claims {} of {} bytes", size, map.size());
-    check(map.back() == '\0', "its last text has no end");
-    DoubleArray(map.substr(0, size), map.substr(size)).check_all();
+std::string make_character_map(const CharacterRules& rules) {
+    if (rules.empty()) return {};
+    return DoubleArrayWriter(rules).map();
 }
 
 }  // namespace heddle::app

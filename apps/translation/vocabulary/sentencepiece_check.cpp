@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/translation/text/unicode.h"
+#include "apps/translation/vocabulary/character_map.h"
 #include "apps/translation/vocabulary/protobuf.h"
 #include "core/format.h"
 

@@ -19,9 +19,4 @@ inline constexpr std::size_t most_nested_symbols = 64;  ///< user-defined symbol
 /// would read or write outside its memory for, or that holds text that is not UTF-8.
 std::string checked_sentencepiece_model(std::string_view bytes, std::string_view name);
 
-/// Checks NormalizerSpec.precompiled_charsmap: a 32-bit count of bytes, that many bytes of a double array (a trie whose leaves
-/// are offsets), and the text that the offsets point into, each rule's up to a NUL. Error, without a name, when a search with any
-/// text could leave the array or the text. Source: sentencepiece/src/normalizer.cc; https://github.com/s-yata/darts-clone
-void check_character_map(std::string_view map);
-
 }  // namespace heddle::app

@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "apps/translation/text/unicode.h"
+#include "apps/translation/vocabulary/character_map.h"
+#include "apps/translation/vocabulary/protobuf.h"
 #include "apps/translation/vocabulary/sentencepiece_check.h"
 #include "core/format.h"
 
@@ -21,6 +25,25 @@ using sentencepiece::SentencePieceTrainer;
 /// A model file is a protobuf message, and protobuf merges what is appended: this is the message normalizer_spec (field 3) with
 /// the name (field 1) "heddle-lowercase". SentencePiece loads such a model like any other and does not use the name.
 constexpr std::string_view lowercase_mark = "\x1a\x12\x0a\x10heddle-lowercase";
+
+/// How a model file names the rules that it carries; the first two names are SentencePiece's.
+constexpr std::pair<Normalization, std::string_view> rule_names[] = {
+    {Normalization::none, "identity"}, {Normalization::nfkc, "nmt_nfkc"}, {Normalization::nfc, "nfc"}};
+
+std::string rule_name(Normalization normalization) {
+    return std::string(std::ranges::find(rule_names, normalization, &std::pair<Normalization, std::string_view>::first)->second);
+}
+
+/// By the name of the model's first normalizer_spec, which lowercase_mark does not change.
+std::optional<Normalization> normalization_of(std::string_view model) {
+    ProtobufFields fields(model);
+    while (fields.next() && fields.field != 3) continue;
+    if (fields.field != 3 || fields.wire != Wire::bytes) return std::nullopt;
+    for (ProtobufFields spec(fields.bytes); spec.next();)
+        for (const auto& [normalization, name] : rule_names)
+            if (spec.field == 1 && spec.bytes == name) return normalization;
+    return std::nullopt;
+}
 
 class SentencePieceVocabulary final : public Vocabulary {
   public:
@@ -74,6 +97,7 @@ class SentencePieceVocabulary final : public Vocabulary {
 
     VocabularyType type() const override { return type_; }
     bool lowercase() const override { return lowercase_; }
+    std::optional<Normalization> normalization() const override { return normalization_of(bytes_); }
     std::string serialized() const override { return bytes_; }
 
   private:
@@ -132,6 +156,7 @@ struct Trained {
 Trained train(const VocabularyOptions& options, std::int64_t size, std::span<const std::string_view> lines) {
     LinesInMemory iterator(lines, options.lowercase);
     Trained out;
+    const bool nfc = options.normalization == Normalization::nfc;  // SentencePiece has the other rules
     // The unigram trainer adds up in as many parts as it has threads: their number is part of the result, so it is fixed. 3:
     // fatal only.
     const auto status = SentencePieceTrainer::Train({{"model_type", std::string(name(options.type))},
@@ -141,6 +166,8 @@ Trained train(const VocabularyOptions& options, std::int64_t size, std::span<con
                                                      {"unk_id", std::to_string(unk_id)},
                                                      {"bos_id", std::to_string(bos_id)},
                                                      {"eos_id", std::to_string(eos_id)},
+                                                     {"normalization_rule_name", rule_name(options.normalization)},
+                                                     {"precompiled_charsmap", nfc ? nfc_character_map() : std::string()},
                                                      {"num_threads", "16"},
                                                      {"minloglevel", "3"}},
                                                     &iterator, &out.model);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t most_shown = 40;  // characters
 
+}  // namespace
+
 // Not all of a very long word; control characters, which a terminal would obey, and what nobody would see as U+001B, U+00AD.
 std::string readable(const std::string& word) {
     std::u32string text = decode_utf8(word);
@@ -26,8 +28,6 @@ std::string readable(const std::string& word) {
     }
     return out;
 }
-
-}  // namespace
 
 void UnknownText::look_at(std::span<const std::string> lines, std::span<const std::vector<std::int32_t>> tokens) {
     for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -11,6 +11,9 @@
 
 namespace heddle::app {
 
+/// A word for messages: not all of a very long one, and what is not seen as U+200C.
+std::string readable(const std::string& word);
+
 /// Looks through the lines of one input: warns at the first unknown part, and counts.
 class UnknownText {
   public:

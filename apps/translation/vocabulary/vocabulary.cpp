@@ -39,6 +39,15 @@ VocabularyType vocabulary_type(std::string_view text) {
     fail_with("vocabulary: there is no type '{}'; wanted bpe, unigram, word or char", text);
 }
 
+std::string_view name(Normalization normalization) {
+    switch (normalization) {
+        case Normalization::nfc: return "nfc";
+        case Normalization::none: return "none";
+        case Normalization::nfkc: return "nfkc";
+    }
+    return "?";
+}
+
 bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
 
 std::string_view Vocabulary::file_extension() const { return is_sentencepiece(type()) ? "model" : "tsv"; }

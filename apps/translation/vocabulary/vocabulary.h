@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,14 @@ VocabularyType vocabulary_type(std::string_view name);
 /// Whether SentencePiece trains and reads it.
 bool is_sentencepiece(VocabularyType type);
 
+/// What a SentencePiece vocabulary does to text before it cuts it into pieces. nfc: one spelling for the same characters
+/// (Unicode's form C), a tab becomes a space. none: nothing. nfkc: SentencePiece's own nmt_nfkc, which also replaces
+/// characters by similar ones ("m²" by "m2") and drops invisible ones. In all, a row of spaces becomes one.
+enum class Normalization : std::uint8_t { nfc, none, nfkc };
+
+/// "nfc", "none" or "nfkc".
+std::string_view name(Normalization normalization);
+
 struct VocabularyOptions {
     VocabularyType type = VocabularyType::bpe;
     /// Tokens, the four special ones included. bpe, unigram: exactly so many. word, character: at most so many, the most frequent
@@ -38,6 +47,7 @@ struct VocabularyOptions {
     /// Train on at most so many lines, taken at even distances; 0 means all. What SentencePiece needs grows with the different
     /// words.
     std::int64_t max_lines = 0;
+    Normalization normalization = Normalization::nfc;  ///< bpe, unigram; word and character take text as it is
 };
 
 /// A fixed map between texts and token ids. Safe to use from several threads.
@@ -58,6 +68,8 @@ class Vocabulary {
     virtual std::string token(std::int32_t id) const = 0;
     virtual VocabularyType type() const = 0;
     virtual bool lowercase() const = 0;
+    /// Nothing for word and character, and for a SentencePiece model with rules of another kind.
+    virtual std::optional<Normalization> normalization() const { return std::nullopt; }
     /// The bytes of the vocabulary's file.
     virtual std::string serialized() const = 0;
 

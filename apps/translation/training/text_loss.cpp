@@ -1,0 +1,74 @@
+#include "apps/translation/training/text_loss.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "apps/translation/text/unicode.h"
+#include "apps/translation/vocabulary/unknown_text.h"
+#include "core/format.h"
+#include "core/number_text.h"
+#include "core/parallel.h"
+
+namespace heddle::app {
+namespace {
+
+// The first words that differ; empty ones where none do.
+std::pair<std::string, std::string> difference(const std::string& text, const std::string& given_back) {
+    if (text == given_back) return {};
+    const std::u32string a = decode_utf8(text), b = decode_utf8(given_back);
+    const std::vector<std::u32string_view> words = split_at_spaces(a), others = split_at_spaces(b);
+    for (std::size_t i = 0; i < std::max(words.size(), others.size()); ++i) {
+        const std::u32string_view word = i < words.size() ? words[i] : U"", other = i < others.size() ? others[i] : U"";
+        if (word != other) return {encode_utf8(word), encode_utf8(other)};
+    }
+    return {};
+}
+
+// What becomes of a line; empty words where it comes back, and where it has unknown parts.
+std::pair<std::string, std::string> change(const Vocabulary& vocabulary, const std::string& line,
+                                           const std::vector<std::int32_t>& tokens) {
+    if (std::ranges::count(tokens, unk_id) > 0) return {};
+    return difference(vocabulary.lowercase() ? to_lower(line) : line, vocabulary.decode(tokens));
+}
+
+}  // namespace
+
+TextLoss::TextLoss(TextNames names, const Vocabularies& vocabularies)
+    : sides_{Side{.name = std::move(names.source),
+                  .vocabulary = *vocabularies.source,
+                  .text = &SentencePair::source,
+                  .tokens = &TokenPair::source,
+                  .example = {}},
+             Side{.name = std::move(names.target),
+                  .vocabulary = *vocabularies.target,
+                  .text = &SentencePair::target,
+                  .tokens = &TokenPair::target,
+                  .example = {}}} {}
+
+void TextLoss::look_at(const Corpus& text, std::span<const TokenPair> tokens) {
+    lines_ += text.size();
+    std::vector<std::pair<std::string, std::string>> changes(tokens.size());
+    for (Side& side : sides_) {
+        parallel_for(text.size(), 64, [&](std::int64_t begin, std::int64_t end) {
+            for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+                changes[i] = change(side.vocabulary, text.pairs[i].*side.text, tokens[i].*side.tokens);
+        });
+        for (const auto& words : changes) {
+            if (words.first == words.second) continue;
+            if (side.changed == 0) side.example = words;
+            ++side.changed;
+        }
+    }
+}
+
+void TextLoss::report(const Say& say) const {
+    for (const Side& side : sides_) {
+        if (side.changed == 0) continue;
+        const bool replaces = side.vocabulary.normalization() == Normalization::nfkc;
+        say(fmt::format("{}: the vocabulary changes {} of {}, '{}' to '{}' for example{}", side.name, grouped_text(side.changed),
+                        counted_lines(lines_), readable(side.example.first), readable(side.example.second),
+                        replaces ? "; --vocab-normalization nfc keeps more" : ""));
+    }
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,49 @@
+// What a model cannot learn of its text, because the vocabulary does not hold it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "apps/translation/batching/token_pairs.h"
+#include "apps/translation/text/corpus.h"
+#include "apps/translation/text/line_reader.h"
+#include "apps/translation/vocabulary/vocabularies.h"
+
+namespace heddle::app {
+
+/// What messages call both sides of a text: its files.
+struct TextNames {
+    std::string source;
+    std::string target;
+};
+
+/// Looks through a text in pieces, and counts the lines that their tokens do not give back.
+class TextLoss {
+  public:
+    /// `vocabularies` must outlive this.
+    TextLoss(TextNames names, const Vocabularies& vocabularies);
+
+    /// The next pairs and their tokens.
+    void look_at(const Corpus& text, std::span<const TokenPair> tokens);
+    /// A line for each side with such lines: how many, and an example. White space and the case that the vocabulary lowers do not
+    /// count.
+    void report(const Say& say) const;
+
+  private:
+    struct Side {
+        std::string name;
+        const Vocabulary& vocabulary;
+        std::string SentencePair::*text;
+        std::vector<std::int32_t> TokenPair::*tokens;
+        std::int64_t changed = 0;                     // lines
+        std::pair<std::string, std::string> example;  // a word, and how it comes back
+    };
+
+    std::array<Side, 2> sides_;
+    std::int64_t lines_ = 0;
+};
+
+}  // namespace heddle::app

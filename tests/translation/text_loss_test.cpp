@@ -1,0 +1,48 @@
+#include "apps/translation/training/text_loss.h"
+
+#include <gtest/gtest.h>
+
+#include "apps/translation/batching/batches.h"
+
+namespace heddle::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// What is said of pairs of equal sides, which come in two pieces, with a vocabulary of these lines.
+Lines said_of(const Lines& lines, VocabularyOptions options) {
+    Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target = train_vocabulary(options, lines);
+    TextLoss loss({"t.de", "t.en"}, vocabularies);
+    Corpus first, second;
+    for (std::size_t i = 0; i < lines.size(); ++i) (i < 2 ? first : second).pairs.push_back({"ab ab", lines[i]});
+    for (const Corpus& piece : {first, second})
+        loss.look_at(piece, encode_corpus(piece, *vocabularies.source, *vocabularies.target));
+    Lines said;
+    loss.report([&](std::string_view line) { said.emplace_back(line); });
+    return said;
+}
+
+const Lines measures{"ab ab ab", "ab 5 m\u00b2", "ab  ab", "1\u00b2 ab"};
+
+TEST(TextLoss, CountsLinesThatComeBackChanged) {
+    EXPECT_EQ(
+        said_of(measures, {.size = 15, .normalization = Normalization::nfkc}),
+        Lines{"t.en: the vocabulary changes 2 of 4 lines, 'm\u00b2' to 'm2' for example; --vocab-normalization nfc keeps more"});
+    EXPECT_EQ(
+        said_of({"ab ab", "a\u200cb"}, {.size = 10, .normalization = Normalization::nfkc}),
+        Lines{"t.en: the vocabulary changes 1 of 2 lines, 'aU+200Cb' to 'a' for example; --vocab-normalization nfc keeps more"});
+    EXPECT_EQ(said_of({"ab cab", "abe\u0301", "ab"}, {.size = 12}),
+              Lines{"t.en: the vocabulary changes 1 of 3 lines, 'abe\u0301' to 'ab\u00e9' for example"});
+}
+
+TEST(TextLoss, SaysNothingOfTextThatComesBackButForSpacesAndCase) {
+    for (const Normalization normalization : {Normalization::nfc, Normalization::none})
+        EXPECT_EQ(said_of(measures, {.size = 15, .normalization = normalization}), Lines{});
+    EXPECT_EQ(said_of({"AB ab", "aB\tb"}, {.size = 10, .lowercase = true}), Lines{});
+    for (const VocabularyType type : {VocabularyType::word, VocabularyType::character})
+        EXPECT_EQ(said_of(measures, {.type = type, .size = 0}), Lines{});
+}
+
+}  // namespace
+}  // namespace heddle::app
