@@ -153,7 +153,7 @@ void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.add("label-smoothing", options.label_smoothing, "probability spread over all tokens").at_least(0).less_than(1);
     table.add("optimizer", options.optimizer, "how gradients become steps");
     table.add("adam-betas", options.adam_betas, "decay of Adam's moments").at_least(0).less_than(1);
-    table.add("adam-eps", options.adam_eps, "added to the root of Adam's second moment").at_least(0);
+    table.add("adam-eps", options.adam_eps, "added to the root of Adam's second moment").at_least(1e-30);
     table.add("momentum", options.momentum, "of sgd").at_least(0).less_than(1);
     table.add("weight-decay", options.weight_decay, "L2 penalty; with adamw decoupled from the gradient").at_least(0);
     table.add("lr", options.lr, "the peak learning rate; with noam the factor of the formula")

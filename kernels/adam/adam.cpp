@@ -147,6 +147,9 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
     check(step.update >= 1, "adam: this is update {}, but they count from 1", step.update);
     check(step.beta1 >= 0 && step.beta1 < 1 && step.beta2 >= 0 && step.beta2 < 1,
           "adam: the betas are {} and {}, wanted at least 0 and below 1", step.beta1, step.beta2);
+    check(parameters.dtype() == DType::f64 ? step.eps > 0 : static_cast<float>(step.eps) > 0,
+          "adam: eps is {}, wanted a number above 0 in {}: a parameter without a gradient would become 0/0", step.eps,
+          parameters.dtype());
     check_memory("adam", memory, parameters);
     check_device(
         "adam",

@@ -176,6 +176,8 @@ TEST(Adam, NamesWhatDoesNotFit) {
     expect_error([&] { adam_step(s.p, s.g, s.m, s.v, all_of(3), {}); }, "adam: the active ranges are those of 3 elements");
     expect_error([&] { adam_step(s.p, s.g, s.m, s.v, all_of(4), {.update = 0}); }, "adam: this is update 0");
     expect_error([&] { adam_step(s.p, s.g, s.m, s.v, all_of(4), {.beta2 = 1}); }, "adam: the betas are 0.9 and 1");
+    for (const double eps : {0.0, -1.0, 1e-50, std::nan("")})  // 1e-50 is 0 in f32
+        expect_error([&] { adam_step(s.p, s.g, s.m, s.v, all_of(4), {.eps = eps}); }, "wanted a number above 0 in f32");
     expect_error([&] { sgd_step(s.p, s.g, wrong, all_of(4), {}); }, "sgd: momentum has shape [5], wanted [4]");
 }
 
