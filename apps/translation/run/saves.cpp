@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
+bool path_exists(const fs::path& path) {
     std::error_code failed;
     return fs::exists(path, failed);
 }
@@ -23,7 +23,7 @@ bool is_there(const fs::path& path) {
 std::string new_run_from(const fs::path& run) {
     const std::string name = shell_word(run.string());
     const std::string begin =
-        is_there(run / "model.safetensors") ? "" : fmt::format("copy {0}/best.safetensors to {0}/model.safetensors, then ", name);
+        path_exists(run / "model.safetensors") ? "" : fmt::format("copy {0}/best.safetensors to {0}/model.safetensors, then ", name);
     return fmt::format("{0}heddle train --config {1} --init {2} --out NEW", begin, shell_word((run / "config.toml").string()),
                        name);
 }
@@ -46,7 +46,7 @@ std::int64_t save_number(const fs::path& path) {
     return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
-bool has_weights(const fs::path& run) { return is_there(run / "model.safetensors") || is_there(run / "best.safetensors"); }
+bool has_weights(const fs::path& run) { return path_exists(run / "model.safetensors") || path_exists(run / "best.safetensors"); }
 
 void check_can_resume(const fs::path& path) {
     check(!latest_save(path).empty() || !has_weights(path),
@@ -79,7 +79,7 @@ std::string how_to_go_on_without(const fs::path& save) {
 }
 
 fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
-    check(is_there(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
+    check(path_exists(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
     std::vector<std::int64_t> epochs;
     fs::path found;
     for (const std::int64_t update : saved_updates(run)) {
