@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/file.h"
+#include "tests/browser.h"
 #include "tests/shell.h"
 #include "tests/support.h"
 
@@ -62,8 +63,8 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
 
     // What a search shows: "On CUDA" is in the chapter of each op.
     std::multiset<std::string> hits;
-    for (const nlohmann::json& hit : nlohmann::json::parse(read_file(site / "search/search_index.json"))["docs"])
-        hits.insert(hit["title"]);
+    const nlohmann::json index = nlohmann::json::parse(read_file(site / "search/search_index.json"));
+    for (const nlohmann::json& hit : index["docs"]) hits.insert(hit["title"]);
     EXPECT_EQ(hits.count("Softmax"), 1u) << "the page, and not its heading once more";
     EXPECT_EQ(hits.count("Softmax: On CUDA"), 1u);
     EXPECT_EQ(hits.count("On CUDA"), 0u);
@@ -79,6 +80,31 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
                 AllOf(HasSubstr(", 4 dead\n"), HasSubstr("dead link in docs/install.html: ../nowhere.html\n"),
                       HasSubstr("docs/install.html: none.svg\n"), HasSubstr("docs/install.html: cuda.html#no-such-heading\n"),
                       HasSubstr("docs/install.html: #top-of-nothing\n")));
+}
+
+TEST(Site, PicturesFitAPhoneOrScroll) {
+    const std::string front = read_file(root + "/docs/measured/attention.svg");
+    EXPECT_THAT(front, HasSubstr("(prefers-color-scheme:dark){svg{")) << "or it is a white card on a dark page";
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: no page was looked at";
+    const std::string picture =
+        R"(src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='900' height='90'/%3E")";
+    const nlohmann::json page = "<!DOCTYPE html><style>" + read_file(root + "/docs/site/theme/style.css") +
+                                "</style><header></header><main><p><img width=\"390\" " + picture + "></p><p><img " + picture +
+                                "></p></main>";
+    const nlohmann::json seen = title_of(fmt::format(
+        R"(<!DOCTYPE html><title>[]</title><body><iframe width="400" height="900"></iframe><script>
+        const frame = document.querySelector('iframe');
+        frame.onload = () => {{
+            const {{images, documentElement}} = frame.contentDocument;
+            document.title = JSON.stringify([...images].map(one => one.getBoundingClientRect().right).concat(documentElement.scrollWidth));
+        }};
+        frame.srcdoc = {};
+        </script></body>)",
+        page.dump()));
+    ASSERT_EQ(seen.size(), 3u) << seen;
+    EXPECT_LE(seen[0], 400) << "one with a width of its own shrinks, so that its scale is seen";
+    EXPECT_GE(seen[1], 900) << "any other keeps its size, so that its text can be read";
+    EXPECT_LE(seen[2], 400) << "and scrolls by itself";
 }
 
 // MkDocs empties the folder that it writes to.
