@@ -58,11 +58,15 @@ std::string sentence_of(const TrainingHistory& history, const TrainingData& data
 }
 
 std::string data_text(const nn::Transformer& model, const TrainingData& data) {
-    return fmt::format(
-        "{} parameters; {} tokens of the source, {} of the target; {} sentence pairs to learn from, {} to validate",
-        grouped_text(model.parameter_count()), grouped_text(data.vocabularies.source->size()),
-        grouped_text(data.vocabularies.target->size()), grouped_text(data.pairs().size()),
-        grouped_text(static_cast<std::int64_t>(data.validation.size())));
+    const Vocabularies& both = data.vocabularies;
+    const std::string source = grouped_text(both.source->size());
+    const std::string tokens = both.shared()
+                                   ? fmt::format("a vocabulary of {} tokens for both languages", source)
+                                   : fmt::format("a vocabulary of {} tokens for the source and one of {} for the target", source,
+                                                 grouped_text(both.target->size()));
+    return fmt::format("{} parameters; {}; {} sentence pairs to learn from, {} to validate",
+                       grouped_text(model.parameter_count()), tokens, grouped_text(data.pairs().size()),
+                       grouped_text(static_cast<std::int64_t>(data.validation.size())));
 }
 
 LookedAt look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::string& sentence) {

@@ -12,6 +12,7 @@ namespace heddle {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
@@ -43,6 +44,7 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
                               HasSubstr("<td>unexplained</td>"), HasSubstr("<p>Ended after 20 updates in ")));
     EXPECT_EQ(points_of_loss(before), 4);
     EXPECT_THAT(before, Not(HasSubstr("Without")));
+    EXPECT_THAT(before, ContainsRegex("; a vocabulary of [0-9]+ tokens for both languages; "));
 
     const ProgramResult second = here.run("train --resume 'my RUN' --updates 40");
     ASSERT_EQ(second.status, 0) << second.err;
@@ -56,6 +58,13 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
     EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + reported_run).status, 0);
     EXPECT_THAT(here.read("whole/report.html"), HasSubstr(">Training of whole<"));
     EXPECT_TRUE(here.read("my RUN/model.safetensors") == here.read("whole/model.safetensors"));
+}
+
+TEST(ProgramReport, CountsTheTokensOfEachVocabulary) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task numbers --shared-vocab false --out RUN --updates 2" + reported_run).status, 0);
+    EXPECT_THAT(here.read("RUN/report.html"),
+                ContainsRegex("; a vocabulary of [0-9]+ tokens for the source and one of [0-9]+ for the target; "));
 }
 
 TEST(ProgramReport, IsWrittenWhenASignalStopsTheRun) {

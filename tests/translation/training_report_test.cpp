@@ -23,6 +23,7 @@ namespace heddle::app {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -99,10 +100,39 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
                              "update\u00a0200, averaged", "a &lt;note&gt;", "lr = 1", "training (1 value not finite)"})
         EXPECT_THAT(page, HasSubstr(part));
     EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
-              (Rows{{"averaged weights", "200", "2.0000", "50.00 %", "12.50", "37.5 %"},
+              (Rows{{"averaged weights, kept", "200", "2.0000", "50.00 %", "12.50", "37.5 %"},
                     {"best and last validation", "200", "2.0000", "50.00 %", "", ""},
                     {"training, last log line", "200", "nan", "25.00 %", "", ""}}));
     EXPECT_EQ(markup_of(page).all("figure").size(), 5u);
+}
+
+TEST_F(TrainingReport, BeginsWithTheWeightsThatWereKept) {
+    const auto validation = [](const char* kind, int update, const char* loss) {
+        return fmt::format(R"({{"kind":"{}","update":{},"loss":{},"accuracy":0.5,"bleu":{}}})", kind, update, loss, update) +
+               "\n";
+    };
+    const auto names = [&](const std::string& lines) {
+        const Rows rows = table_of(
+            training_report("RUN", history_of(lines), {.command = "c", .version = "v", .config = "", .machine = "m"}).html(),
+            "</th><th class=\"n\">update");
+        std::vector<std::string> all;
+        for (const std::vector<std::string>& row : rows) all.push_back(row[0] + " " + row[1]);
+        return all;
+    };
+    const std::string first = validation("validation", 10, "2"), better = validation("validation", 20, "1.5"),
+                      worse = validation("validation", 20, "2.5");
+    EXPECT_THAT(names(first + better), ElementsAre("best and last validation 20")) << "the run has not ended";
+    EXPECT_THAT(names(first + better + validation("average", 20, "1.75")),
+                ElementsAre("best and last validation, kept 20", "averaged weights, not kept 20"));
+    EXPECT_THAT(names(first + worse + validation("average", 20, "2.75")),
+                ElementsAre("last validation, kept 20", "best validation 10", "averaged weights, not kept 20"));
+    EXPECT_THAT(names(first + worse + validation("average", 20, "1.75")),
+                ElementsAre("averaged weights, kept 20", "last validation 20", "best validation 10"));
+    EXPECT_THAT(names(first + better + validation("average", 20, "null")),
+                ElementsAre("averaged weights, kept 20", "best and last validation 20"))
+        << "as the trainer decides";
+    EXPECT_THAT(names(first + validation("average", 10, "1") + better), ElementsAre("best and last validation 20"))
+        << "an average from before the run went on";
 }
 
 // Of references of one word, BLEU is 0 whatever the translations are.

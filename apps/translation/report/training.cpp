@@ -12,6 +12,7 @@
 #include "apps/picture/text.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/report/attention_data.h"
+#include "apps/translation/training/weight_average.h"
 
 namespace heddle::app {
 namespace {
@@ -245,16 +246,16 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
     add_exchange(page, times.exchange);
 }
 
-// What a reader asks first; each validation once.
+// The first rows are what a reader asks first: the weights that were kept, then the others; each validation once.
 void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     std::vector<std::vector<std::string>> rows;
     const char* measure = "BLEU";
-    const auto row = [&](const char* what, std::int64_t update, double loss, double accuracy, const std::string& score,
+    const auto row = [&](std::string what, std::int64_t update, double loss, double accuracy, const std::string& score,
                          const std::string& exact) {
-        rows.push_back(
-            {what, grouped_text(update), fmt::format("{:.4f}", loss), fmt::format("{:.2f} %", 100 * accuracy), score, exact});
+        rows.push_back({std::move(what), grouped_text(update), fmt::format("{:.4f}", loss),
+                        fmt::format("{:.2f} %", 100 * accuracy), score, exact});
     };
-    const auto validation = [&](const char* what, const ValidationReport& report) {
+    const auto validation = [&](const std::string& what, const ValidationReport& report) {
         const std::optional<double> score = report.chrf ? report.chrf : shown_bleu(report), exact = report.exact_share();
         if (report.chrf) measure = "chrF2";
         row(what, report.update, report.loss, report.accuracy, score ? fmt::format("{:.2f}", *score) : "",
@@ -267,11 +268,16 @@ void add_summary(Page& page, const TrainingHistory& history, const std::optional
             continue;
         }
         last = &report;
+        average = nullptr;  // of an earlier end of this run
         if (best == nullptr || report.loss < best->loss) best = &report;
     }
-    if (average != nullptr) validation("averaged weights", *average);
-    if (best != nullptr) validation(best == last ? "best and last validation" : "best validation", *best);
-    if (last != best) validation("last validation", *last);
+    const bool keeps_average = average != nullptr && (last == nullptr || keeps_mean(average->loss, last->loss));
+    const char* const kept = average == nullptr ? "" : ", kept";  // before its end a run has kept nothing
+    if (keeps_average) validation("averaged weights, kept", *average);
+    if (last != nullptr)
+        validation(fmt::format("{}last validation{}", best == last ? "best and " : "", keeps_average ? "" : kept), *last);
+    if (best != last) validation("best validation", *best);
+    if (average != nullptr && !keeps_average) validation("averaged weights, not kept", *average);
     const auto training = [&](const char* what, const IntervalReport& report) {
         row(what, report.update, report.loss, report.accuracy, "", "");
     };

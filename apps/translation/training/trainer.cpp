@@ -383,11 +383,10 @@ void Trainer::finish(TrainingResult& result) {
     ValidationReport average = validation();
     average.averaged = average_.size();
     log_.validation(average);
-    if (!(average.loss > result.result->loss)) {
+    if (keeps_mean(average.loss, result.result->loss)) {
         result.result = std::move(average);
         return;
     }
-    // The mean helps where weights differ by noise; while they still improve fast, the older ones spoil it.
     log_.note(
         fmt::format("the last weights have a lower validation loss than the average of {} ({:.4f}, not {:.4f}): they are kept",
                     average_.size(), result.result->loss, average.loss));

@@ -27,4 +27,8 @@ class WeightAverage {
     std::deque<Tensor> snapshots_;
 };
 
+/// Whether a run keeps the mean, by the validation losses of the mean and of the last weights. The mean helps where weights
+/// differ by noise; while they still improve fast, the older ones spoil it.
+inline bool keeps_mean(double loss_of_mean, double loss_of_last) { return !(loss_of_mean > loss_of_last); }
+
 }  // namespace heddle::app
