@@ -24,13 +24,16 @@ keep explained "causal-head heads" --preset explained --heads 12 --head-dim 42
 keep translator "model" --preset translator --source-vocab-size 322 --target-vocab-size 322
 keep annotated "model encoder-block decoder-block" --preset annotated --vocab-size 1000
 
+# The colours of a picture that stands alone.
+style=$(grep -o '<style>.*</style>' "$drawn/model.svg")
+
 # Keeps a picture of a chapter's page: chapter, its title there, name. Only what follows from a formula: its numbers are the same
 # everywhere. The values for the page's script are left out.
 chart() {
   local chapter=$1 title=$2 name=$3
   [ -f "$drawn/$chapter.html" ] || "$program" chapter "$chapter" --out "$drawn" >/dev/null 2>&1
   sed -n "s|^<figure[^>]*>\(<svg [^>]*aria-label=\"$title\".*</svg>\)<figcaption>.*|\1|p" "$drawn/$chapter.html" |
-    sed -E 's|^<svg |<svg style="background:#ffffff;color:#1b1f24" |; s| data-[a-z-]+="[^"]*"||g' >"$folder/$chapter-$name.svg"
+    sed -E "s|^<svg [^>]*>|&$style|; s| data-[a-z-]+=\"[^\"]*\"||g" >"$folder/$chapter-$name.svg"
   [ -s "$folder/$chapter-$name.svg" ] || { echo "the chapter $chapter has no picture '$title'" >&2; exit 1; }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/picture/drawing.h"
+#include "apps/picture/page.h"
 #include "apps/picture/text.h"
 #include "core/error.h"
 
@@ -26,8 +27,6 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kSector = 32;  // bytes
 constexpr double kWidth = 760, kLeft = 66, kRoom = kWidth - kLeft - 8;
 constexpr std::string_view kRead = "#0072b2", kWrite = "#b34700", kMeeting = "#007a5e", kSoft = "#8b949e33";
-constexpr std::string_view kStyle =
-    "<style>svg{background:#fff;color:#1b1f24}@media(prefers-color-scheme:dark){svg{background:#0d1117;color:#e6edf3}}</style>";
 
 bool is_access(const ordered_json& step) { return step.contains("memory"); }
 bool is_shared(const ordered_json& step) { return step["memory"] == "shared"; }
@@ -338,7 +337,7 @@ std::string StepPicture::svg() {
         y_ += 14;
     }
     std::string text = drawing_.svg(kWidth, y_ + 8, explained_["command"].get<std::string>());
-    return text.insert(text.find('>') + 1, kStyle) + "\n";
+    return picture::standalone(text);
 }
 
 // "read x", which the steps are listed by.

@@ -60,6 +60,10 @@ a { color: #0063a3; }
 }
 )";
 
+// Of a picture that no page has given its colours.
+constexpr std::string_view picture_style =
+    "<style>svg{background:#fff;color:#1b1f24}@media(prefers-color-scheme:dark){svg{background:#0d1117;color:#e6edf3}}</style>";
+
 // Characters that XML does not allow, and control characters that a terminal or browser might act on.
 bool is_forbidden(char32_t letter) {
     const bool control = letter < 0x20 || (letter >= 0x7f && letter < 0xa0);
@@ -164,7 +168,8 @@ std::string script_json(std::string_view json) {
 std::string standalone(const std::string& svg) {
     constexpr std::string_view begin = "<svg ";
     if (!svg.starts_with(begin)) fail("a picture begins with '" + svg.substr(0, 20) + "', wanted '<svg '");
-    return std::string(begin) + "style=\"background:#ffffff;color:#1b1f24\" " + without_values(svg.substr(begin.size())) + "\n";
+    std::string alone = without_values(svg);
+    return alone.insert(alone.find('>') + 1, picture_style) + "\n";
 }
 
 bool check_regular(const std::filesystem::path& path) {

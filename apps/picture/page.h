@@ -23,7 +23,7 @@ std::string escaped(std::string_view text);
 /// in strings, so parsing gives the same value.
 std::string script_json(std::string_view json);
 
-/// A picture as a separate file, on white, because a viewer's background may be dark.
+/// A picture as a separate file: dark on white or, where the viewer prefers a dark page, light on dark.
 std::string standalone(const std::string& svg);
 
 /// Whether a file lies there. Error if it is a folder, or anything else that is not a regular file.

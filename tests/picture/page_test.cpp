@@ -16,8 +16,10 @@
 namespace heddle::picture {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST(Escaped, LeavesNoMarkupNoControlsAndNoBrokenBytes) {
     EXPECT_EQ(escaped("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
@@ -215,8 +217,10 @@ TEST(Page, APictureAloneBringsItsBackground) {
     const std::string svg = picture::svg(HeatMap{.title = "one", .rows = 1, .cols = 1, .values = {1}});
     const Markup markup = markup_of(standalone(svg));
     EXPECT_EQ(markup.error, "");
-    EXPECT_THAT(markup.elements.at(0).attributes.at("style"), HasSubstr("background:#ffffff"));
-    EXPECT_EQ(markup.elements.size(), markup_of(svg).elements.size());
+    EXPECT_EQ(markup.elements.at(1).name, "style") << "before anything is drawn";
+    EXPECT_THAT(markup.elements.at(1).text,
+                AllOf(StartsWith("svg{background:#fff;"), HasSubstr("(prefers-color-scheme:dark){svg{")));
+    EXPECT_EQ(markup.elements.size(), markup_of(svg).elements.size() + 1);
     EXPECT_EQ(standalone(svg).find(" data-"), std::string::npos) << "no script reads it there";
     expect_error([] { standalone("<g></g>"); }, "a picture begins with '<g></g>', wanted '<svg '");
 }
