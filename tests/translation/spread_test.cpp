@@ -88,7 +88,8 @@ void expect_equal(const std::vector<HypothesisLists>& found, const std::vector<H
 
 TEST(Spread, DecodesWithTheBitsOfOneProcess) {
     const std::vector<SourceBatch> batches = source_batches();
-    const DecodeOptions searching{.beam = 3, .length_penalty = 0.7, .patience = 1, .n_best = 2, .prefix = {4, 5}, .sampling = {}},
+    const DecodeOptions searching{
+        .beam = 3, .length_penalty = 0.7, .patience = 1, .n_best = 2, .prefix = {4, 5}, .first = {6, 7, 8}, .sampling = {}},
         sampling{.n_best = 3, .prefix = {}, .sampling = Sampling{.top_k = 5, .temperature = 1.3, .seed = 9}},
         limited{.beam = 2, .forbidden = {6, 7, 8}, .max_length = 4};
     for (const DecodeOptions& options : {searching, sampling, limited}) {

@@ -22,6 +22,7 @@
 namespace heddle::app {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -190,10 +191,15 @@ TEST_F(TrainingReport, NamesTheTokenizerAndChrfFirstWhereItSaysMore) {
     EXPECT_FALSE(history.validations.at(0).chrf);
     EXPECT_EQ(history.validations.at(1).tokenizer, Tokenizer::character);
     EXPECT_EQ(history.validations.at(1).chrf, 47.126);
-    const std::string page =
-        training_report("RUN", history, {.command = "c", .version = "v", .config = "", .machine = "m"}).html();
-    EXPECT_THAT(page, HasSubstr(">chrF2, greedy<"));
-    EXPECT_THAT(table_of(page, "</th><th class=\"n\">update").front(), Contains("31.42"));
+    const ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
+    std::string page = training_report("RUN", history, parts).html();
+    EXPECT_THAT(page, AllOf(HasSubstr(">chrF2, greedy<"), HasSubstr(">chrF2</th>")));
+    EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
+              (Rows{{"best validation", "10", "0.0000", "0.00 %", "", "37.5 %"},
+                    {"last validation", "10", "0.0000", "0.00 %", "47.13", "37.5 %"}}))
+        << "no BLEU in a column of chrF";
+    page = training_report("RUN", {.intervals = {}, .validations = {history.validations.front()}, .notes = {}}, parts).html();
+    EXPECT_THAT(page, AllOf(HasSubstr(">BLEU (zh)</th>"), Not(HasSubstr("chrF2"))));
 }
 
 TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {

@@ -249,15 +249,17 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
 // The first rows are what a reader asks first: the weights that were kept, then the others; each validation once.
 void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     std::vector<std::vector<std::string>> rows;
-    const char* measure = "BLEU";
+    const bool by_chrf =
+        std::ranges::any_of(history.validations, [](const ValidationReport& each) { return each.chrf.has_value(); });
+    std::string measure = by_chrf ? "chrF2" : "BLEU";
     const auto row = [&](std::string what, std::int64_t update, double loss, double accuracy, const std::string& score,
                          const std::string& exact) {
         rows.push_back({std::move(what), grouped_text(update), fmt::format("{:.4f}", loss),
                         fmt::format("{:.2f} %", 100 * accuracy), score, exact});
     };
     const auto validation = [&](const std::string& what, const ValidationReport& report) {
-        const std::optional<double> score = report.chrf ? report.chrf : shown_bleu(report), exact = report.exact_share();
-        if (report.chrf) measure = "chrF2";
+        const std::optional<double> score = by_chrf ? report.chrf : shown_bleu(report), exact = report.exact_share();
+        if (!by_chrf && report.tokenizer != Tokenizer::mteval_13a) measure = fmt::format("BLEU ({})", word_of(report.tokenizer));
         row(what, report.update, report.loss, report.accuracy, score ? fmt::format("{:.2f}", *score) : "",
             exact ? fmt::format("{:.1f} %", 100 * *exact) : "");
     };
