@@ -155,7 +155,7 @@ TEST_F(LineTranslation, UnknownCharactersLoseNoLine) {
             for (std::size_t i = 0; i < odd.size(); ++i) {
                 const bool nothing = is_blank(odd[i]) || vocabularies.source->encode(odd[i]).empty();
                 EXPECT_EQ(given[i].size(), nothing ? 1u : 2u) << name(type) << ", line " << i;
-                if (nothing) EXPECT_EQ(given[i].front().text, odd[i]);
+                EXPECT_TRUE(!nothing || given[i].front().text == odd[i]);
                 for (const Translation& each : given[i]) EXPECT_EQ(each.text.find('\n'), std::string::npos);
             }
         }
