@@ -57,6 +57,7 @@ struct EvaluateOptions {
     bool sentences = false;
     bool json = false;
     DecodeOptions decode;
+    UnknownOptions unknown;
     MachineOptions machine;
     std::string config_file;
 };
@@ -89,6 +90,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         .called("FOLDER");
     add_weights_option(table, options.weights);
     add_decode_options(table, options.decode);
+    add_unknown_options(table, options.unknown);
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
     table.group(OptionGroup::tuning);
@@ -247,10 +249,13 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     // Before anything is translated: later all of it would be lost.
     check_outputs(options, pairs.files());
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<std::string> hypotheses =
-        translate_lines(*run.model, run.vocabularies, test.sources(), options.decode, decoders_on(ranks, *run.model));
+    Translator translator(*run.model, run.vocabularies, options.decode, decoders_on(ranks, *run.model));
+    if (options.unknown.replace) translator.replace_unknown(*options.unknown.replace);
+    const std::vector<std::string> hypotheses = translator.best(test.sources());
     const double seconds = seconds_since(start);
     say(fmt::format("{} sentences translated in {:.2f} s", hypotheses.size(), seconds));
+    translator.report_cuts();
+    translator.report_limit();
     say_longer(test, run.settings.training.max_words);
     if (!options.output.empty()) write_lines(options.output, hypotheses);
     if (!options.results.empty()) write_results(options, test, hypotheses, as);
@@ -325,8 +330,10 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
 
 /// --tune with what it does not use.
 void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
-    constexpr std::string_view useful[] = {"tune",   "valid",           "source", "target",        "tsv",     "tsv-columns",
-                                           "format", "replace-invalid", "beam",   "beam-patience", "tokenize"};
+    constexpr std::string_view useful[] = {"tune",          "valid",         "source",   "target",
+                                           "tsv",           "tsv-columns",   "format",   "replace-invalid",
+                                           "beam",          "beam-patience", "tokenize", "max-output-length",
+                                           "forbid-unknown"};
     check_usage(!table.given("model"), fmt::format("evaluate: --tune names the run itself; leave out {}", options.run));
     for (const Option& option : table.options()) {
         const bool fits = option.group == OptionGroup::machine || std::ranges::find(useful, option.name) != std::end(useful);
@@ -374,6 +381,7 @@ int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
         check_together(table, options);
         check_useful(table, options);
     }
+    take_unknown_options(options.unknown, options.decode);
     apply(options.machine);
     if (table.given("model") && take_search_of(options.run, table, options.decode))
         say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,

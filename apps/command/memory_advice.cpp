@@ -70,9 +70,14 @@ std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t les
 }
 
 std::string search_advice(const DecodeOptions& options, std::int64_t less) {
-    const std::string lower = options.sampling ? lower_option("n-best", options.n_best, less)
-                                               : lower_option("beam", options.beam, less, options.n_best);
-    return lower + (lower.empty() ? "" : ", or ") + "split the longest lines";
+    std::string lower = options.sampling ? lower_option("n-best", options.n_best, less)
+                                         : lower_option("beam", options.beam, less, options.n_best);
+    const auto or_else = [&](const std::string& other) {
+        if (!other.empty()) lower += (lower.empty() ? "" : ", or ") + other;
+    };
+    if (options.max_length) or_else(lower_option("max-output-length", *options.max_length, less));
+    or_else("split the longest lines");
+    return lower;
 }
 
 }  // namespace heddle::app

@@ -260,6 +260,26 @@ void add_decode_options(OptionTable& table, DecodeOptions& options) {
         .at_least(0)
         .at_most(1000);
     add_length_penalty_option(table, options).defaults_to("the run's; of several the first's; else 1");
+    table
+        .add("max-output-length", options.max_length,
+             "tokens of a translation at most, the end mark not counted; longer ones are cut, and their number is said")
+        .at_least(1)
+        .at_most(1'000'000)
+        .defaults_to("3 times the source's + 13");
+}
+
+void add_unknown_options(OptionTable& table, UnknownOptions& options) {
+    table.add("forbid-unknown", options.forbid,
+              "never write U+2047, the double question mark for a word that the target vocabulary lacks");
+    table
+        .add("replace-unknown", options.replace,
+             "write in place of U+2047 the source word that it attends to most (see --alignment), or nothing")
+        .defaults_to("it stays");
+}
+
+void take_unknown_options(const UnknownOptions& options, DecodeOptions& decode) {
+    check_usage(!options.forbid || !options.replace, "--forbid-unknown leaves nothing to --replace-unknown; give one of them");
+    if (options.forbid) decode.forbidden = {unk_id};
 }
 
 void check_decoding(const DecodeOptions& options) {

@@ -45,6 +45,16 @@ void add_decode_options(OptionTable& table, DecodeOptions& options);
 /// UsageError for values that no search can have.
 void check_decoding(const DecodeOptions& options);
 
+/// What becomes of words that the target vocabulary lacks.
+struct UnknownOptions {
+    bool forbid = false;
+    std::optional<UnknownWords> replace = {};
+};
+/// --forbid-unknown and --replace-unknown.
+void add_unknown_options(OptionTable& table, UnknownOptions& options);
+/// Tells the search what --forbid-unknown forbids. UsageError when both options were given.
+void take_unknown_options(const UnknownOptions& options, DecodeOptions& decode);
+
 /// The options of `heddle train`; a run's config.toml holds the same ones.
 OptionTable train_table(TrainSettings& settings);
 

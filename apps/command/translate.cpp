@@ -18,6 +18,7 @@
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/attention.h"
+#include "apps/translation/search/replace_unknown.h"
 #include "apps/translation/spread/spread.h"
 #include "apps/translation/text/unicode.h"
 #include "core/format.h"
@@ -31,6 +32,7 @@ struct TranslateOptions {
     TextFormat format = TextFormat::text;
     bool replace_invalid = false;
     DecodeOptions decode;
+    UnknownOptions unknown;
     std::optional<std::int64_t> n_best;
     bool scores = false;
     bool alignment = false;
@@ -58,6 +60,7 @@ OptionTable translate_table(TranslateOptions& options) {
     add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
+    add_unknown_options(table, options.unknown);
     table
         .add("prefix", options.prefix,
              "every translation begins with this text, as the vocabulary reads it; a space at its end ends its last word")
@@ -104,6 +107,11 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
     for (const char* name : {"beam", "beam-patience"})
         check_usage(!options.sample || !table.given(name),
                     fmt::format("--{} searches and --sample draws; give one of them", name));
+    check_usage(!options.sample || !options.unknown.replace,
+                "--replace-unknown changes what a search finds, and --sample draws; use --forbid-unknown");
+    check_usage(options.runs.size() == 1 || options.unknown.replace != UnknownWords::copy,
+                fmt::format("--replace-unknown copy works with one model, but --model names {}; use --forbid-unknown, or drop",
+                            options.runs.size()));
     for (const char* name : {"attention-lines", "svg"})
         check_usage(!table.given(name) || !options.attention.empty(), fmt::format("--{} is for --attention; give it, too", name));
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
@@ -163,7 +171,7 @@ struct Looks {
 
 // No translation goes through the model twice for both.
 Looks look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::vector<std::string>& lines,
-              const TranslationLists& translations, bool alignments, std::int64_t shown) {
+              const TranslationLists& translations, bool alignments, bool unknown_dropped, std::int64_t shown) {
     Looks looks;
     looks.alignments.resize(lines.size());
     looks.shown.resize(std::min(lines.size(), static_cast<std::size_t>(shown)));
@@ -179,6 +187,10 @@ Looks look_at(const nn::Transformer& model, const Vocabularies& vocabularies, co
     }
     attend(model, vocabularies, pairs, [&](std::size_t pair, TranslationAttention attention) {
         const auto [i, j] = places[pair];
+        if (unknown_dropped) {  // pairs count the words that are written
+            attention.target_words = words_without_unknown(*vocabularies.target, translations[i][j].tokens);
+            attention.target_words.resize(attention.written_ids.size(), -1);
+        }
         if (alignments) looks.alignments[i][j] = alignment_text(word_attention(attention));
         if (i < looks.shown.size() && j == 0) looks.shown[i] = std::move(attention);
     });
@@ -230,6 +242,8 @@ void translate(TranslateOptions& options, Ranks* ranks) {
                      {.role = SegmentRole::source, .language = run.runs.front().settings.data.source});
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
+    if (options.unknown.replace) translator.replace_unknown(*options.unknown.replace);
+    const bool dropped = options.unknown.replace == UnknownWords::drop;
     if (isatty(STDIN_FILENO) == 1) greet(options, run);
     std::int64_t first = 0;
     for (;;) {
@@ -239,7 +253,8 @@ void translate(TranslateOptions& options, Ranks* ranks) {
         const TranslationLists translations = translator.translate(lines, options.flush_every);
         const std::int64_t shown = report ? report->room() : 0;
         Looks looks;
-        if (form.alignment || shown > 0) looks = look_at(model, run.vocabularies(), lines, translations, form.alignment, shown);
+        if (form.alignment || shown > 0)
+            looks = look_at(model, run.vocabularies(), lines, translations, form.alignment, dropped, shown);
         print(written(form, first, translations, looks));
         first += static_cast<std::int64_t>(lines.size());
         for (std::size_t i = 0; report && i < lines.size(); ++i)
@@ -256,6 +271,7 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     input.say_changes(say);
     unknown.report();
     translator.report_cuts();
+    translator.report_limit();
 }
 
 // heddle translate RUN < file >> file would read its own translations, without an end.
@@ -272,6 +288,7 @@ int translate_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_options(options, table);
     check_output_is_not_input();
+    take_unknown_options(options.unknown, options.decode);
     apply(options.machine);
     take_search_of(options.runs.front(), table, options.decode);
     with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },

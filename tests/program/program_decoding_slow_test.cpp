@@ -73,6 +73,8 @@ class Decoding : public testing::Test {
         ASSERT_EQ(trained.status, 0) << trained.err;
     }
     static void train_two() { train("TWO", "--vocab-model ONE/vocab.tsv --seed 5"); }
+    // The target vocabulary lacks three digits.
+    static void train_few() { train("FEW", "--vocab-type word --shared-vocab false --target-vocab-size 11"); }
     static void train_subwords() { train("SUB", "--vocab-type bpe --vocab-size 40"); }
 
     // The first lines.
@@ -240,15 +242,78 @@ TEST_F(Decoding, BeginsWithThePrefix) {
     EXPECT_THAT(unknown.err, HasSubstr("use words and signs of that vocabulary"));
 }
 
+TEST_F(Decoding, SaysWhatBecomesOfUnknownWords) {
+    train_few();
+    const std::string unknown = "\xE2\x81\x87", input = some(60);
+    const std::vector<std::string> sources = lines_of(input), plain = lines_of(translated("FEW", input)),
+                                   copied = lines_of(translated("FEW --replace-unknown copy", input)),
+                                   dropped = lines_of(translated("FEW --replace-unknown drop --alignment", input));
+    int lines = 0;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        std::istringstream words(plain[i]), words_copied(copied[i]), words_dropped(dropped[i].substr(0, dropped[i].find(" |||")));
+        std::size_t kept = 0;
+        std::string copy, left;
+        for (std::string word; words >> word; kept += word == unknown ? 0 : 1) {
+            ASSERT_TRUE(words_copied >> copy);
+            if (word == unknown) {
+                EXPECT_THAT(" " + sources[i] + " ", HasSubstr(" " + copy + " ")) << plain[i];
+            } else {
+                EXPECT_TRUE(copy == word && words_dropped >> left && left == word) << plain[i] << "; " << dropped[i];
+            }
+        }
+        EXPECT_FALSE(words_copied >> copy || words_dropped >> left);
+        lines += plain[i].find(unknown) == std::string::npos ? 0 : 1;
+        // The alignment counts the words that are left.
+        const std::string pairs = dropped[i].substr(dropped[i].find("|||") + 3);
+        EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(pairs, '-')), kept) << dropped[i];
+        if (kept > 0) {
+            EXPECT_THAT(pairs, testing::EndsWith("-" + std::to_string(kept - 1)));
+        }
+    }
+    EXPECT_GT(lines, 20);
+    for (const std::string options : {"", " --beam 1", " --sample", " --n-best 3", " --device cuda --beam 2"})
+        EXPECT_EQ(translated("FEW --forbid-unknown" + options, options.ends_with("2") ? some(3) : input).find(unknown),
+                  std::string::npos)
+            << options;
+    // evaluate has the same words.
+    here_->write("some.en", input);
+    here_->write("some.de", input);
+    for (const std::string option : {"--replace-unknown copy", "--forbid-unknown", "--max-output-length 2"}) {
+        const ProgramResult evaluated = here_->run("evaluate FEW --test some --output words " + option);
+        EXPECT_EQ(evaluated.status, 0) << evaluated.err;
+        EXPECT_EQ(here_->read("words"), translated("FEW " + option, input)) << option;
+    }
+}
+
+TEST_F(Decoding, CutsAtTheGivenLengthAndSaysHowOften) {
+    const std::string input = "one two three\none\none two three four\n";
+    const ProgramResult cut = here_->run("translate ONE --max-output-length 1 --beam 1", input);
+    ASSERT_EQ(cut.status, 0) << cut.err;
+    for (const std::string& line : lines_of(cut.out)) EXPECT_EQ(line.find(' '), std::string::npos) << line;
+    EXPECT_THAT(cut.err, HasSubstr(" of 3 translations did not end and were cut at --max-output-length 1\n"));
+    const ProgramResult free = here_->run("translate ONE", input),
+                        wide = here_->run("translate ONE --max-output-length 300", input);
+    EXPECT_EQ(wide.out, free.out);
+    EXPECT_EQ(wide.err, "");
+    expect_complaint(here_->run("translate ONE --max-output-length 1 --prefix 'eins zwei'", input), 1,
+                     "a prefix of 2 tokens, but translations of 1 at most; use a shorter prefix, or --max-output-length 3");
+}
+
 TEST_F(Decoding, RefusesOptionsThatDoNotGoTogether) {
-    const std::map<std::string, std::string> wrong{{"--n-best 6", "use --beam 6"},
-                                                   {"--sample --beam 3", "--beam searches and --sample draws"},
-                                                   {"--sample --beam-patience 2", "--beam-patience searches and --sample draws"},
-                                                   {"--beam-patience 0.5", "--beam-patience 0.5: wanted 1 or more, or 0"},
-                                                   {"--top-k 3", "--top-k is for --sample"},
-                                                   {"--temperature 3", "--temperature is for --sample"},
-                                                   {"--seed 3", "--seed is for --sample"},
-                                                   {"--sample --temperature 0", "--temperature is '0'"}};
+    const std::map<std::string, std::string> wrong{
+        {"--n-best 6", "use --beam 6"},
+        {"--sample --beam 3", "--beam searches and --sample draws"},
+        {"--sample --beam-patience 2", "--beam-patience searches and --sample draws"},
+        {"--beam-patience 0.5", "--beam-patience 0.5: wanted 1 or more, or 0"},
+        {"--top-k 3", "--top-k is for --sample"},
+        {"--temperature 3", "--temperature is for --sample"},
+        {"--seed 3", "--seed is for --sample"},
+        {"--sample --temperature 0", "--temperature is '0'"},
+        {"--sample --replace-unknown drop", "--sample draws; use --forbid-unknown"},
+        {"ONE --replace-unknown copy", "copy works with one model, but --model names 2"},
+        {"--forbid-unknown --replace-unknown copy", "leaves nothing to"},
+        {"--replace-unknown none", "wanted one of copy, drop"},
+        {"--max-output-length 0", "--max-output-length is '0'"}};
     for (const auto& [arguments, message] : wrong) {
         const ProgramResult refused = here_->run("translate --model ONE " + arguments, "a\n");
         EXPECT_EQ(refused.status, 2) << arguments;
@@ -376,7 +441,11 @@ TEST_F(Decoding, SaysOnceHowManyLinesWereCut) {
     const ProgramResult result =
         here_->run("translate --model ONE --beam 1 --flush-every 1", longest + "\none\n" + longest + "\n");
     EXPECT_EQ(lines_of(result.out).size(), 3u);
-    EXPECT_EQ(result.err, "2 of 3 lines were cut to 512 tokens, the length of the model's position table\n");
+    EXPECT_EQ(
+        result.err,
+        "2 of 3 lines were cut to 512 tokens, the length of the model's position table\n"
+        "2 of 3 translations did not end and were cut at 3 times their source's tokens + 13; --max-output-length N sets another "
+        "limit\n");
 }
 
 // The peak of the resident memory, in KB.

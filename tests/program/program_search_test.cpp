@@ -68,6 +68,7 @@ TEST_F(ProgramSearch, ChoosesAgainAndStoresIt) {
     EXPECT_THAT(tuned.err, HasSubstr("length penalty 1: 0.00 % exact of 500 validation pairs; stored in RUN/search.toml\n"));
     EXPECT_THAT(here.read("RUN/search.toml"), HasSubstr("\nlength-penalty = 1.0\n"));
     EXPECT_EQ(here.run("evaluate --tune RUN --beam 2 --threads 1").out, tuned.out);
+    EXPECT_EQ(here.run("evaluate --tune RUN --beam 2 --max-output-length 5 --forbid-unknown").status, 0);
 
     // Of other pairs the translations with a penalty of 2 are the references.
     std::string sources;
@@ -108,7 +109,7 @@ TEST_F(ProgramSearch, ReadsTheRunsOwnValidationText) {
 }
 
 TEST_F(ProgramSearch, RefusesOptionsThatWouldDoNothing) {
-    for (const std::string option : {"test t", "length-penalty 2", "weights best", "json", "reference r"})
+    for (const std::string option : {"test t", "length-penalty 2", "weights best", "json", "reference r", "replace-unknown copy"})
         expect_complaint(here.run("evaluate --tune RUN --" + option), 2,
                          "--tune RUN makes no use of --" + option.substr(0, option.find(' ')));
     for (const char* twice : {"evaluate RUN --tune RUN", "evaluate --tune RUN --model RUN"})

@@ -195,13 +195,19 @@ WordAttention word_attention(const TranslationAttention& attention) {
     return words;
 }
 
+std::optional<std::int64_t> strongest_source(const WordAttention& words, std::int64_t target) {
+    if (words.source_words == 0) return {};
+    const auto row = words.weights.begin() + target * words.source_words;
+    const auto strongest = std::max_element(row, row + words.source_words);
+    if (*strongest > 0) return strongest - row;
+    return {};
+}
+
 std::string alignment_text(const WordAttention& words) {
     std::string text;
-    for (std::int64_t target = 0; target < words.target_words && words.source_words > 0; ++target) {
-        const auto row = words.weights.begin() + target * words.source_words;
-        const auto strongest = std::max_element(row, row + words.source_words);
-        if (*strongest > 0) text += fmt::format("{}{}-{}", text.empty() ? "" : " ", strongest - row, target);
-    }
+    for (std::int64_t target = 0; target < words.target_words; ++target)
+        if (const std::optional<std::int64_t> source = strongest_source(words, target))
+            text += fmt::format("{}{}-{}", text.empty() ? "" : " ", *source, target);
     return text;
 }
 

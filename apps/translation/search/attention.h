@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +50,10 @@ struct WordAttention {
 };
 WordAttention word_attention(const TranslationAttention& attention);
 
-/// "0-0 1-2": for each target word in turn the source word with the strongest word_attention (the first of equal ones), as
+/// The source word with the strongest word_attention of a target word, the first of equal ones; nothing when none has any.
+std::optional<std::int64_t> strongest_source(const WordAttention& words, std::int64_t target);
+
+/// "0-0 1-2": for each target word in turn strongest_source(), as
 /// source-target, words counted from 0. Nothing for words without tokens.
 std::string alignment_text(const WordAttention& words);
 

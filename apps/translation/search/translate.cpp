@@ -7,6 +7,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/batching/line_batches.h"
 #include "apps/translation/search/beam_search.h"
+#include "apps/translation/search/replace_unknown.h"
 #include "apps/translation/search/sampling.h"
 #include "apps/translation/search/scoring.h"
 #include "core/parallel.h"
@@ -101,7 +102,26 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
     lines_ += static_cast<std::int64_t>(lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i)
         if (translations[i].empty()) translations[i].push_back(unchanged(lines[i]));
+    count_cut(translations);
+    if (replace_) app::replace_unknown(*replace_, *models_.models().front(), vocabularies_, lines, translations);
     return translations;
+}
+
+std::vector<std::string> Translator::best(const std::vector<std::string>& lines) {
+    std::vector<std::string> texts;
+    for (std::vector<Translation>& each : translate(lines)) texts.push_back(std::move(each.front().text));
+    return texts;
+}
+
+void Translator::count_cut(std::span<const std::vector<Translation>> translations) {
+    const std::optional<std::int64_t> table = models_.longest_sentence();
+    for (const std::vector<Translation>& list : translations)
+        for (const Translation& each : list) {
+            ++translations_;
+            if (each.ended) continue;
+            const bool by_table = table && static_cast<std::int64_t>(each.tokens.size()) == *table;
+            ++(by_table ? at_table_ : at_limit_);
+        }
 }
 
 void Translator::report_cuts() const {
@@ -110,12 +130,22 @@ void Translator::report_cuts() const {
                     models_.position_table()));
 }
 
+void Translator::report_limit() const {
+    const std::string of = fmt::format("of {} translations did not end and were cut", translations_);
+    if (at_limit_ > 0 && options_.max_length)
+        say(fmt::format("{} {} at --max-output-length {}", at_limit_, of, *options_.max_length));
+    else if (at_limit_ > 0)
+        say(fmt::format("{} {} at 3 times their source's tokens + 13; --max-output-length N sets another limit", at_limit_, of));
+    if (at_table_ > 0)
+        say(fmt::format("{} {} at {} tokens, the length of the model's position table", at_table_, of,
+                        *models_.longest_sentence()));
+}
+
 std::vector<std::string> translate_lines(const Ensemble& models, const Vocabularies& vocabularies,
                                          const std::vector<std::string>& lines, const DecodeOptions& options,
                                          const Decoders& decoders) {
     Translator translator(models, vocabularies, options, decoders);
-    std::vector<std::string> texts;
-    for (std::vector<Translation>& each : translator.translate(lines)) texts.push_back(std::move(each.front().text));
+    std::vector<std::string> texts = translator.best(lines);
     translator.report_cuts();
     return texts;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/translation/search/hypothesis.h"
+#include "apps/translation/text/enum_words.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 
@@ -20,6 +21,13 @@ struct Translation {
     double score = 0;
     std::vector<std::int32_t> tokens = {};  ///< that `text` was decoded from, without marks
     bool ended = true;                      ///< false: cut at the maximum length
+};
+
+/// What becomes of the unknown words in a translation, which are U+2047 otherwise; see replace_unknown().
+enum class UnknownWords : std::uint8_t { copy, drop };
+template <>
+struct EnumWords<UnknownWords> {
+    static constexpr EnumWord<UnknownWords> table[] = {{UnknownWords::copy, "copy"}, {UnknownWords::drop, "drop"}};
 };
 
 /// Sources (token ids, end mark included) that are decoded together.
@@ -54,16 +62,24 @@ class Translator {
     /// windows are work for several processes.
     std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines, std::int64_t window = 0);
 
+    /// The text of the best translation of each line.
+    std::vector<std::string> best(const std::vector<std::string>& lines);
+
     /// From now on shows `unknown`, which must outlive this, the lines and their tokens.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
+    /// From now on replaces the unknown words of translations; copying takes one model, and samples cannot have any.
+    void replace_unknown(UnknownWords how) { replace_ = how; }
 
     /// Reports on stderr how many of all lines so far were cut, if any.
     void report_cuts() const;
+    /// Reports on stderr how many of all translations so far did not end within the maximum length, if any, and what sets it.
+    void report_limit() const;
 
   private:
     Translation unchanged(const std::string& line);
     void add_batches(std::span<std::vector<std::int32_t>> encoded, std::int64_t first, std::vector<SourceBatch>& batches) const;
     std::vector<HypothesisLists> decoded(std::span<const SourceBatch> batches) const;
+    void count_cut(std::span<const std::vector<Translation>> translations);
     // Whether each thread decodes batches of its own: threads that share a token step, which is short, wait for each other in
     // each of its ops.
     bool side_by_side() const;
@@ -75,7 +91,10 @@ class Translator {
     std::optional<double> log_probability_of_nothing_;
     std::int64_t lines_ = 0;
     std::int64_t cut_ = 0;
+    std::int64_t translations_ = 0;
+    std::int64_t at_limit_ = 0, at_table_ = 0;  // translations cut at the maximum length, and at the position table
     UnknownText* unknown_ = nullptr;
+    std::optional<UnknownWords> replace_;
 };
 
 /// The best translation of each line; reports on stderr how many were cut.
