@@ -321,6 +321,53 @@ TEST(Trainer, BreaksALongSilenceWhereNobodySeesItsProgress) {
     EXPECT_EQ(talking.weights, quiet.weights);
 }
 
+std::string said_by(const TrainingOptions& options) {
+    const TrainingData data = copy_data(200);
+    nn::Transformer model(tiny_model(data));
+    const TemporaryFolder folder;
+    TrainingLog log(folder / "log.jsonl");
+    Trainer trainer(model, data, options, log);
+    testing::internal::CaptureStderr();
+    trainer.run();
+    return testing::internal::GetCapturedStderr();
+}
+
+TEST(Trainer, SaysThatTheRateDoesNotReachItsPeak) {
+    TrainingOptions options = tiny_training();  // whose warm-up is 30 updates
+    options.updates = 12;
+    const std::string note =
+        "the learning rate rises to 40 % of its peak only: 12 of 30 updates of warm-up; train longer, or lower --warmup, to 1 "
+        "for "
+        "example\n";
+    const std::string planned = said_by(options);
+    EXPECT_THAT(planned, HasSubstr(note));
+    EXPECT_LT(planned.find(note), planned.find("training ended")) << "before the time is spent";
+    EXPECT_EQ(planned.find(note, planned.find(note) + 1), std::string::npos) << "once";
+    for (const auto kind : {optim::ScheduleKind::constant, optim::ScheduleKind::cosine, optim::ScheduleKind::noam}) {
+        options.schedule = kind;
+        EXPECT_EQ(said_by(options).find("of its peak") != std::string::npos, kind == optim::ScheduleKind::noam)
+            << "a constant rate does not rise, and a short cosine has its own warm-up";
+    }
+    options = tiny_training();
+    options.updates = options.warmup = 12;
+    EXPECT_THAT(said_by(options), testing::Not(HasSubstr("of its peak")));
+
+    // Where the end is not known before, it is said there.
+    options = tiny_training();
+    options.minutes = 1e-6;
+    const std::string late = said_by(options);
+    EXPECT_THAT(late, HasSubstr("rises to 3.3 % of its peak only: 1 of 30 updates"));
+    EXPECT_GT(late.find("of its peak"), late.find("training ended"));
+}
+
+TEST(Trainer, SaysThatNoUpdateWasMade) {
+    TrainingOptions options = tiny_training();
+    options.minutes = 0;
+    EXPECT_THAT(said_by(options),
+                testing::ContainsRegex("training ended after 0 minutes: 0 updates in .*\nno update was made: the "
+                                       "weights are those that the run began with; train longer\n"));
+}
+
 TEST(WeightAverage, IsTheMeanOfTheLastSnapshots) {
     WeightAverage average(2);
     for (const float value : {1.0f, 2.0f, 5.0f}) average.add(Tensor::full({3}, value, DType::f32));

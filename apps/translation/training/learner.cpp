@@ -33,7 +33,7 @@ constexpr std::size_t most_unread_updates = 1000;
 constexpr std::int64_t batches_ahead = 8;
 
 // A cosine run that ends before its warm-up does would never leave it: such a run warms up for a tenth of its updates.
-optim::Schedule schedule(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
+optim::Schedule schedule_of(const TrainingOptions& options, std::int64_t d_model, std::int64_t planned_updates) {
     const bool too_short = options.schedule == optim::ScheduleKind::cosine && options.warmup >= planned_updates;
     return {.kind = options.schedule,
             .lr = rate_of(options),
@@ -63,7 +63,7 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
       parameters_(nn::flatten(model, dtype)),
       exchange_(exchange_of(ranks, options, parameters_)),
       optimizer_(own(parameters_.values), own(parameters_.gradients), optimizer_options(options)),
-      schedule_(schedule(options, model.options().d_model, planned_updates)),
+      schedule_(schedule_of(options, model.options().d_model, planned_updates)),
       step_(model, optimizer_, observer_, options.label_smoothing) {
     optimizer_.set_active(exchange_ != nullptr ? exchange_->own_active() : parameters_.active());
     if (parameters_.bf16_copy.defined() && exchange_ == nullptr) optimizer_.round_to(parameters_.bf16_copy);

@@ -81,6 +81,8 @@ class Learner {
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
+    /// Of the learning rate.
+    const optim::Schedule& schedule() const { return schedule_; }
     /// For a resumed run, after its weights and moments were filled in.
     void set_updates(std::int64_t updates);
     /// To be called after every other write to parameters().values: renews their bf16 copy, and with several ranks the others

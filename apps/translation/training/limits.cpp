@@ -39,6 +39,16 @@ std::optional<TrainingEnd> training_end(const TrainingOptions& options, const Tr
     return {};
 }
 
+std::string warmup_note(const optim::Schedule& schedule, std::int64_t updates) {
+    const bool rises = schedule.kind != optim::ScheduleKind::constant && schedule.lr > 0;
+    if (!rises || updates == 0 || updates >= schedule.warmup) return {};
+    return fmt::format(
+        "the learning rate rises to {:.2g} % of its peak only: {} of {} updates of warm-up; train longer, or lower --warmup, to "
+        "{} for example",
+        100 * static_cast<double>(updates) / static_cast<double>(schedule.warmup), grouped_text(updates),
+        grouped_text(schedule.warmup), std::max<std::int64_t>(1, updates / 10));
+}
+
 double seconds_left(const TrainingOptions& options, const TrainingState& state, double seconds) {
     double least = std::numeric_limits<double>::infinity();
     const auto after = [&](double done) { least = std::min(least, seconds * (1 - done) / std::max(done, 1e-9)); };

@@ -7,6 +7,7 @@
 
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/options.h"
+#include "optim/schedule.h"
 
 namespace heddle::app {
 
@@ -22,6 +23,10 @@ struct TrainingEnd {
 
 /// The limit that a run in this state, after so many seconds of training, has reached.
 std::optional<TrainingEnd> training_end(const TrainingOptions& options, const TrainingState& state, double seconds);
+
+/// A note on a training whose `updates` all lie in the warm-up, so that the learning rate does not reach its peak; empty when it
+/// does, or has none.
+std::string warmup_note(const optim::Schedule& schedule, std::int64_t updates);
 
 /// How many seconds are left, going by the `seconds` so far, until the limit that comes first; infinite when nobody knows.
 double seconds_left(const TrainingOptions& options, const TrainingState& state, double seconds);

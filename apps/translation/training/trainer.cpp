@@ -202,6 +202,7 @@ TrainingResult Trainer::run() {
             log_.note(line);
         const std::string left_out = validation_note(model_, data_, plan_.validation);
         if (!left_out.empty()) log_.note(left_out);
+        note_warmup(planned_updates(options_, batches_per_epoch()));
     }
     watch_ = {};
     TrainingResult result;
@@ -365,6 +366,20 @@ void Trainer::stop(TrainingResult& result) {
     result.seconds = elapsed();
 }
 
+// Once in a run of the program: before training where the updates are known, else after it.
+void Trainer::note_warmup(std::int64_t updates) {
+    const std::string note = noted_warmup_ ? "" : warmup_note(learner_.schedule(), updates);
+    if (note.empty()) return;
+    noted_warmup_ = true;
+    log_.note(note);
+}
+
+void Trainer::note_few_updates() {
+    if (state_.updates > 0) return note_warmup(state_.updates);
+    log_.note(fmt::format("no update was made: the weights are those that the run began with; {}",
+                          state_.skipped > 0 ? "every one diverged, so lower --lr" : "train longer"));
+}
+
 // The save comes first: a run that ends between two validations and is given more epochs later has not seen the last one.
 void Trainer::finish(TrainingResult& result) {
     save_now();
@@ -375,6 +390,7 @@ void Trainer::finish(TrainingResult& result) {
     result.limit = end_->limit;
     result.skipped = state_.skipped;
     log_.note((result.nothing_to_train.empty() ? "training " : "") + how_it_ended(result));
+    if (result.nothing_to_train.empty()) note_few_updates();
     result.result = std::move(last_validation_);
     const bool compares = !data_.validation.empty() && average_.size() > 1;
     if (compares && !result.result) result.result = validation();  // resumed, with nothing to train

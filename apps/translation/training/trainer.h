@@ -96,6 +96,8 @@ class Trainer {
     ValidationReport validation();
     void finish(TrainingResult& result);
     void stop(TrainingResult& result);
+    void note_warmup(std::int64_t updates);
+    void note_few_updates();
     void check_weights();
     Save copy();
     void publish(bool best, bool average) const;
@@ -132,6 +134,7 @@ class Trainer {
     std::optional<ValidationReport> last_validation_;
     std::optional<TrainingEnd> end_;
     bool stopped_ = false;
+    bool noted_warmup_ = false;
 };
 
 }  // namespace heddle::app
