@@ -7,6 +7,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_memory.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
 #include "apps/terminal/terminal.h"
@@ -100,6 +101,8 @@ void measure_and_print(BenchTrainOptions& options) {
     TrainingText text = read_training_text(options.data, [](std::string_view) {});
     Vocabularies vocabularies = make_vocabularies(options.vocabulary, text.training, say);
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
+    check_model_fits(options.model, data.vocabularies.source->size(), data.vocabularies.target->size(),
+                     training_bytes(options.training, options.machine.device));
     nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
                           options.training.seed);
     model.to(options.machine.device);

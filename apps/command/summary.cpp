@@ -10,6 +10,7 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_memory.h"
 #include "apps/command/model_pictures.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
@@ -116,8 +117,10 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
     vocabulary.source_size = options.source_size;
     vocabulary.target_size = options.target_size;
     resolve(options.model, vocabulary);
-    return std::make_unique<nn::Transformer>(transformer_options(options.model, options.source_size.value_or(options.vocab_size),
-                                                                 options.target_size.value_or(options.vocab_size)));
+    const std::int64_t source = options.source_size.value_or(options.vocab_size),
+                       target = options.target_size.value_or(options.vocab_size);
+    check_model_fits(options.model, source, target);
+    return std::make_unique<nn::Transformer>(transformer_options(options.model, source, target));
 }
 
 // A slip of the command line; the model knows its parts.

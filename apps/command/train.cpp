@@ -5,6 +5,7 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_memory.h"
 #include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/resume.h"
@@ -288,6 +289,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     resolve(settings.training);
     // But not config.toml, of which a run may be repeated in its place.
     if (settings.data.overwrite) check_spares_inputs(files_of_run(run), "--out", input_files(settings.data, settings.vocabulary));
+    const double bytes = training_bytes(settings.training, settings.machine.device);
+    // Before a vocabulary is learned; of another run's model its weights tell more.
+    if (resumed.empty() && settings.data.init.empty()) check_model_fits(settings.model, 1, 1, bytes);
     if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
     std::optional<RunText> run_text;
@@ -300,7 +304,9 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
             if (prepares) text.training.prepared = run_text->write(vocabularies, decided_options(table));
             return encode_training_data(std::move(text.training), std::move(vocabularies), resumed.empty() ? say : Say());
         });
-    nn::Transformer model(transformer_options(settings.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
+    const std::int64_t source_size = data.vocabularies.source->size(), target_size = data.vocabularies.target->size();
+    check_model_fits(settings.model, source_size, target_size, bytes);
+    nn::Transformer model(transformer_options(settings.model, source_size, target_size),
                           weights ? std::nullopt : std::optional(settings.training.seed));
     if (resumed.empty() && !settings.data.embeddings.empty())
         load_embeddings(model, data.vocabularies, settings.data.embeddings,

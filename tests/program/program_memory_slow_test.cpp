@@ -3,12 +3,14 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <map>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
 #include "apps/command/guard.h"
 #include "apps/command/memory_advice.h"
+#include "apps/command/model_memory.h"
 #include "tests/program.h"
 
 namespace heddle {
@@ -124,6 +126,55 @@ TEST(ProgramMemory, WithoutAnOptionThatHelpsMoreOfItIsAskedFor) {
     const Workplace here;
     const LittleMemory memory(little);
     expect_advice(here.run("lab scaling --threads 1"), " in use); end other programs, or let this one have more\n");
+}
+
+// Nothing is built or learned before.
+TEST(ProgramMemory, AModelThatCannotFitIsRefusedAtOnce) {
+    const Workplace here;
+    const std::map<std::string, std::string> too_large{
+        {"--layers 9223372036854775807", "lower --layers 9223372036854775807 (default 3)"},
+        {"--layers 5000000000 --d-model 2 --heads 1 --d-ff 1", "lower --layers 5000000000 (default 3)"},
+        {"--encoder-layers 9223372036854775807", "lower --encoder-layers 9223372036854775807 (default 3)"},
+        {"--decoder-layers 9223372036854775807 --encoder-layers 9223372036854775807",
+         "lower --encoder-layers 9223372036854775807 (default 3) and --decoder-layers 9223372036854775807 (default 3)"},
+        {"--d-model 16777216 --heads 1 --position-table 8", "lower --d-model 16777216 (default 128)"},
+        {"--d-model 16777216 --heads 1 --position-table 8 --layers 1000000000",
+         "lower --layers 1000000000 (default 3) and --d-model 16777216 (default 128)"},
+        {"--d-model 100000 --heads 7 --head-dim 100000 --position-table 8", "--head-dim 100000 (default 32)"}};
+    for (const auto& [options, advice] : too_large) {
+        expect_complaint(here.run("summary " + options), 1, advice);
+        const ProgramResult trained = here.run("train --task copy --out RUN " + options);
+        EXPECT_EQ(trained.status, 1);
+        EXPECT_THAT(trained.err,
+                    AllOf(ContainsRegex("heddle: a model of [0-9.e+]+ parameters takes [0-9.e+]+ GB of memory or more to "
+                                        "train, with gradients and moments, and this machine has [0-9.e+]+ GB; "),
+                          HasSubstr(advice), Not(HasSubstr("vocabulary:"))));
+        EXPECT_FALSE(here.exists("RUN"));
+    }
+    // A vocabulary's size is known once it was learned.
+    expect_complaint(here.run("summary --vocab-size 2147483648 --d-model 4096"), 1,
+                     "lower --vocab-size 2147483648 (default 6000)");
+    expect_complaint(here.run("summary --vocab-size 2147483648"), 1, "lower --vocab-size 2147483648 (default 6000)");
+    EXPECT_EQ(here.run("summary --layers 5").status, 0);
+    const LittleMemory memory(little);
+    expect_complaint(here.run("summary --d-model 1024"), 1, "and this machine has 0.1 GB; lower --d-model 1024 (default 128)");
+}
+
+TEST(MemoryAdvice, CountsWhatTrainingHolds) {
+    app::TrainingOptions options;
+    EXPECT_EQ(app::training_bytes(options, Device::cpu), 16) << "weight, gradient, two moments";
+    options.optimizer = optim::Method::sgd;
+    EXPECT_EQ(app::training_bytes(options, Device::cpu), 8);
+    EXPECT_EQ(app::training_bytes(options, Device::cuda), 4) << "the rest is on the device";
+    app::ModelOptions model;
+    app::check_model_fits(model, 6000, 6000);
+    const double memory = app::machine_memory();
+    EXPECT_GT(memory, 1e8);
+    // The same model, wanted with fewer and with more bytes than there are.
+    const double elements = 6000.0 * 128;
+    EXPECT_NO_THROW(app::check_model_fits(model, 6000, 6000, 0.2 * memory / elements / 3));
+    EXPECT_THAT(error_of([&] { app::check_model_fits(model, 6000, 6000, 1.1 * memory / elements); }),
+                HasSubstr("lower --layers, --d-model or --vocab-size"));
 }
 
 TEST(MemoryAdvice, NamesTheLimitsInForce) {
