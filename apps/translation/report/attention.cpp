@@ -123,9 +123,10 @@ std::string meaning_of_signs(const nlohmann::ordered_json& lines) {
         for (const char* side : {"source", "read", "written"})
             for (const nlohmann::ordered_json& token : line[side]) tokens.insert(token.get<std::string>());
     std::string text;
-    for (const auto& [sign, meaning] : signs)
-        if (std::ranges::any_of(tokens, [&](const std::string& token) { return token.find(sign) != std::string::npos; }))
-            text += fmt::format("{}{}", text.empty() ? " " : "; ", meaning);
+    for (const auto& one : signs) {
+        const auto has_sign = [&](const std::string& token) { return token.find(one.first) != std::string::npos; };
+        if (std::ranges::any_of(tokens, has_sign)) text += fmt::format("{}{}", text.empty() ? " " : "; ", one.second);
+    }
     return text.empty() ? "" : text + ".";
 }
 
