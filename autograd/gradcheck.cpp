@@ -43,9 +43,7 @@ class Proof {
             value_.insert(value_.end(), values.begin(), values.end());
         }
         for (std::size_t o = 0; o < value_.size(); ++o)
-            if (!std::isfinite(value_[o]))
-                return failed("the output {} holds {} at {}; a derivative needs finite values", shape_of(shapes_, o), value_[o],
-                              output_text(shapes_, o));
+            if (!std::isfinite(value_[o])) return failed("{}; a derivative needs finite values", not_finite_text(o));
         for (const Shape& shape : shapes_)
             if (shape.numel() == 0) return failed("the output {} has no elements, so nothing can be proven", shape);
         if (shapes_.empty() || subject_.inputs() == 0)
@@ -69,9 +67,35 @@ class Proof {
         return true;
     }
 
+    std::string not_finite_text(std::size_t o) const {
+        const Shape& shape = shape_of(shapes_, o);
+        const std::string at = output_text(shapes_, o), number = number_text(value_[o]);
+        if (shape.rank() > 0) return fmt::format("the output {} holds {} at {}", shape, number, at);
+        return shapes_.size() == 1 ? fmt::format("the output is {}", number) : fmt::format("output {} is {}", at, number);
+    }
+
     bool inputs_are_kept(const char* what) {
         const std::optional<std::size_t> changed = subject_.changed_input();
         return !changed || failed("{} changes input {} in place; change a clone()", what, *changed);
+    }
+
+    // A second walk over the tape of `pass`, whose first one gave `gradients`, gives the same bits.
+    bool walk_repeats(Forward& pass, const std::vector<Values>& gradients, const std::string& when) {
+        std::vector<Values> retained;
+        try {
+            retained = subject_.back(pass, cotangents_);
+        } catch (const Error& error) {
+            return failed(
+                "a second backward over the same (retained) tape fails{}: backward changes or consumes what it saved\n  {}", when,
+                error.what());
+        }
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+            if (!same_bits(retained[i], gradients[i]))
+                return failed(
+                    "a second backward over the same (retained) tape gives {} another gradient{}: backward changes or consumes "
+                    "what it saved",
+                    input_text(subject_, i), when);
+        return inputs_are_kept("backward");
     }
 
     // Two fresh runs, and a second walk over the tape of the second: nothing random, stale or consumed may enter.
@@ -89,27 +113,13 @@ class Proof {
         for (std::size_t i = 0; i < again.size(); ++i)
             if (!same_bits(again[i], gradients_[i]))
                 return failed("two fresh runs give input {} gradients with different bits: backward is not deterministic", i);
-        std::vector<Values> retained;
-        try {
-            retained = subject_.back(second, cotangents_);
-        } catch (const Error& error) {
-            return failed(
-                "a second backward over the same (retained) tape fails: backward changes or consumes what it saved\n  {}",
-                error.what());
-        }
-        for (std::size_t i = 0; i < again.size(); ++i)
-            if (!same_bits(retained[i], gradients_[i]))
-                return failed(
-                    "a second backward over the same (retained) tape gives input {} another gradient: backward changes or "
-                    "consumes what it saved",
-                    i);
-        return true;
+        return walk_repeats(second, gradients_, "");
     }
 
     bool gradients_are_right() {
-        const Values noise = noise_of(subject_, sums_, options_.seed);
+        noise_ = noise_of(subject_, sums_, options_.seed);
         for (std::size_t i = 0; i < subject_.inputs(); ++i) {
-            const Wanted wanted{value_, sums_, noise, options_.tolerance, options_.floor, options_.step, has_full_jacobian(i)};
+            const Wanted wanted{value_, sums_, noise_, options_.tolerance, options_.floor, options_.step, has_full_jacobian(i)};
             numeric_.push_back(derivatives(subject_, i, probed_elements(gradients_[i], options_), wanted));
             if (!compare(i, gradients_[i], of_sum(i, 0), "every input requires its gradient, random cotangent") ||
                 !has_no_kink(i) || !is_known(i, wanted) || !is_not_zero(i))
@@ -125,9 +135,9 @@ class Proof {
         for (std::size_t i = 0; i < gradients.size(); ++i)
             if (!(largest(gradients[i]) == 0))
                 return failed(
-                    "a cotangent of zeros gives input {} {} a gradient of up to {}; backward adds something that does not "
-                    "depend on the output's gradient, or reads memory that was never written",
-                    i, subject_.input(i).shape(), largest(gradients[i]));
+                    "a cotangent of zeros gives {} a gradient of up to {}; backward adds something that does not depend on the "
+                    "output's gradient, or reads memory that was never written",
+                    input_text(subject_, i), number_text(largest(gradients[i])));
         return true;
     }
 
@@ -175,9 +185,10 @@ class Proof {
             const FreshTape fresh;
             Forward pass = subject_.forward(needs);
             if (!same_bits(pass.value, value_)) return failed("the value itself changes when {}", needs_text(needs));
-            const std::vector<Values> gradients = subject_.back(pass, cotangents_);
+            const std::vector<Values> gradients = subject_.back(pass, cotangents_, true);
             for (std::size_t i = 0; i < needs.size(); ++i)
                 if (needs[i] && !compare(i, gradients[i], of_sum(i, 0), needs_text(needs) + ", random cotangent")) return false;
+            if (!walk_repeats(pass, gradients, " when " + needs_text(needs))) return false;
         }
         return true;
     }
@@ -188,12 +199,14 @@ class Proof {
             std::all_of(numeric_.begin(), numeric_.end(), [&, i = std::size_t{0}](const Derivatives& each) mutable {
                 return std::ssize(each.elements) == subject_.input(i++).numel();
             });
-        const Points points{subject_, function_, options_, cotangents_, sums_[0], gradients_};
+        const Points points{subject_, function_, options_, cotangents_, sums_[0], value_, gradients_};
         std::optional<std::string> wrong = wrong_for_held_gradients(points);
         if (!wrong) wrong = wrong_for_scaled_cotangents(points);
         if (!wrong) wrong = wrong_after_changes(points);
         if (!wrong && !all_probed) wrong = wrong_along_a_direction(points);
         if (!wrong) wrong = wrong_at_other_points(points);
+        if (!wrong) wrong = wrong_for_one_variable_twice(points);
+        if (!wrong) wrong = wrong_when_repeated(points);
         return !wrong || failed("{}", *wrong);
     }
 
@@ -239,12 +252,12 @@ class Proof {
             analytic.push_back(gradient[static_cast<std::size_t>(elements[e])]);
             if (std::isinf(wanted.bound[e]) && std::isfinite(analytic[e])) {
                 if (wanted.known) continue;  // is_known() refuses it
-                return failed("input {} {} cannot be proven at {}: no step gives a finite difference, when {}", i, shape,
-                              index_text(shape, elements[e]), when);
+                return failed("{} cannot be proven{}: no step gives a finite difference, when {}", input_text(subject_, i),
+                              at_text(shape, elements[e]), when);
             }
             if (declared_zero(i) && !(std::abs(wanted.derivative[e]) <= wanted.bound[e]))
-                return failed("input {} is declared zero by symmetry, but central differences give a derivative of {} at {} ({})",
-                              i, wanted.derivative[e], index_text(shape, elements[e]), when);
+                return failed("input {} is declared zero by symmetry, but central differences give a derivative of {}{} ({})", i,
+                              wanted.derivative[e], at_text(shape, elements[e]), when);
             const double error = std::abs(analytic[e] - wanted.derivative[e]);
             const double relative = error == 0 ? 0 : error / wanted.scale[e];
             if (!std::isnan(report_.worst) && !(relative <= report_.worst)) report_.worst = relative;
@@ -263,18 +276,18 @@ class Proof {
         const double error = std::abs(analytic[worst] - wanted.derivative[worst]);
         const int digits = error < 1e-6 * std::abs(wanted.derivative[worst]) ? 15 : 9;
         const std::string numbers =
-            fmt::format("  backward {:.{}g}, central differences {:.{}g} (error {:.3g}, allowed {:.3g})", analytic[worst], digits,
-                        wanted.derivative[worst], digits, error, wanted.bound[worst]);
-        const std::string at = index_text(shape, elements[worst]);
+            fmt::format("  backward {}, central differences {} (error {}, allowed {:.3g})", number_text(analytic[worst], digits),
+                        number_text(wanted.derivative[worst], digits), number_text(error, 3), wanted.bound[worst]);
+        const std::string input = input_text(subject_, i), at = at_text(shape, elements[worst]);
         if (!std::isnan(error) && !declared_zero(i) &&
-            (error <= numeric_[i].sums[0].jump[worst] || kink_explains(subject_, i, elements[worst], sums_[0], error)))
+            (error <= numeric_[i].sums[0].jump[worst] ||
+             kink_explains(subject_, i, elements[worst], sums_[0], noise_[value_.size()], error)))
             return failed(
-                "input {} {} cannot be proven at {}: the function has a kink or jump within a step of this input; move the input "
-                "away from it\n{}",
-                i, shape, at, numbers);
-        return failed(
-            "the gradient of input {} {} is wrong at {}\n{}\n  wrong: {} of {} derivatives, when {}\n  likely cause: {}", i,
-            shape, at, numbers, wrong, elements.size(), when, cause(i, analytic, wanted));
+                "{} cannot be proven{}: the function has a kink or jump within a step of this input; move the input away from "
+                "it\n{}",
+                input, at, numbers);
+        return failed("the gradient of {} is wrong{}\n{}\n  wrong: {} of {} derivatives, when {}\n  likely cause: {}", input, at,
+                      numbers, wrong, elements.size(), when, cause(i, analytic, wanted));
     }
 
     std::string cause(std::size_t i, const Values& analytic, const Reference& wanted) const {
@@ -308,19 +321,28 @@ class Proof {
             const std::int64_t element = numeric_[i].elements[e];
             const double first = options_.step * std::max(1.0, std::abs(subject_.input(i).data<double>()[element]));
             const bool hidden = is_rounding(wanted) && sum.bound[e] <= 1e3 * noise / first;
-            const std::string backward = s == 0 ? fmt::format("backward {:.9g}", gradients_[i][static_cast<std::size_t>(element)])
+            const std::string backward = s == 0 ? "backward " + number_text(gradients_[i][static_cast<std::size_t>(element)], 9)
                                                 : fmt::format("of output {} alone", s - 1);
+            const std::string why =
+                std::isinf(sum.bound[e]) ? "no step gives a finite difference"
+                : hidden && moves_like_float(wanted)
+                    ? fmt::format(
+                          "the value moves in steps as coarse as those of float rounding, of about {:.2g}: the function "
+                          "computes in float somewhere, or takes the difference of large numbers",
+                          noise)
+                : hidden ? fmt::format(
+                               "the value is so large beside this derivative that its rounding error of {:.2g} hides the "
+                               "change",
+                               noise)
+                         : fmt::format(
+                               "every step from {:.2g} to {:.2g} is too large here, or the function has a kink or jump, or "
+                               "is not smooth",
+                               first, numeric_[i].smallest_step);
             return failed(
-                "input {} {} cannot be proven at {}: central differences are too inexact there, which says nothing about "
-                "backward\n  {}, central differences {:.9g} within {:.2g}, wanted within {:.2g}\n  likely cause: {}",
-                i, subject_.input(i).shape(), index_text(subject_.input(i).shape(), element), backward, sum.derivative[e],
-                sum.bound[e], options_.tolerance * sum.scale[e],
-                hidden ? fmt::format(
-                             "the value is so large beside this derivative that its rounding error of {:.2g} hides the change",
-                             noise)
-                       : fmt::format("every step from {:.2g} to {:.2g} is too large here, or the function has a kink or jump, or "
-                                     "is not smooth",
-                                     first, numeric_[i].smallest_step));
+                "{} cannot be proven{}: central differences are too inexact there, which says nothing about backward\n  {}, "
+                "central differences {} within {:.2g}, wanted within {:.2g}\n  likely cause: {}",
+                input_text(subject_, i), at_text(subject_.input(i).shape(), element), backward, number_text(sum.derivative[e], 9),
+                sum.bound[e], options_.tolerance * sum.scale[e], why);
         }
         return true;
     }
@@ -330,10 +352,10 @@ class Proof {
         const auto most = std::max_element(jump.begin(), jump.end());
         if (most == jump.end() || *most == 0) return true;
         return failed(
-            "the function has a kink at {} of input {} {}: its one-sided derivatives differ by {:.3g}, so there is none to "
-            "compare with; move the input away from it",
-            index_text(subject_.input(i).shape(), numeric_[i].elements[static_cast<std::size_t>(most - jump.begin())]), i,
-            subject_.input(i).shape(), *most);
+            "the function has a kink{} of {}: its one-sided derivatives differ by {:.3g}, so there is none to compare with; move "
+            "the input away from it",
+            at_text(subject_.input(i).shape(), numeric_[i].elements[static_cast<std::size_t>(most - jump.begin())]),
+            input_text(subject_, i), *most);
     }
 
     // A backward that gives nothing, or whatever multiple of a zero, would pass.
@@ -342,10 +364,9 @@ class Proof {
         for (std::size_t e = 0; e < sum.bound.size(); ++e)
             if (declared_zero(i) || std::abs(sum.derivative[e]) > sum.bound[e]) return true;
         return sum.bound.empty() || failed(
-                                        "every derivative by input {} {} is zero within {:.2g}, so nothing can be proven; if it "
-                                        "is zero for all values, "
-                                        "declare it in zero_by_symmetry",
-                                        i, subject_.input(i).shape(), largest(sum.bound));
+                                        "every derivative by {} is zero within {:.2g}, so nothing can be proven; if it is zero "
+                                        "for all values, declare it in zero_by_symmetry",
+                                        input_text(subject_, i), largest(sum.bound));
     }
 
     bool declared_zero(std::size_t i) const { return declares_zero(options_, i); }
@@ -365,6 +386,7 @@ class Proof {
     Values value_;                      // of all output elements
     std::vector<Values> sums_;          // the random cotangent; with several outputs, then its part of each
     Cotangents cotangents_;             // the first of them
+    Values noise_;                      // of value_, then of sums_
     std::vector<Values> gradients_;     // for the random cotangent, every input required
     std::vector<Derivatives> numeric_;  // per input
     Values row_, row_bound_;            // of the Jacobian
@@ -374,10 +396,19 @@ class Proof {
 }  // namespace proof
 
 GradcheckReport gradcheck(const GradientFunctions& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
-    for (const int i : options.zero_by_symmetry)
-        check(i >= 0 && i < static_cast<int>(inputs.size()), "gradcheck: input {} is declared zero by symmetry, but there are {}",
-              i, inputs.size());
-    return proof::Proof(function, inputs, options).run();
+    GradcheckReport report;
+    const auto proof = [&] {
+        for (const int i : options.zero_by_symmetry)
+            check(i >= 0 && i < static_cast<int>(inputs.size()),
+                  "gradcheck: input {} is declared zero by symmetry, but there are {}", i, inputs.size());
+        report = proof::Proof(function, inputs, options).run();
+        return true;
+    };
+    proof::passes(proof, [&](const char* error) {
+        report.message = error;
+        return false;
+    });
+    return report;
 }
 
 GradcheckReport gradcheck(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {

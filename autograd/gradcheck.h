@@ -52,11 +52,12 @@ struct GradcheckReport {
 /// a random cotangent, the full Jacobian at small sizes, every combination of required gradients for up to 4 inputs (above
 /// that all, none and each alone), gradients that leaves already hold, and the derivative along a random direction at two
 /// further points. Zero cotangents give zero, multiples of a cotangent multiples of the gradient; two runs, a second backward
-/// over a retained tape, and two forward passes with their backwards in either order give the same bits; inputs are left as they
-/// were, and if the caller changes one before backward, backward notices. NaN fails. Where differences cannot prove anything (a
+/// over a retained tape, up to 300 walks on other threads (one at a time), and two forward passes with their backwards in either
+/// order give the same bits; one Variable given as two inputs gets the sum of their gradients; inputs are left as they were, and
+/// if the caller changes one before backward, backward notices. NaN fails. Where differences cannot prove anything (a
 /// kink, a jump, a value so large that rounding hides the change) the message says so and does not call backward wrong.
-/// Captured tensors must be on options.device. An exception of the function is a failure with its message;
-/// Error when an input is not f64.
+/// Captured tensors must be on options.device. An input that is not f64, and an exception of the function, are failures with
+/// their messages; only OutOfMemory passes through.
 ///
 ///     auto report = gradcheck([](auto in) { return my_op(in[0], in[1]); }, {x, w});
 ///     if (!report.passed) puts(report.message.c_str());

@@ -77,9 +77,10 @@ Cause constant_factor(const Evidence& e) {
     }
     const double factor = product / square;
     if (e.analytic.size() < 2 || !explained(e, [&](std::size_t i) { return factor * e.numeric[i]; })) return {};
-    if (std::abs(factor - 1) < 1e-5)
-        return fmt::format("a constant factor: backward is 1 {:+.3g} times the true gradient", factor - 1);
-    return fmt::format("a constant factor: backward is {:.6g} times the true gradient{}", factor, extent_named(e, factor));
+    const double from_one = std::abs(factor - 1);
+    const int digits = from_one < 1e-3 ? 3 - static_cast<int>(std::floor(std::log10(from_one))) : 6;
+    return fmt::format("a constant factor: backward is {:.{}g} times the true gradient{}", factor, digits,
+                       extent_named(e, factor));
 }
 
 Cause cotangent_ignored(const Evidence& e) {

@@ -45,6 +45,8 @@ class Subject {
     /// On the CPU.
     const Tensor& input(std::size_t i) const { return inputs_[i]; }
     const std::string& ops() const { return ops_; }
+    /// Calls of the function so far.
+    std::int64_t calls() const { return calls_; }
 
     /// The outputs without recording, on the function's device. Error unless all are defined f64 tensors.
     std::vector<Tensor> outputs() const;
@@ -52,6 +54,8 @@ class Subject {
     Values value() const;
     /// A forward pass on the current tape; the inputs of `needs` require gradients.
     Forward forward(const std::vector<bool>& needs);
+    /// The same where every input requires one and a single Variable is given as input `first` and as input `second`.
+    Forward forward_with_one_for(std::size_t first, std::size_t second);
     /// The gradients of the inputs, empty for those that require none. The leaves' gradients start from `start` (one for each
     /// input that requires one), or from nothing.
     std::vector<Values> back(Forward& pass, const Cotangents& cotangents, bool retain = false,
@@ -67,6 +71,7 @@ class Subject {
     void overwrite(std::size_t input, const Tensor& values);
 
   private:
+    Forward forward(std::vector<Variable> leaves);
     std::vector<Variable> call(std::span<const Variable> leaves) const;
     void set(std::size_t input, std::int64_t element, double x) const;
 
@@ -76,6 +81,7 @@ class Subject {
     std::vector<Tensor> given_;     // the same on the function's device: what it is called with; on the CPU the same memory
     std::vector<Tensor> original_;  // as they were given
     Generator generator_;
+    mutable std::int64_t calls_ = 0;
     std::string ops_ = "function";  // the ops that the first recorded run put on its tape
 };
 
@@ -89,17 +95,20 @@ struct Slope {
     Values derivative;
     Values bound;  ///< |derivative - the true one| is at most this; infinite where no step gave an estimate
     Values jump;   ///< |right-hand - left-hand derivative| where the point is a kink, else 0
+    Values bend;   ///< |the second derivative|, roughly
     double smallest_step = 0;
 };
 
 /// Ridders' method: central differences for steps of about `first`, first / 2, ..., extrapolated to step 0. The tableau's entry
 /// of the smallest bound counts: 50 times its estimated error + 16 noise / step. `noise` is the rounding error of each value; a
 /// step at which a value does not look smooth (its second difference does not shrink) gives no estimate. At most `rows` steps.
-Slope differentiate(const Line& line, const Values& center, const Values& noise, double first, int rows);
+/// Where a value stands still at small steps because it is rounded to coarse ones, `noise` is raised to their error.
+Slope differentiate(const Line& line, const Values& center, Values& noise, double first, int rows);
 
-/// The rounding error of each of some values near a point, a standard deviation, from sixth differences. `sample(k)` gives the
-/// values k small equal steps away from the point; those that are not finite count as no error.
-Values measured_noise(const std::function<Values(int)>& sample);
+/// The rounding error of each of some values near a point, a standard deviation, from sixth differences. `sample(t)` gives the
+/// values at the distance t from the point, for multiples of `distances`: of the first two at which a value moves. Values
+/// that are not finite count as no error.
+Values measured_noise(const std::function<Values(double)>& sample, std::span<const double> distances);
 
 // ---- of the function under test (gradcheck_numeric.cpp)
 
@@ -145,9 +154,16 @@ Values with_sums(Values values, std::span<const Values> sums);
 double dot(std::span<const double> a, std::span<const double> b);
 double dot_of_magnitudes(std::span<const double> a, std::span<const double> b);
 
-/// Whether an error of this size comes from a kink or jump of the function close to this element: its one-sided derivatives do
-/// not come together in proportion to the step.
-bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double error);
+/// Whether an error of this size comes from a kink or jump close to a point: the one-sided derivatives do not come together in
+/// proportion to the step. `one_sided(h)` is the slope from the point to the one h away; `size` that of the point; `rounding` and
+/// `noise` the value's possible and measured errors.
+bool kink_explains(const std::function<double(double)>& one_sided, double size, double rounding, double noise, double error);
+/// The same close to an element of an input.
+bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double noise,
+                   double error);
+
+/// Whether the first sum's outputs move in steps as coarse as those of float.
+bool moves_like_float(const Wanted& wanted);
 
 // ---- other points (gradcheck_points.cpp)
 
@@ -158,6 +174,7 @@ struct Points {
     const GradcheckOptions& options;
     const Cotangents& cotangents;
     const Values& cotangent;               ///< the same over all output elements
+    const Values& value;                   ///< at the inputs
     const std::vector<Values>& gradients;  ///< at the inputs, every one required
 };
 
@@ -170,6 +187,10 @@ std::optional<std::string> wrong_at_other_points(const Points& points);
 std::optional<std::string> wrong_for_held_gradients(const Points& points);
 /// What is wrong with the gradients for a cotangent that is 2^40 times as large, or as small.
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points);
+/// What is wrong when one Variable is given as two inputs of one shape: it must get the sum of their gradients.
+std::optional<std::string> wrong_for_one_variable_twice(const Points& points);
+/// What is wrong with the bits of value and gradients when backward runs many times, on other threads.
+std::optional<std::string> wrong_when_repeated(const Points& points);
 /// What is wrong with the gradients after an input was changed in place between forward and backward: an Error of backward, or
 /// gradients as before, are right.
 std::optional<std::string> wrong_after_changes(const Points& points);
@@ -222,5 +243,11 @@ inline bool declares_zero(const GradcheckOptions& options, std::size_t input) {
 double largest(std::span<const double> values);
 /// "[2, 3]" for element 11 of shape [4, 4].
 std::string index_text(const Shape& shape, std::int64_t element);
+/// " at [2, 3]"; nothing for the element of a scalar.
+std::string at_text(const Shape& shape, std::int64_t element);
+/// "input 0 [4, 4]"; "input 0" for a scalar.
+std::string input_text(const Subject& subject, std::size_t input);
+/// The number with so many digits; "NaN" without a sign.
+std::string number_text(double number, int digits = 6);
 
 }  // namespace heddle::proof

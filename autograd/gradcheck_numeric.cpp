@@ -10,7 +10,10 @@ namespace heddle::proof {
 namespace {
 
 constexpr double kRounding = 64 * kEpsilon;  // of backward itself, relative to the sum of absolute terms
+constexpr double kArgument = 4 * kEpsilon;   // of the point at which backward computes: sin(1e5 x) rounds 1e5 x; of this
+constexpr double kArgumentPart = 0.25;       // at most so much of the tolerance is granted
 constexpr int kHalvings = 44;                // from 0.02 down to 1e-15
+constexpr double kClose = 0x1p-20;  // points so close, relative to their size, that no smooth function bends between them
 
 // One element's derivatives, before sums and bounds are drawn from them.
 class Element {
@@ -23,8 +26,9 @@ class Element {
           element_(element),
           x_(subject.input(input).data<double>()[element]),
           first_(wanted.step * std::max(1.0, std::abs(x_))),
-          unchanged_(wanted.value.size(), true) {
-        slope_ = measure(first_, kHalvings);
+          unchanged_(wanted.value.size(), true),
+          noise_(wanted.noise) {
+        slope_ = measure(first_, kHalvings, noise_);
     }
 
     // As entry `at` of the result. A sum's derivative is measured as such and as the sum of its outputs' derivatives; the one
@@ -33,13 +37,14 @@ class Element {
         const std::size_t outputs = wanted_.value.size();
         for (std::size_t s = 0; s < wanted_.sums.size(); ++s) {
             const Values& cotangent = wanted_.sums[s];
-            double scale = 0, terms = 0, bound = 0, jump = slope_.jump[outputs + s];
+            double scale = 0, terms = 0, bound = 0, bend = 0, jump = slope_.jump[outputs + s];
             for (std::size_t o = 0; o < outputs; ++o) {
                 if (cotangent[o] == 0) continue;
                 const double weight = std::abs(cotangent[o]);
                 scale += weight * std::abs(slope_.derivative[o]);
                 terms += cotangent[o] * slope_.derivative[o];
                 bound += weight * slope_.bound[o];
+                bend += weight * slope_.bend[o];
                 jump = std::max(jump, weight * slope_.jump[o]);
             }
             const bool by_terms = bound < slope_.bound[outputs + s];
@@ -48,14 +53,17 @@ class Element {
             if (!std::isfinite(scale)) scale = std::isfinite(derivative) ? std::abs(derivative) : 0;
             Contracted& sum = result.sums[s];
             sum.derivative[at] = derivative;
-            sum.bound[at] = (by_terms ? bound : slope_.bound[outputs + s]) + kRounding * scale;
+            sum.bound[at] = (by_terms ? bound : slope_.bound[outputs + s]) + kRounding * scale + of_argument(bend, scale);
             sum.scale[at] = scale;
             sum.jump[at] = jump;
         }
         if (!wanted_.jacobian) return;
         for (std::size_t o = 0; o < outputs; ++o) {
             result.jacobian[at * outputs + o] = slope_.derivative[o];
-            result.jacobian_bound[at * outputs + o] = slope_.bound[o] + kRounding * std::abs(slope_.derivative[o]);
+            const double rounding =
+                kRounding * std::abs(slope_.derivative[o]) + of_argument(slope_.bend[o], std::abs(slope_.derivative[o]));
+            result.jacobian_bound[at * outputs + o] =
+                std::isfinite(slope_.derivative[o]) ? slope_.bound[o] + rounding : std::numeric_limits<double>::infinity();
         }
     }
 
@@ -79,7 +87,8 @@ class Element {
     // A nearly linear function is known better from a larger step, which rounding errors matter less for. It must agree with the
     // smaller steps: far away a bounded function looks flat. Whether it does.
     bool widen(double factor) {
-        const Slope wide = measure(factor * first_, 5);
+        Values noise = noise_far_away(factor * first_);
+        const Slope wide = measure(factor * first_, 5, noise);
         for (std::size_t o = 0; o < slope_.bound.size(); ++o)
             if (std::isfinite(wide.bound[o]) &&
                 !(std::abs(wide.derivative[o] - slope_.derivative[o]) <= wide.bound[o] + slope_.bound[o]))
@@ -93,7 +102,27 @@ class Element {
     }
 
   private:
-    Slope measure(double first, int rows) {
+    double of_argument(double bend, double scale) const {
+        return std::min(kArgument * std::abs(x_) * bend, kArgumentPart * wanted_.tolerance * scale);
+    }
+
+    // At least noise_: the rounding errors of a larger value may be larger.
+    Values noise_far_away(double distance) const {
+        const double far = x_ + distance, unit = kClose * std::abs(far);
+        Values noise = measured_noise(
+            [&](double t) {
+                Values values;
+                passes([&] { return values = subject_.value_at(input_, element_, far + t), true; },
+                       [](const char*) { return false; });
+                values.resize(wanted_.value.size(), std::numeric_limits<double>::quiet_NaN());
+                return with_sums(std::move(values), wanted_.sums);
+            },
+            {&unit, 1});
+        for (std::size_t o = 0; o < noise.size(); ++o) noise[o] = std::max(noise[o], noise_[o]);
+        return noise;
+    }
+
+    Slope measure(double first, int rows, Values& noise) {
         return differentiate(
             [&](double step, Values& above, Values& below) {
                 const double high = x_ + step, low = x_ - (high - x_);  // as far away, after rounding, too
@@ -105,7 +134,7 @@ class Element {
                 below = with_sums(std::move(below), wanted_.sums);
                 return high - low;
             },
-            center_, wanted_.noise, first, rows);
+            center_, noise, first, rows);
     }
 
     const Subject& subject_;
@@ -115,15 +144,9 @@ class Element {
     std::int64_t element_;
     double x_, first_;
     std::vector<bool> unchanged_;
+    Values noise_;
     Slope slope_;
 };
-
-double one_sided(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double h) {
-    const double x = subject.input(input).data<double>()[element];
-    const double moved = x + h;
-    const double there = dot(cotangent, subject.value_at(input, element, moved));
-    return (there - dot(cotangent, subject.value_at(input, element, x))) / (moved - x);
-}
 
 // The median magnitude: one large value does not hide the others.
 double typical_size(Values values) {
@@ -157,38 +180,50 @@ Values with_sums(Values values, std::span<const Values> sums) {
 }
 
 Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint64_t seed) {
-    // Steps of some hundred units in the last place: the arguments stay exact, and every rounding inside falls differently.
+    // Steps of some hundred units in the last place, of no element much fewer: the arguments stay exact, and every rounding
+    // inside falls differently.
     std::vector<Values> direction = random_direction(subject, seed);
     for (std::size_t i = 0; i < direction.size(); ++i)
         for (std::size_t e = 0; e < direction[i].size(); ++e) {
             const double x = subject.input(i).data<double>()[e];
             const double unit = std::ldexp(1.0, x == 0 ? -52 : std::ilogb(x) - 52);
-            direction[i][e] = unit * std::round(256 * direction[i][e]);
+            direction[i][e] = unit * std::round(256 * (direction[i][e] + std::copysign(1.0, direction[i][e])));
         }
     const Values value = subject.value();
-    Values noise = measured_noise([&](int step) {
-        Values sample;
-        try {
-            sample = subject.value_along(direction, step);
-        } catch (const OutOfMemory&) {
-            throw;
-        } catch (const std::exception&) {
-        }
-        sample.resize(value.size(), std::numeric_limits<double>::quiet_NaN());
-        return with_sums(std::move(sample), sums);
-    });
+    // Up to some 1e-5 of the inputs, in no rhythm with one another.
+    constexpr double kDistances[] = {1, 17, 4099, 1000003, 15485863, 40000003};
+    Values noise = measured_noise(
+        [&](double step) {
+            Values sample;
+            passes([&] { return sample = subject.value_along(direction, step), true; }, [](const char*) { return false; });
+            sample.resize(value.size(), std::numeric_limits<double>::quiet_NaN());
+            return with_sums(std::move(sample), sums);
+        },
+        kDistances);
     // The errors of a value near zero, such as log 1, are those of the numbers it was made of, and may be too coarse to be seen
     // in small steps; the other values tell their size.
     const double typical = typical_size(value);
     for (std::size_t o = 0; o < value.size(); ++o)
         noise[o] = std::max(noise[o], kEpsilon / 2 * std::max(std::abs(value[o]), typical));
-    for (std::size_t s = 0; s < sums.size(); ++s)
-        noise[value.size() + s] = std::max(noise[value.size() + s], kEpsilon / 2 * dot_of_magnitudes(sums[s], value));
+    for (std::size_t s = 0; s < sums.size(); ++s) {
+        double of_outputs = 0;
+        for (std::size_t o = 0; o < value.size(); ++o) of_outputs = std::hypot(of_outputs, sums[s][o] * noise[o]);
+        noise[value.size() + s] =
+            std::max({noise[value.size() + s], of_outputs, kEpsilon / 2 * dot_of_magnitudes(sums[s], value)});
+    }
     return noise;
 }
 
 bool is_rounding(const Wanted& wanted) {
     return wanted.noise[wanted.value.size()] <= 1e-6 * dot_of_magnitudes(wanted.sums[0], wanted.value);
+}
+
+bool moves_like_float(const Wanted& wanted) {
+    Values parts;
+    for (std::size_t o = 0; o < wanted.value.size(); ++o)
+        if (wanted.value[o] != 0) parts.push_back(wanted.noise[o] / wanted.value[o]);
+    const double typical = typical_size(std::move(parts));
+    return typical > 0x1p-30 && typical < 0x1p-20;
 }
 
 Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Wanted& wanted) {
@@ -230,19 +265,26 @@ Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<s
 
 // Where the function is smooth, the gap between the one-sided derivatives is proportional to the step. Several widths, so that
 // no distance of the kink mimics that.
-bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double error) {
-    const double size = std::max(1.0, std::abs(subject.input(input).data<double>()[element]));
-    const double rounding = kEpsilon * dot_of_magnitudes(cotangent, subject.value());
-    const auto gap = [&](double width) {
-        return std::abs(one_sided(subject, input, element, cotangent, width) -
-                        one_sided(subject, input, element, cotangent, -width));
-    };
+bool kink_explains(const std::function<double(double)>& one_sided, double size, double rounding, double noise, double error) {
+    const auto gap = [&](double width) { return std::abs(one_sided(width) - one_sided(-width)); };
     for (const double h : {1e-3 * size, 1e-6 * size}) {
         const double wide = gap(h), half = gap(h / 2);
         const bool smooth = std::abs(half - wide / 2) <= wide / 8 && std::abs(gap(h / 4) - half / 2) <= half / 8;
-        if (!smooth && wide > std::max(error / 8, 1e3 * rounding / h)) return true;
+        if (!smooth && wide > std::max(error / 8, std::max(1e3 * rounding, 30 * noise) / h)) return true;
     }
     return false;
+}
+
+bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double noise,
+                   double error) {
+    const double x = subject.input(input).data<double>()[element];
+    const auto slope = [&](double h) {
+        const double moved = x + h;
+        const double there = dot(cotangent, subject.value_at(input, element, moved));
+        return (there - dot(cotangent, subject.value_at(input, element, x))) / (moved - x);
+    };
+    return kink_explains(slope, std::max(1.0, std::abs(x)), kEpsilon * dot_of_magnitudes(cotangent, subject.value()), noise,
+                         error);
 }
 
 double largest(std::span<const double> values) {

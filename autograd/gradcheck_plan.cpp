@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autograd/gradcheck_impl.h"
+#include "core/format.h"
 
 namespace heddle::proof {
 
@@ -109,5 +110,16 @@ std::string index_text(const Shape& shape, std::int64_t element) {
     }
     return index.str();
 }
+
+std::string at_text(const Shape& shape, std::int64_t element) {
+    return shape.rank() == 0 ? "" : " at " + index_text(shape, element);
+}
+
+std::string input_text(const Subject& subject, std::size_t input) {
+    const Shape& shape = subject.input(input).shape();
+    return shape.rank() == 0 ? fmt::format("input {}", input) : fmt::format("input {} {}", input, shape);
+}
+
+std::string number_text(double number, int digits) { return std::isnan(number) ? "NaN" : fmt::format("{:.{}g}", number, digits); }
 
 }  // namespace heddle::proof

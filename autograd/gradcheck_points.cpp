@@ -1,8 +1,10 @@
 // Gradients beyond the probed elements: along random directions, at further points, and of two forward passes at once.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "autograd/gradcheck_impl.h"
@@ -19,19 +21,20 @@ struct Along {
     double numeric = 0, bound = 0;  // of the derivative along the direction
     double backward = 0;            // the same from backward's gradients
     double scale = 0;               // sum of |gradient * direction|
+    bool kink = false;              // of the function along the direction, which explains a difference of the two
     bool known(double tolerance) const { return bound <= tolerance * scale; }
     bool right() const { return std::abs(backward - numeric) <= bound + kRoundingAlong * scale; }
 };
 
-Along along(const Subject& subject, const std::vector<Values>& gradients, const Values& cotangent, std::uint64_t seed,
-            double step) {
-    const std::vector<Values> direction = random_direction(subject, seed);
+Along along(const Subject& subject, const std::vector<Values>& gradients, const Values& cotangent,
+            const std::vector<Values>& direction, std::uint64_t seed, double step) {
     const std::vector<Values> sums{cotangent};
     const Values value = subject.value();
-    double noise = noise_of(subject, sums, seed + 100).back();
+    Values noise{noise_of(subject, sums, seed + 100).back()};
     // The arguments are rounded on the way along.
     for (std::size_t i = 0; i < direction.size(); ++i)
-        noise += kEpsilon / 2 * dot_of_magnitudes(gradients[i], subject.input(i).values<double>());
+        noise[0] += kEpsilon / 2 * dot_of_magnitudes(gradients[i], subject.input(i).values<double>());
+    const double center = dot(cotangent, value);
     const auto sum_at = [&](double t) { return Values{dot(cotangent, subject.value_along(direction, t))}; };
     const Slope slope = differentiate(
         [&](double h, Values& above, Values& below) {
@@ -39,13 +42,29 @@ Along along(const Subject& subject, const std::vector<Values>& gradients, const 
             below = sum_at(-h);
             return 2 * h;
         },
-        {dot(cotangent, value)}, {noise}, step, 40);
+        {center}, noise, step, 40);
     Along result{slope.derivative[0], slope.bound[0]};
     for (std::size_t i = 0; i < direction.size(); ++i) {
         result.backward += dot(gradients[i], direction[i]);
         result.scale += dot_of_magnitudes(gradients[i], direction[i]);
     }
+    if (!result.right() && std::isfinite(result.backward))
+        result.kink =
+            kink_explains([&](double h) { return (sum_at(h)[0] - center) / h; }, 1,
+                          kEpsilon * dot_of_magnitudes(cotangent, value), noise[0], std::abs(result.backward - result.numeric));
     return result;
+}
+
+// Along a random direction. If the function has a kink on the way, along one that moves each element in proportion to its
+// magnitude, which keeps the side of zero that relu and its like are on.
+Along along_random(const Subject& subject, const std::vector<Values>& gradients, const Values& cotangent, std::uint64_t seed,
+                   double step) {
+    std::vector<Values> direction = random_direction(subject, seed);
+    const Along found = along(subject, gradients, cotangent, direction, seed, step);
+    if (!found.kink) return found;
+    for (std::size_t i = 0; i < direction.size(); ++i)
+        for (std::size_t e = 0; e < direction[i].size(); ++e) direction[i][e] *= std::abs(subject.input(i).data<double>()[e]);
+    return along(subject, gradients, cotangent, direction, seed, step);
 }
 
 std::string text(const Along& found) {
@@ -83,15 +102,13 @@ std::optional<std::string> wrong_beside(const Points& points, Subject& there, co
     return {};
 }
 
-std::string input_text(const Subject& subject, std::size_t i) { return fmt::format("input {} {}", i, subject.input(i).shape()); }
-
 }  // namespace
 
 std::optional<std::string> wrong_for_held_gradients(const Points& points) {
     Subject& here = points.here;
     std::vector<Tensor> start;
     for (std::size_t i = 0; i < here.inputs(); ++i) {
-        const double size = largest(points.gradients[i]);
+        const double size = std::min(largest(points.gradients[i]), 1e300);  // the sum must not overflow
         start.push_back(Tensor::empty(here.input(i).shape(), DType::f64));
         fill_normal(start.back(), 0, size > 0 ? size : 1, points.options.seed + 1000 + i);
     }
@@ -106,10 +123,10 @@ std::optional<std::string> wrong_for_held_gradients(const Points& points) {
             if (std::abs(sums[i][e] - (before[e] + alone[e])) <= 1e-11 * size) continue;
             const bool overwritten = std::abs(sums[i][e] - alone[e]) <= 1e-11 * size;
             return fmt::format(
-                "input {} {} already holds a gradient, and backward does not add to it: at {} it holds {:.9g}, backward alone "
-                "gives {:.9g}, both together {:.9g}\n  likely cause: {}",
-                i, here.input(i).shape(), index_text(here.input(i).shape(), static_cast<std::int64_t>(e)), before[e], alone[e],
-                sums[i][e],
+                "{} already holds a gradient, and backward does not add to it:{} it holds {}, backward alone gives {}, both "
+                "together {}\n  likely cause: {}",
+                input_text(here, i), at_text(here.input(i).shape(), static_cast<std::int64_t>(e)), number_text(before[e], 9),
+                number_text(alone[e], 9), number_text(sums[i][e], 9),
                 overwritten ? "the gradient that is already there is overwritten: `=` for `+=` in accumulate_into()"
                             : "backward uses the gradient that is already there, or adds to it twice");
         }
@@ -118,7 +135,11 @@ std::optional<std::string> wrong_for_held_gradients(const Points& points) {
 }
 
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points) {
-    for (const double factor : {0x1p40, 0x1p-40}) {
+    // 2^40 times as large, as long as the gradients stay below 2^1000.
+    double most = 1;
+    for (const Values& gradient : points.gradients) most = std::max(most, largest(gradient));
+    const int room = std::clamp(1000 - std::ilogb(most), 0, 40);
+    for (const double factor : {std::ldexp(1, room), 0x1p-40}) {
         Cotangents scaled;
         for (const Tensor& cotangent : points.cotangents) {
             scaled.push_back(cotangent.clone());
@@ -128,12 +149,14 @@ std::optional<std::string> wrong_for_scaled_cotangents(const Points& points) {
         for (std::size_t i = 0; i < gradients.size(); ++i)
             for (std::size_t e = 0; e < gradients[i].size(); ++e) {
                 const double wanted = factor * points.gradients[i][e];
-                if (std::abs(gradients[i][e] - wanted) <= 1e-12 * factor * largest(points.gradients[i])) continue;
+                const double allowed =
+                    1e-12 * factor * largest(points.gradients[i]) + 4 * std::numeric_limits<double>::denorm_min();
+                if (std::abs(gradients[i][e] - wanted) <= allowed) continue;
                 return fmt::format(
-                    "backward is not linear in the output's gradient: {:.3g} times as large, it gives {} {:.9g} at {}, wanted "
-                    "{:.9g}\n  likely cause: the gradient is clipped, or a constant is added that small numbers hide",
-                    factor, input_text(points.here, i), gradients[i][e],
-                    index_text(points.here.input(i).shape(), static_cast<std::int64_t>(e)), wanted);
+                    "backward is not linear in the output's gradient: for one {:.3g} times as large it gives {} {}{}, wanted {}\n"
+                    "  likely cause: the gradient is clipped, or a constant is added that small numbers hide",
+                    factor, input_text(points.here, i), number_text(gradients[i][e], 9),
+                    at_text(points.here.input(i).shape(), static_cast<std::int64_t>(e)), number_text(wanted, 9));
             }
     }
     return {};
@@ -168,12 +191,20 @@ std::optional<std::string> wrong_after_changes(const Points& points) {
 }
 
 std::optional<std::string> wrong_along_a_direction(const Points& points) {
-    const Along found = along(points.here, points.gradients, points.cotangent, points.options.seed + 2000, points.options.step);
+    const Along found =
+        along_random(points.here, points.gradients, points.cotangent, points.options.seed + 2000, points.options.step);
     if (found.right() && found.known(points.options.tolerance)) return {};
-    return fmt::format("the derivative along a random direction {}\n  {}\n  likely cause: {}",
-                       found.right() ? "cannot be proven: central differences are too inexact" : "is wrong", text(found),
-                       found.right() ? "a kink or jump of the function, or a value whose rounding error hides the change"
-                                     : "the gradient of an element that was not probed alone, or a kink of the function");
+    if (found.right() || found.kink)
+        return fmt::format(
+            "the derivative along a random direction cannot be proven: central differences are too inexact\n  {}\n  likely "
+            "cause: {}",
+            text(found),
+            found.kink ? "a kink or jump of the function within a step of the inputs; move them away from it"
+                       : "a kink or jump of the function, or a value whose rounding error hides the change");
+    return fmt::format(
+        "the derivative along a random direction is wrong\n  {}\n  likely cause: the gradient of an element that was not probed "
+        "alone",
+        text(found));
 }
 
 std::optional<std::string> wrong_at_other_points(const Points& points) {
@@ -192,8 +223,8 @@ std::optional<std::string> wrong_at_other_points(const Points& points) {
         const std::vector<Values> gradients = gradients_at(there, points.cotangents);
         if (!std::exchange(beside, true))
             if (std::optional<std::string> wrong = wrong_beside(points, there, gradients)) return wrong;
-        const Along found = along(there, gradients, points.cotangent, seed + 50, points.options.step);
-        if (!std::isfinite(found.backward) || (found.known(1e-6) && !found.right()))
+        const Along found = along_random(there, gradients, points.cotangent, seed + 50, points.options.step);
+        if (!std::isfinite(found.backward) || (found.known(1e-6) && !found.right() && !found.kink))
             return fmt::format(
                 "at another point (each element times a random factor from 0.7 to 1.3) the derivative along a random direction "
                 "is wrong\n  {}\n  likely cause: a branch of backward that the given inputs do not take, or a saved value that "

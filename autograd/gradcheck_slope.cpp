@@ -9,6 +9,7 @@
 // (Ridders 1982, Advances in Engineering Software 4). A smaller step helps until noise / h is larger than what it removes.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "autograd/gradcheck_impl.h"
 #include "core/out_of_memory.h"
@@ -34,6 +35,9 @@ class Tableau {
         slope_.derivative.assign(count_, std::numeric_limits<double>::quiet_NaN());
         slope_.bound.assign(count_, std::numeric_limits<double>::infinity());
         slope_.jump.assign(count_, 0);
+        slope_.bend.assign(count_, 0);
+        hidden_.assign(count_, 0);
+        moves_.assign(count_, {});
     }
 
     // Takes the values at x + width / 2 and x - width / 2. Whether a smaller step could still be better.
@@ -47,9 +51,11 @@ class Tableau {
         bool better = false;
         for (std::size_t o = 0; o < count_; ++o) {
             const double size = std::max({std::abs(above[o]), std::abs(below[o]), std::abs(center_[o])});
-            const double noise = std::max(noise_[o], kEpsilon / 2 * size);
+            const double least = size > 0 ? std::numeric_limits<double>::denorm_min() : 0;
+            const double noise = std::max({noise_[o], kEpsilon / 2 * size, least});
             bend_[o] = above[o] + below[o] - 2 * center_[o];
             extrapolate(o, (above[o] - below[o]) / width);
+            look_for_steps(o, std::abs(above[o] - below[o]), above[o] == center_[o] && below[o] == center_[o], noise);
             if (steps_.size() > 1 && std::abs(bend_[o]) <= 0.7 * std::abs(bend_before_[o]) + kNoiseSafety * noise)
                 choose(o, kNoiseSafety * noise / step);
             slope_.jump[o] = steps_.size() < 3 ? 0 : jump(o, noise);
@@ -67,8 +73,30 @@ class Tableau {
     }
 
     Slope take() { return std::move(slope_); }
+    // The noise that each value must have to stand still at a step that should have moved it; 0 where none did.
+    const Values& hidden() const { return hidden_; }
 
   private:
+    // How much a value has moved at the steps so far.
+    struct Moves {
+        int count = 0;
+        double first = 0, last = 0;
+    };
+
+    // A value that moved in proportion to the step and suddenly stands still moves in steps of its own: it was rounded. One that
+    // is flat up to a kink differs from it in that its last moves shrink towards the kink, one with a jump in that all its moves
+    // are alike.
+    void look_for_steps(std::size_t o, double moved, bool still, double noise) {
+        Moves& moves = moves_[o];
+        if (moved > 0) moves = {moves.count + 1, moves.count == 0 ? moved : moves.first, moved};
+        if (!still) return;
+        const Moves until_now = std::exchange(moves, {});
+        const double last = std::abs(bend_before_[o]), before = std::abs(bend_first_[o]);
+        const bool kink = last > kNoiseSafety * noise && last <= 0.7 * before, jump = until_now.first < 3 * until_now.last;
+        if (until_now.count >= 3 && !kink && !jump)
+            hidden_[o] = std::max(hidden_[o], 0.3 * until_now.last);  // the deviation of an error of up to half a step
+    }
+
     void extrapolate(std::size_t o, double difference) {
         row_[0][o] = difference;
         for (std::size_t j = 1; j < row_.size(); ++j) {
@@ -84,6 +112,7 @@ class Tableau {
             if (!(bound < slope_.bound[o])) continue;
             slope_.bound[o] = bound;
             slope_.derivative[o] = row_[j][o];
+            slope_.bend[o] = std::abs(bend_[o]) / (steps_[0] * steps_[0]);
         }
     }
 
@@ -101,6 +130,8 @@ class Tableau {
     Values steps_;                            // the last one first
     std::vector<Values> row_, before_;        // [column][value], of the last two steps
     Values bend_, bend_before_, bend_first_;  // second differences at the last three steps
+    Values hidden_;
+    std::vector<Moves> moves_;
     Slope slope_;
 };
 
@@ -108,9 +139,20 @@ bool all_finite(const Values& values) {
     return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
+// Whether one of `noise` was far too low and is raised.
+bool raise(Values& noise, const Values& least) {
+    bool raised = false;
+    for (std::size_t o = 0; o < noise.size(); ++o) {
+        if (2 * noise[o] >= least[o]) continue;
+        noise[o] = least[o];
+        raised = true;
+    }
+    return raised;
+}
+
 }  // namespace
 
-Slope differentiate(const Line& line, const Values& center, const Values& noise, double first, int rows) {
+Slope differentiate(const Line& line, const Values& center, Values& noise, double first, int rows) {
     Tableau tableau(center, noise);
     Values above, below;
     for (int i = 0; i < rows; ++i) {
@@ -128,24 +170,36 @@ Slope differentiate(const Line& line, const Values& center, const Values& noise,
         else if (!(width > 0) || !tableau.add(width, above, below))  // no width: the step is lost in the argument's rounding
             break;
     }
-    return tableau.take();
+    return raise(noise, tableau.hidden()) ? differentiate(line, center, noise, first, rows) : tableau.take();
 }
 
 // The sixth difference of independent errors of deviation s has the variance s^2 sum of binomial(6, k)^2 = 924 s^2; that of a
-// smooth function at such distances is far below rounding.
-Values measured_noise(const std::function<Values(int)>& sample) {
+// smooth function at such distances is far below rounding. A value that stands still at half of the points moves in steps that
+// are wider than theirs: then the points are too close (Moré and Wild's rule). Two distances, because points that lie in
+// rhythm with the rounding see little of it.
+Values measured_noise(const std::function<Values(double)>& sample, std::span<const double> distances) {
     constexpr int points = 12, order = 6;
-    std::vector<Values> table;
-    for (int k = 0; k < points; ++k) table.push_back(sample(k - points / 2));
-    Values noise(table[0].size(), 0);
-    for (std::size_t o = 0; o < noise.size(); ++o) {
-        double column[points];
-        for (int k = 0; k < points; ++k) column[k] = table[static_cast<std::size_t>(k)][o];
-        for (int j = 1; j <= order; ++j)
-            for (int k = 0; k + j < points; ++k) column[k] = column[k + 1] - column[k];
-        double sum = 0;
-        for (int k = 0; k + order < points; ++k) sum += column[k] * column[k] / (924.0 * (points - order));
-        if (std::isfinite(sum)) noise[o] = std::sqrt(sum);
+    Values noise;
+    std::vector<int> moved;  // at so many distances
+    for (const double distance : distances) {
+        std::vector<Values> table;
+        for (int k = 0; k < points; ++k) table.push_back(sample(distance * (k - points / 2)));
+        noise.resize(table[0].size(), 0);
+        moved.resize(table[0].size(), 0);
+        for (std::size_t o = 0; o < noise.size(); ++o) {
+            if (moved[o] == 2) continue;
+            double column[points];
+            for (int k = 0; k < points; ++k) column[k] = table[static_cast<std::size_t>(k)][o];
+            int still = 0;
+            for (int k = 0; k + 1 < points; ++k) still += column[k] == column[k + 1] ? 1 : 0;
+            for (int j = 1; j <= order; ++j)
+                for (int k = 0; k + j < points; ++k) column[k] = column[k + 1] - column[k];
+            double sum = 0;
+            for (int k = 0; k + order < points; ++k) sum += column[k] * column[k] / (924.0 * (points - order));
+            if (std::isfinite(sum)) noise[o] = std::max(noise[o], std::sqrt(sum));
+            if (still < points / 2 && sum > 0) ++moved[o];
+        }
+        if (std::all_of(moved.begin(), moved.end(), [](int times) { return times == 2; })) break;
     }
     return noise;
 }

@@ -30,8 +30,9 @@ Values elements_of(const Results& results, ValueOf value_of) {
 Subject::Subject(const GradientFunctions& function, const std::vector<Tensor>& inputs, Device device)
     : function_(function), device_(device), generator_(generator()) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        check(inputs[i].defined() && inputs[i].dtype() == DType::f64, "gradcheck: input {} is {}, wanted f64; convert with to()",
-              i, inputs[i].defined() ? name(inputs[i].dtype()) : "undefined");
+        check(inputs[i].defined() && inputs[i].dtype() == DType::f64,
+              "gradcheck: input {} is {}, wanted f64; convert it with to(DType::f64)", i,
+              inputs[i].defined() ? name(inputs[i].dtype()) : "undefined");
         inputs_.push_back(inputs[i].to(Device::cpu).clone());
         given_.push_back(inputs_[i].to(device));
         original_.push_back(inputs_[i].clone());
@@ -40,6 +41,7 @@ Subject::Subject(const GradientFunctions& function, const std::vector<Tensor>& i
 
 std::vector<Variable> Subject::call(std::span<const Variable> leaves) const {
     const RandomState state(generator_);
+    ++calls_;
     std::vector<Variable> outputs = function_(leaves);
     for (const Variable& output : outputs)
         check(output.defined() && output.dtype() == DType::f64, "gradcheck: the function gave {}, wanted an f64 Variable",
@@ -61,8 +63,21 @@ Values Subject::value() const {
 }
 
 Forward Subject::forward(const std::vector<bool>& needs) {
+    std::vector<Variable> leaves;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) leaves.emplace_back(given_[i], needs[i]);
+    return forward(std::move(leaves));
+}
+
+Forward Subject::forward_with_one_for(std::size_t first, std::size_t second) {
+    std::vector<Variable> leaves;
+    for (const Tensor& input : given_) leaves.emplace_back(input, true);
+    leaves[second] = leaves[first];
+    return forward(std::move(leaves));
+}
+
+Forward Subject::forward(std::vector<Variable> leaves) {
     Forward pass;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) pass.leaves.emplace_back(given_[i], needs[i]);
+    pass.leaves = std::move(leaves);
     pass.outputs = call(pass.leaves);
     if (ops_ == "function") ops_ = ops_on_tape();
     pass.value = elements_of(pass.outputs, [](const Variable& output) -> const Tensor& { return output.value(); });

@@ -298,9 +298,13 @@ TEST(Gradcheck, RefusesEmptyInputs) {
 }
 
 TEST(Gradcheck, RefusesInputsThatAreNotF64) {
-    expect_error([] { gradcheck([](auto in) { return in[0]; }, {Tensor::zeros({2}, DType::f32)}); },
-                 "input 0 is f32, wanted f64");
-    expect_error([] { gradcheck([](auto in) { return in[0]; }, {Tensor()}); }, "input 0 is undefined");
+    expect_caught(gradcheck([](auto in) { return in[0]; }, {Tensor::zeros({2}, DType::f32)}),
+                  "gradcheck: input 0 is f32, wanted f64; convert it with to(DType::f64)");
+    expect_caught(gradcheck([](auto in) { return in[0]; }, {Tensor()}), "input 0 is undefined");
+    GradcheckOptions options;
+    options.zero_by_symmetry = {1};
+    expect_caught(gradcheck([](auto in) { return in[0]; }, {kLogits}, options),
+                  "input 1 is declared zero by symmetry, but there are 1");
 }
 
 TEST(Gradcheck, RefusesAnOutputThatIsNotFinite) {

@@ -255,7 +255,7 @@ LIST = [
     Row(WRONG, "softmax: sign flipped", softmax("sign"), [LOGITS], "Gradcheck.NamesAFlippedSign", "the sign is flipped"),
     Row(WRONG, "softmax: factor 1.01", softmax("factor"), [LOGITS], "Gradcheck.NamesAConstantFactor", "1.01 times the true gradient"),
     Row(WRONG, "exp: factor 1 + 5e-8", exponential(lambda dx: dx * (1 + 5e-8)), [SOME], "GradcheckFault.AFactorOfOnePlus5e8",
-        "backward is 1 +5e-08 times the true gradient"),
+        "backward is 1.00000005 times the true gradient"),
     Row(WRONG, "exp: what is saved is rounded to f32", in_single, [SOME], "GradcheckFault.BackwardInSinglePrecision",
         "computes or stores something in single precision"),
     Row(WRONG, "x^2: one element wrong by 1 %, beside an input of 1e8", one_wrong, [numbers(1e8, 0.5, -2)],
