@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "autograd/tape.h"
@@ -83,6 +85,22 @@ struct PlainFunction {
 ///
 ///     auto report = gradcheck({.forward = my_function, .backward = my_derivative}, {x, w});
 GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
+
+/// A function of n numbers and its derivative, which is written to all n of `dx`, as a PlainFunction of one input [n].
+PlainFunction plain_function(std::function<double(std::span<const double> x)> function,
+                             std::function<void(std::span<const double> x, std::span<double> dx)> derivative);
+
+/// The same for a function of numbers and its derivative.
+///
+///     double f(std::span<const double> x);
+///     void df(std::span<const double> x, std::span<double> dx);
+///     auto report = gradcheck(f, df, {0.3, -1.2});
+template <class Function, class Derivative>
+requires(std::is_invocable_v<Derivative&, std::span<const double>, std::span<double>>&&
+             std::is_invocable_r_v<double, Function&, std::span<const double>>) GradcheckReport
+    gradcheck(Function function, Derivative derivative, const std::vector<double>& x, const GradcheckOptions& options = {}) {
+    return gradcheck(plain_function(std::move(function), std::move(derivative)), {Tensor::from(x, {std::ssize(x)})}, options);
+}
 
 /// One line of `heddle gradcheck`: an op with one choice of shapes, masks and options.
 struct GradientCase {

@@ -1,4 +1,6 @@
 // Functions that do not use the tape: the pair becomes one op.
+#include <limits>
+
 #include "autograd/gradcheck.h"
 #include "core/format.h"
 
@@ -19,6 +21,21 @@ void give_gradients(const PlainFunction& function, Gradients& g, int inputs, int
 }
 
 }  // namespace
+
+PlainFunction plain_function(std::function<double(std::span<const double>)> function,
+                             std::function<void(std::span<const double>, std::span<double>)> derivative) {
+    return {.forward = [function = std::move(function)](std::span<const Tensor> in) -> std::vector<Tensor> {
+                return {Tensor::full({}, function(in[0].values<double>()), DType::f64)};
+            },
+            .backward = [derivative = std::move(derivative)](std::span<const Tensor> in, std::span<const Tensor>,
+                                                             std::span<const Tensor> cotangents) -> std::vector<Tensor> {
+                // NaN, so that a number which `derivative` forgets is noticed.
+                Tensor dx = Tensor::full(in[0].shape(), std::numeric_limits<double>::quiet_NaN(), DType::f64);
+                derivative(in[0].values<double>(), dx.mutable_values<double>());
+                for (double& each : dx.mutable_values<double>()) each *= cotangents[0].item();
+                return {dx};
+            }};
+}
 
 GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
     const auto on_tape = [&](std::span<const Variable> in) {
