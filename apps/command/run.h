@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/translation/run/weights_file.h"
@@ -40,6 +41,9 @@ std::string weights_file(const WeightsChoice& weights, const std::filesystem::pa
 /// what is missing or does not fit. The model lies where `machine` says, in its dtype.
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});
+
+/// What the run's training text had, for FarText; nothing where no save tells it.
+std::optional<double> source_characters_of(const std::filesystem::path& run);
 
 /// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for messages; unknown parts are omitted.
 std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights);

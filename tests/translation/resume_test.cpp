@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/translation/run/json.h"
 #include "core/digest.h"
 #include "core/file.h"
 #include "tests/numbers.h"
@@ -310,13 +311,26 @@ TEST(TrainingState, SurvivesItsText) {
     state.best_loss = 1.0 / 3;
     state.text = {3, "abc", 0, "def"};
     state.cpu_level = "v3 (AVX2)";
+    state.source_characters = 4.25;
     const std::string text = state.serialized();
     EXPECT_EQ(TrainingState::parse(text, "state").serialized(), text);
     EXPECT_EQ(*TrainingState::parse(text, "state").best_loss, 1.0 / 3);
     EXPECT_EQ(TrainingState::parse(text, "state").event_interval.tokens, 7);
     EXPECT_EQ(TrainingState::parse(text, "state").text, state.text);
     EXPECT_EQ(TrainingState::parse(text, "state").cpu_level, "v3 (AVX2)");
+    EXPECT_EQ(TrainingState::parse(text, "state").source_characters, 4.25);
     EXPECT_FALSE(TrainingState::parse(TrainingState().serialized(), "state").best_loss);
+}
+
+TEST(TrainingState, ReadsSavesFromBeforeSourceCharacters) {
+    TrainingState state;
+    state.source_characters = 4.25;
+    nlohmann::ordered_json object = nlohmann::ordered_json::parse(state.serialized());
+    object.erase("digest");
+    object.erase("source_characters");
+    EXPECT_FALSE(TrainingState::parse(sealed_json(object), "state").source_characters);
+    object.erase("cpu_level");
+    expect_error([&] { TrainingState::parse(sealed_json(object), "state"); }, "state: the file is damaged");
 }
 
 TEST(TrainingState, NoticesEveryChangedByte) {

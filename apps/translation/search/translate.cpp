@@ -84,6 +84,7 @@ std::vector<HypothesisLists> Translator::decoded(std::span<const SourceBatch> ba
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines, std::int64_t window) {
     std::vector<std::vector<std::int32_t>> encoded = encode_lines(*vocabularies_.source, lines);
     if (unknown_ != nullptr) unknown_->look_at(lines, encoded);
+    if (far_ != nullptr) far_->look_at(lines, encoded);
     cut_ += cut_to(encoded, models_.position_table() - 1);
     const std::size_t at_once = window > 0 ? static_cast<std::size_t>(window) : std::max<std::size_t>(lines.size(), 1);
     std::vector<SourceBatch> batches;

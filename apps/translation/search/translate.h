@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/translation/search/far_text.h"
 #include "apps/translation/search/hypothesis.h"
 #include "apps/translation/text/enum_words.h"
 #include "apps/translation/vocabulary/unknown_text.h"
@@ -65,8 +66,9 @@ class Translator {
     /// The text of the best translation of each line.
     std::vector<std::string> best(const std::vector<std::string>& lines);
 
-    /// From now on shows `unknown`, which must outlive this, the lines and their tokens.
+    /// From now on shows these, which must outlive this, the lines and their tokens.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
+    void show(FarText& far) { far_ = &far; }
     /// From now on replaces the unknown words of translations; copying takes one model, and samples cannot have any.
     void replace_unknown(UnknownWords how) { replace_ = how; }
 
@@ -94,6 +96,7 @@ class Translator {
     std::int64_t translations_ = 0;
     std::int64_t at_limit_ = 0, at_table_ = 0;  // translations cut at the maximum length, and at the position table
     UnknownText* unknown_ = nullptr;
+    FarText* far_ = nullptr;
     std::optional<UnknownWords> replace_;
 };
 

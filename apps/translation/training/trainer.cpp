@@ -79,6 +79,8 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
     state_.text = digests(data);
     if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
     state_.epoch_batches = batches_per_epoch();
+    if (data.vocabularies.source != nullptr)
+        state_.source_characters = characters_per_token(data.pairs(), *data.vocabularies.source);
     probe_ = plan_.epoch.window().batches.front().front();
 }
 
@@ -113,8 +115,10 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
 
     for (const Tensor& each : averaged) average_.add(each);
     const std::string level = state_.cpu_level, warning = other_bits(saved.cpu_level, level);
+    const std::optional<double> characters = state_.source_characters;
     state_ = saved;
     state_.cpu_level = level;
+    state_.source_characters = characters;  // of the same text
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
