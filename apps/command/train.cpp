@@ -134,7 +134,7 @@ Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<Safete
         say("the vocabulary is learned from all lines, which are held meanwhile; --vocab-lines 1000000 holds that many");
     if (run.empty())
         return too_large ? learn_vocabularies(data, settings.vocabulary, say)
-                         : make_vocabularies(settings.vocabulary, text.training, say);
+                         : make_vocabularies(settings.vocabulary, text.training, say, text.training_names);
     Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
     if (text.prepared != nullptr) check_vocabulary_of_run(*text.prepared, run, known);
     settings.vocabulary.normalization = known.source->normalization();
@@ -300,6 +300,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
         [&] {
             const bool prepares = text.too_large && text.training.prepared == nullptr;
             if (prepares) run_text.emplace(settings.data, say);
+            settings.vocabulary.type_given = table.given("vocab-type");
             Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, text.too_large, say);
             if (prepares) text.training.prepared = run_text->write(vocabularies, decided_options(table));
             return encode_training_data(std::move(text.training), std::move(vocabularies), resumed.empty() ? say : Say());

@@ -36,6 +36,17 @@ TEST(TextLoss, CountsLinesThatComeBackChanged) {
               Lines{"t.en: the vocabulary changes 1 of 3 lines, 'abe\u0301' to 'ab\u00e9' for example"});
 }
 
+TEST(TextLoss, CountsWhatIsUnknown) {
+    EXPECT_EQ(
+        said_of({"ab ab", "ab \u2585\u2585 ab", "\u2585"}, {.size = 9}),
+        Lines{
+            "warning: t.en: 3 characters in 2 of 3 lines are not in the vocabulary, '\u2585\u2585' for example; the model takes "
+            "them as unknown"});
+    EXPECT_EQ(said_of({"ab ab", "ab cd", "ab ab cd ef"}, {.type = VocabularyType::word, .size = 0, .min_count = 2}),
+              Lines{"warning: t.en: 1 words in 1 of 3 lines are not in the vocabulary, 'ef' for example; the model takes them as "
+                    "unknown"});
+}
+
 TEST(TextLoss, SaysNothingOfTextThatComesBackButForSpacesAndCase) {
     for (const Normalization normalization : {Normalization::nfc, Normalization::none})
         EXPECT_EQ(said_of(measures, {.size = 15, .normalization = normalization}), Lines{});

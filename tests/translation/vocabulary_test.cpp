@@ -11,6 +11,7 @@
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/words.h"
+#include "apps/translation/vocabulary/protobuf.h"
 #include "core/error.h"
 #include "tests/python.h"
 #include "tests/shell.h"
@@ -149,6 +150,17 @@ class Subwords : public EveryType {};
 INSTANTIATE_TEST_SUITE_P(Vocabulary, Subwords, testing::Values(VocabularyType::bpe, VocabularyType::unigram),
                          [](const auto& info) { return std::string(name(info.param)); });
 
+// The largest vocabulary that the lines allow.
+std::unique_ptr<Vocabulary> largest(VocabularyType type, Normalization normalization, const Lines& lines) {
+    VocabularyOptions options{.type = type, .size = 5000, .normalization = normalization};
+    try {
+        return train_vocabulary(options, lines);
+    } catch (const VocabularySizeError& error) {
+        options.size = error.size_that_works;
+        return train_vocabulary(options, lines);
+    }
+}
+
 // The size that the error names.
 std::int64_t size_that_works(const VocabularyOptions& options) {
     try {
@@ -182,23 +194,39 @@ TEST_P(Subwords, ThatAreTooFewNameTheSmallestSizeThatWorks) {
 }
 
 TEST_P(Subwords, WithTextThatSentencePieceThrowsAwayAreAnErrorNotTheEndOfTheProgram) {
-    EXPECT_THROW(train_vocabulary(options(), (Lines{"  ", "\u2585", std::string(5000, 'x')})), Error);
+    for (const Normalization normalization : {Normalization::nfc, Normalization::none, Normalization::nfkc})
+        EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = 64, .normalization = normalization},
+                                      (Lines{"  ", "\u2585", "\u2581 \u2585\u2585"})),
+                     VocabularyTextError);
+    EXPECT_THROW(largest(GetParam(), Normalization::nfkc, {"\u200b", "\x01\x02", "\ufffd"}), VocabularyTextError);
+}
+
+TEST_P(Subwords, LearnFromAnyCharacters) {
+    for (const std::string word : {"\u2801\u2803\u2809", "\U0001F600\U0001F680", "\ue000\uf8ff", "\U0001D11E\u2669",
+                                   "\u2200\u2211\u222b", "?!...", "\u200b\u2060", "\u0301\u0302"}) {
+        Lines lines;
+        for (int i = 0; i < 8; ++i) lines.push_back(word + " " + word.substr(0, i % 2 == 0 ? word.size() : utf8_length(word)));
+        for (const Normalization normalization : {Normalization::nfc, Normalization::none}) {
+            const auto vocabulary = largest(GetParam(), normalization, lines);
+            for (const std::string& line : lines) EXPECT_EQ(vocabulary->decode(vocabulary->encode(line)), line);
+        }
+    }
+}
+
+TEST_P(Subwords, LearnFromLongLinesAndAroundTheTrainersOwnSign) {
+    std::string spaced = "x", solid;
+    while (spaced.size() < 9000) spaced += " jumps";
+    while (solid.size() < 9000) solid += "\u4e2d\u6587";
+    const Lines lines{spaced + " q", solid + "z", "left \u2585 right", sample[0]};
+    const auto vocabulary = largest(GetParam(), Normalization::nfc, lines);
+    for (const std::string text : {"jumps q", "\u4e2d\u6587z", "left right"})
+        EXPECT_EQ(vocabulary->decode(vocabulary->encode(text)), text);
+    EXPECT_EQ(vocabulary->unknown_parts("left \u2585 right"), (Lines{"\u2585"}));
 }
 
 const Lines signs{"5 m\u00b2, 1\u00b2, \u00bd pound\u2026",
                   "\u4f60\u597d\uff0c\u4e16\u754c\uff01 \ufb01ne, 10\u00a0\u20ac, Foo\u2122",
                   "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"};
-
-// The largest vocabulary that the lines allow.
-std::unique_ptr<Vocabulary> largest(VocabularyType type, Normalization normalization, const Lines& lines) {
-    VocabularyOptions options{.type = type, .size = 5000, .normalization = normalization};
-    try {
-        return train_vocabulary(options, lines);
-    } catch (const VocabularySizeError& error) {
-        options.size = error.size_that_works;
-        return train_vocabulary(options, lines);
-    }
-}
 
 TEST_P(Subwords, GiveBackEverySignUnlessTheyReplaceSimilarOnes) {
     for (const Normalization normalization : {Normalization::nfc, Normalization::none}) {
@@ -263,14 +291,55 @@ TEST_P(Subwords, AreSentencePieces) {
     }
 }
 
-TEST(SentencePieceModel, WithOtherSpecialIdsIsAnErrorThatSaysHowToTrainIt) {
+// The same model with other pieces as its special tokens: trainer_spec has their names in the fields 45 to 48.
+std::string renamed(std::string model, unsigned field, std::string_view piece) {
+    std::string spec;
+    put_bytes(spec, field, piece);
+    put_bytes(model, 2, spec);
+    return model;
+}
+
+TEST(SentencePieceModel, MayNumberItsTokensInAnyWay) {
     const auto vocabulary = train_vocabulary({.size = 64}, sample);
-    std::string bytes = vocabulary->serialized();
-    bytes += "\x12\x05\x82\x03\x02zz";  // trainer_spec { pad_piece: "zz" }: then no piece is the pad
     const SavedVocabulary saved(*vocabulary);
-    write(saved.path(), bytes);
-    const std::string message = message_of([&] { saved.load(); });
-    EXPECT_NE(message.find("--pad_id=0 --unk_id=1"), std::string::npos) << message;
+    const std::string without_pad = renamed(vocabulary->serialized(), 48, "zz");
+    write(saved.path(), without_pad);
+    const auto numbered = saved.load();
+    EXPECT_EQ(numbered->serialized(), without_pad);
+    EXPECT_EQ(numbered->size(), 65);  // a pad is added, and the piece <pad> is an ordinary one
+    for (std::int32_t id = 0; id < 4; ++id) EXPECT_EQ(numbered->token(id), vocabulary->token(id));
+    for (std::int32_t id = 4; id < 64; ++id) EXPECT_EQ(numbered->token(id + 1), vocabulary->token(id));
+    for (const std::string& line : sample) {
+        Ids wanted = vocabulary->encode(line);
+        for (std::int32_t& id : wanted) ++id;
+        Ids ids = numbered->encode(line);
+        EXPECT_EQ(ids, wanted);
+        ids.insert(ids.begin(), {bos_id, pad_id});
+        ids.push_back(eos_id);
+        EXPECT_EQ(numbered->decode(ids), line);
+    }
+    EXPECT_EQ(numbered->unknown_parts("the \u4e2d"), (Lines{"\u4e2d"}));
+    EXPECT_EQ(numbered->decode(numbered->encode("\u4e2d")), vocabulary->decode(vocabulary->encode("\u4e2d")));
+    EXPECT_THROW(numbered->token(65), Error);
+    // Begin and end exchanged.
+    write(saved.path(), renamed(renamed(vocabulary->serialized(), 46, "</s>"), 47, "<s>"));
+    EXPECT_EQ(saved.load()->size(), 64);
+    EXPECT_EQ(saved.load()->token(bos_id), "</s>");
+    EXPECT_EQ(saved.load()->encode(sample[0]), vocabulary->encode(sample[0]));
+}
+
+TEST(SentencePieceModel, IsNamedByItsAlgorithm) {
+    const auto vocabulary = train_vocabulary({.type = VocabularyType::unigram, .size = 64}, sample);
+    const SavedVocabulary saved(*vocabulary);
+    const std::pair<char, std::string> cases[] = {
+        {1, "unigram"}, {2, "bpe"}, {3, "SentencePiece word"}, {4, "SentencePiece char"}};
+    for (const auto& [number, kind] : cases) {
+        std::string model = vocabulary->serialized();
+        put_bytes(model, 2, std::string{'\x18', number});  // trainer_spec { model_type }
+        write(saved.path(), model);
+        EXPECT_EQ(saved.load()->kind(), kind);
+        EXPECT_EQ(saved.load()->type(), number == 2 ? VocabularyType::bpe : VocabularyType::unigram);
+    }
 }
 
 TEST(SentencePieceModel, CanBeReadWithLowerCaseAskedForFromOutside) {

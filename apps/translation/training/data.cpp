@@ -13,6 +13,7 @@ namespace {
 // Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
 struct Wish {
     std::vector<std::string_view> lines;
+    std::string text;  // what messages call these lines
     std::optional<std::int64_t>& size;
     std::string_view option;
 };
@@ -33,6 +34,8 @@ std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, co
                 say(fmt::format("the text is too small for {} tokens: the vocabulary has {}", default_subwords, options.size));
             wish.size = options.size;
             return vocabulary;
+        } catch (const VocabularyTextError& error) {
+            fail_with("{}: {}", wish.text, error.what());
         } catch (const VocabularySizeError& error) {
             if (!may_shrink || smallest) fail_with("{}; use {} {}", error.what(), wish.option, error.size_that_works);
             smallest = error.size_that_works > options.size;
@@ -51,11 +54,14 @@ std::string digest_of(const std::vector<TokenPair>& pairs) {
 Vocabularies load_given(VocabularyRequest& request, const Say& say) {
     Vocabularies both;
     both.source = both.target = Vocabulary::load(request.model_file, request.lowercase);
+    check_option(!request.type_given || request.type == both.source->type(), {"vocab-type", "vocab-model"},
+                 fmt::format("--vocab-model {}: it is a {} vocabulary; leave out --vocab-type {}", request.model_file,
+                             both.source->kind(), word_of(request.type)));
     request.type = both.source->type();
     request.size = both.source->size();
     request.lowercase = both.source->lowercase();
     request.normalization = both.source->normalization();
-    say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), word_of(request.type),
+    say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), both.source->kind(),
                     request.model_file, request.lowercase ? ", in lower case" : ""));
     return both;
 }
@@ -129,8 +135,8 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
     return text;
 }
 
-Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say) {
-    return make_vocabularies(request, {.source = text.source_views(), .target = text.target_views()}, say);
+Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say, const TextNames& names) {
+    return make_vocabularies(request, {.source = text.source_views(), .target = text.target_views(), .names = names}, say);
 }
 
 Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines& lines, const Say& say) {
@@ -139,14 +145,15 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines
     if (request.shared) {
         std::vector<std::string_view> all = lines.source;
         all.insert(all.end(), lines.target.begin(), lines.target.end());
-        both.source = both.target = train_one(request, {std::move(all), request.size, "--vocab-size"}, say);
+        both.source = both.target = train_one(
+            request, {std::move(all), lines.names.source + " and " + lines.names.target, request.size, "--vocab-size"}, say);
         say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), word_of(request.type)));
         return both;
     }
     if (!request.source_size) request.source_size = request.size;
     if (!request.target_size) request.target_size = request.size;
-    both.source = train_one(request, {lines.source, request.source_size, "--source-vocab-size"}, say);
-    both.target = train_one(request, {lines.target, request.target_size, "--target-vocab-size"}, say);
+    both.source = train_one(request, {lines.source, lines.names.source, request.source_size, "--source-vocab-size"}, say);
+    both.target = train_one(request, {lines.target, lines.names.target, request.target_size, "--target-vocab-size"}, say);
     say(fmt::format("vocabularies: {} and {} {} tokens", grouped_text(both.source->size()), grouped_text(both.target->size()),
                     word_of(request.type)));
     return both;

@@ -44,11 +44,12 @@ std::vector<std::filesystem::path> input_files(const DataOptions& options, const
 
 /// Trains the vocabularies that the request asks for on this text, or reads its model file. The default SentencePiece
 /// size shrinks to what the text allows; the resulting sizes are written into `request`.
-Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say);
+Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say, const TextNames& names = {});
 /// The same of lines that are no corpus, a sample for example.
 struct VocabularyLines {
     std::vector<std::string_view> source;
     std::vector<std::string_view> target;
+    TextNames names = {};
 };
 Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines& lines, const Say& say);
 

@@ -66,6 +66,7 @@ struct ModelOptions {
 /// Which vocabularies to train, or to read.
 struct VocabularyRequest {
     VocabularyType type = VocabularyType::bpe;
+    bool type_given = false;                  ///< by an option: a model file has to be of this type
     std::optional<std::int64_t> size;         ///< 6000 for bpe and unigram, every token for word and char
     std::optional<std::int64_t> source_size;  ///< size
     std::optional<std::int64_t> target_size;  ///< size

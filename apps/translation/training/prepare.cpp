@@ -103,7 +103,8 @@ Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& r
           options.train);
     return make_vocabularies(request,
                              VocabularyLines{.source = {lines.source.begin(), lines.source.end()},
-                                             .target = {lines.target.begin(), lines.target.end()}},
+                                             .target = {lines.target.begin(), lines.target.end()},
+                                             .names = text_names(options.train, options)},
                              say);
 }
 

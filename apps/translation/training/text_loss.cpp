@@ -24,11 +24,15 @@ std::pair<std::string, std::string> difference(const std::string& text, const st
     return {};
 }
 
-// What becomes of a line; empty words where it comes back, and where it has unknown parts.
-std::pair<std::string, std::string> change(const Vocabulary& vocabulary, const std::string& line,
-                                           const std::vector<std::int32_t>& tokens) {
-    if (std::ranges::count(tokens, unk_id) > 0) return {};
-    return difference(vocabulary.lowercase() ? to_lower(line) : line, vocabulary.decode(tokens));
+// What a line has that is unknown, or else the change when it comes back.
+struct LineLoss {
+    std::vector<std::string> unknown;
+    std::pair<std::string, std::string> change;
+};
+
+LineLoss loss_of(const Vocabulary& vocabulary, const std::string& line, const std::vector<std::int32_t>& tokens) {
+    if (std::ranges::count(tokens, unk_id) > 0) return {.unknown = vocabulary.unknown_parts(line), .change = {}};
+    return {.unknown = {}, .change = difference(vocabulary.lowercase() ? to_lower(line) : line, vocabulary.decode(tokens))};
 }
 
 }  // namespace
@@ -37,25 +41,28 @@ TextLoss::TextLoss(TextNames names, const Vocabularies& vocabularies)
     : sides_{Side{.name = std::move(names.source),
                   .vocabulary = *vocabularies.source,
                   .text = &SentencePair::source,
-                  .tokens = &TokenPair::source,
-                  .example = {}},
+                  .tokens = &TokenPair::source},
              Side{.name = std::move(names.target),
                   .vocabulary = *vocabularies.target,
                   .text = &SentencePair::target,
-                  .tokens = &TokenPair::target,
-                  .example = {}}} {}
+                  .tokens = &TokenPair::target}} {}
 
 void TextLoss::look_at(const Corpus& text, std::span<const TokenPair> tokens) {
     lines_ += text.size();
-    std::vector<std::pair<std::string, std::string>> changes(tokens.size());
+    std::vector<LineLoss> losses(tokens.size());
     for (Side& side : sides_) {
         parallel_for(text.size(), 64, [&](std::int64_t begin, std::int64_t end) {
             for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-                changes[i] = change(side.vocabulary, text.pairs[i].*side.text, tokens[i].*side.tokens);
+                losses[i] = loss_of(side.vocabulary, text.pairs[i].*side.text, tokens[i].*side.tokens);
         });
-        for (const auto& words : changes) {
-            if (words.first == words.second) continue;
-            if (side.changed == 0) side.example = words;
+        for (const auto& [unknown, change] : losses) {
+            if (!unknown.empty()) {
+                if (side.with_unknown == 0) side.first_unknown = unknown.front();
+                side.unknown += count_unknown(side.vocabulary, unknown);
+                ++side.with_unknown;
+            }
+            if (change.first == change.second) continue;
+            if (side.changed == 0) side.example = change;
             ++side.changed;
         }
     }
@@ -63,6 +70,12 @@ void TextLoss::look_at(const Corpus& text, std::span<const TokenPair> tokens) {
 
 void TextLoss::report(const Say& say) const {
     for (const Side& side : sides_) {
+        if (side.unknown > 0)
+            say(
+                fmt::format("warning: {}: {} {} in {} of {} are not in the vocabulary, '{}' for example; the model takes them as "
+                            "unknown",
+                            side.name, grouped_text(side.unknown), unknown_unit(side.vocabulary), grouped_text(side.with_unknown),
+                            counted_lines(lines_), readable(side.first_unknown)));
         if (side.changed == 0) continue;
         const bool replaces = side.vocabulary.normalization() == Normalization::nfkc;
         say(fmt::format("{}: the vocabulary changes {} of {}, '{}' to '{}' for example{}", side.name, grouped_text(side.changed),

@@ -16,11 +16,11 @@ namespace heddle::app {
 
 /// What messages call both sides of a text: its files.
 struct TextNames {
-    std::string source;
-    std::string target;
+    std::string source = "the source text";
+    std::string target = "the target text";
 };
 
-/// Looks through a text in pieces, and counts the lines that their tokens do not give back.
+/// Looks through a text in pieces, and counts what is unknown in it, and the lines that their tokens do not give back.
 class TextLoss {
   public:
     /// `vocabularies` must outlive this.
@@ -28,8 +28,8 @@ class TextLoss {
 
     /// The next pairs and their tokens.
     void look_at(const Corpus& text, std::span<const TokenPair> tokens);
-    /// A line for each side with such lines: how many, and an example. White space and the case that the vocabulary lowers do not
-    /// count.
+    /// For each side what is unknown, and the other lines that do not come back: how much, and an example. White space and the
+    /// case that the vocabulary lowers do not count.
     void report(const Say& say) const;
 
   private:
@@ -38,8 +38,11 @@ class TextLoss {
         const Vocabulary& vocabulary;
         std::string SentencePair::*text;
         std::vector<std::int32_t> TokenPair::*tokens;
-        std::int64_t changed = 0;                     // lines
-        std::pair<std::string, std::string> example;  // a word, and how it comes back
+        std::int64_t unknown = 0;                          // words or characters
+        std::int64_t with_unknown = 0;                     // lines
+        std::string first_unknown = {};                    // a word or characters
+        std::int64_t changed = 0;                          // lines
+        std::pair<std::string, std::string> example = {};  // a word, and how it comes back
     };
 
     std::array<Side, 2> sides_;

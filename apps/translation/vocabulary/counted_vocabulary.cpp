@@ -186,8 +186,10 @@ std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std:
         // A line end as a token could not be written to the file, and no line of text has one.
         if (count >= options.min_count && token != "\n") entries.push_back({token, count});
     }
-    check(!entries.empty(), "vocabulary: the {} lines have no {} that occurs at least {} times", lines.size(),
-          options.type == VocabularyType::word ? "word" : "character", options.min_count);
+    if (entries.empty())
+        throw VocabularyTextError(fmt::format("vocabulary: the {} lines have no {} that occurs at least {} times{}", lines.size(),
+                                              options.type == VocabularyType::word ? "word" : "character", options.min_count,
+                                              options.min_count > 1 ? "; lower --min-count" : ""));
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.count > b.count; });
     const auto most = static_cast<std::size_t>(std::max<std::int64_t>(options.size - first_id, 0));
     if (options.size > 0 && entries.size() > most) entries.resize(most);

@@ -5,6 +5,7 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -45,6 +46,20 @@ std::optional<Normalization> normalization_of(std::string_view model) {
     return std::nullopt;
 }
 
+/// TrainerSpec.model_type by its number; the first is the default.
+constexpr std::array<std::string_view, 5> algorithms = {"unigram", "unigram", "bpe", "SentencePiece word", "SentencePiece char"};
+constexpr std::uint64_t bpe_algorithm = 2;
+
+std::uint64_t algorithm_of(std::string_view model) {
+    std::uint64_t algorithm = 0;
+    for (ProtobufFields fields(model); fields.next();) {
+        if (fields.field != 2 || fields.wire != Wire::bytes) continue;
+        for (ProtobufFields spec(fields.bytes); spec.next();)
+            if (spec.field == 3 && spec.wire == Wire::varint) algorithm = spec.number;
+    }
+    return algorithm;
+}
+
 class SentencePieceVocabulary final : public Vocabulary {
   public:
     SentencePieceVocabulary(std::string bytes, std::string_view name, bool lowercase)
@@ -52,19 +67,18 @@ class SentencePieceVocabulary final : public Vocabulary {
         const auto status = processor_.LoadFromSerializedProto(checked_sentencepiece_model(bytes_, name));
         check(status.ok() && processor_.GetPieceSize() > 0,
               "{}: not a vocabulary; wanted a SentencePiece model, or the vocab.tsv of a word or char vocabulary", name);
-        check(processor_.pad_id() == pad_id && processor_.unk_id() == unk_id && processor_.bos_id() == bos_id &&
-                  processor_.eos_id() == eos_id,
-              "{}: the ids of pad, unk, bos and eos are {}, {}, {} and {}; wanted 0, 1, 2 and 3 (train the SentencePiece model "
-              "with "
-              "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3)",
-              name, processor_.pad_id(), processor_.unk_id(), processor_.bos_id(), processor_.eos_id());
-        type_ = is_bpe() ? VocabularyType::bpe : VocabularyType::unigram;
+        number_tokens();
+        const std::uint64_t algorithm = algorithm_of(bytes_);
+        type_ = algorithm == bpe_algorithm ? VocabularyType::bpe : VocabularyType::unigram;
+        kind_ = algorithm < algorithms.size() ? algorithms[algorithm] : algorithms.front();
     }
 
     std::vector<std::int32_t> encode(std::string_view text) const override {
         std::vector<int> ids;
         const auto status = lowercase_ ? processor_.Encode(to_lower(text), &ids) : processor_.Encode(text, &ids);
         check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
+        if (!ours_.empty())
+            for (int& id : ids) id = ours_[static_cast<std::size_t>(id)];
         return ids;
     }
 
@@ -80,22 +94,31 @@ class SentencePieceVocabulary final : public Vocabulary {
     }
 
     std::string decode(std::span<const std::int32_t> ids) const override {
-        for (const std::int32_t id : ids) check_id(id);
+        std::vector<int> models;
+        for (const std::int32_t id : ids) {
+            check_id(id);
+            if (const int in_model = id_in_model(id); in_model >= 0) models.push_back(in_model);
+        }
         std::string text;
-        const auto status = processor_.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+        const auto status = processor_.Decode(models, &text);
         check(status.ok(), "vocabulary: SentencePiece could not decode a line: {}", status.ToString());
         std::replace(text.begin(), text.end(), '\n', ' ');
         return text;
     }
 
-    std::int64_t size() const override { return processor_.GetPieceSize(); }
+    std::int64_t size() const override {
+        return models_.empty() ? processor_.GetPieceSize() : static_cast<std::int64_t>(models_.size());
+    }
 
     std::string token(std::int32_t id) const override {
+        constexpr const char* added[] = {"<pad>", "<unk>", "<s>", "</s>"};
         check_id(id);
-        return processor_.IdToPiece(id);
+        const int in_model = id_in_model(id);
+        return in_model < 0 ? added[id] : processor_.IdToPiece(in_model);
     }
 
     VocabularyType type() const override { return type_; }
+    std::string_view kind() const override { return kind_; }
     bool lowercase() const override { return lowercase_; }
     std::optional<Normalization> normalization() const override { return normalization_of(bytes_); }
     std::string serialized() const override { return bytes_; }
@@ -105,47 +128,74 @@ class SentencePieceVocabulary final : public Vocabulary {
         check(id >= 0 && id < size(), "vocabulary: there is no token {}; the ids are 0 to {}", id, size() - 1);
     }
 
-    /// BPE gives its pieces the scores 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, never
-    /// exactly such a row.
-    bool is_bpe() const {
-        const int first = eos_id + 1, last = std::min(first + 8, processor_.GetPieceSize());
-        for (int id = first; id < last; ++id) {
-            if (processor_.GetScore(id) != static_cast<float>(first - id)) return false;
-        }
-        return true;
+    /// A model may number its tokens in any way, as SentencePiece's own default has no pad. Here the special tokens come first,
+    /// and the others keep their order.
+    void number_tokens() {
+        const std::vector<int> special{processor_.pad_id(), processor_.unk_id(), processor_.bos_id(), processor_.eos_id()};
+        if (special == std::vector<int>{pad_id, unk_id, bos_id, eos_id}) return;
+        models_ = special;
+        for (int id = 0; id < processor_.GetPieceSize(); ++id)
+            if (std::ranges::count(special, id) == 0) models_.push_back(id);
+        ours_.resize(static_cast<std::size_t>(processor_.GetPieceSize()));
+        for (std::size_t id = 0; id < models_.size(); ++id)
+            if (models_[id] >= 0) ours_[static_cast<std::size_t>(models_[id])] = static_cast<std::int32_t>(id);
     }
+
+    /// Negative for a special token that the model does not have.
+    int id_in_model(std::int32_t id) const { return models_.empty() ? id : models_[static_cast<std::size_t>(id)]; }
 
     std::string bytes_;
     SentencePieceProcessor processor_;
     bool lowercase_;
+    std::vector<int> models_;         ///< of each id the model's; empty where both are the same
+    std::vector<std::int32_t> ours_;  ///< the reverse
     VocabularyType type_ = VocabularyType::bpe;
+    std::string_view kind_;
 };
+
+/// The trainer skips longer lines, and those with the sign that it uses for unknown characters, without a word.
+constexpr std::size_t trainers_longest_line = 4192;
+constexpr std::string_view trainers_sign = "\u2585";
+
+/// The beginning of a line that the trainer does not skip; the line loses it. Cut at a space where there is one.
+std::string_view take_part(std::string_view& line) {
+    const std::size_t sign = line.find(trainers_sign);
+    std::size_t end = std::min(sign, line.size());
+    if (end > trainers_longest_line) {
+        end = line.rfind(' ', trainers_longest_line);
+        if (end == std::string_view::npos || end == 0)
+            for (end = trainers_longest_line; (line[end] & 0xC0) == 0x80;) --end;
+    }
+    const std::string_view part = line.substr(0, end);
+    line.remove_prefix(end == sign ? end + trainers_sign.size() : end);
+    return part;
+}
 
 /// Hands the lines to the trainer, in lower case where that is wanted, without a file.
 class LinesInMemory final : public sentencepiece::SentenceIterator {
   public:
-    LinesInMemory(std::span<const std::string_view> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { prepare(); }
-    bool done() const override { return next_ == lines_.size(); }
+    LinesInMemory(std::span<const std::string_view> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { Next(); }
+    bool done() const override { return done_; }
     void Next() override {
-        ++next_;
-        prepare();
+        if (rest_.empty()) {
+            done_ = next_ == lines_.size();
+            if (done_) return;
+            line_ = lowercase_ ? to_lower(lines_[next_]) : std::string(lines_[next_]);
+            rest_ = line_;
+            ++next_;
+        }
+        part_ = take_part(rest_);
     }
-    const std::string& value() const override { return line_; }
+    const std::string& value() const override { return part_; }
     sentencepiece::util::Status status() const override { return {}; }
 
   private:
-    void prepare() {
-        if (done()) return;
-        if (lowercase_)
-            line_ = to_lower(lines_[next_]);
-        else
-            line_ = lines_[next_];
-    }
-
     std::span<const std::string_view> lines_;
     bool lowercase_;
     std::size_t next_ = 0;
-    std::string line_;
+    std::string line_, part_;
+    std::string_view rest_;  // of the line
+    bool done_ = false;
 };
 
 struct Trained {
@@ -211,12 +261,20 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
               lines.size(), message);
 }
 
-/// The unigram trainer ends the program when no text is left after its own cleaning, so this is asked before: a line that it
-/// does not skip (too long, or with its unknown sign U+2585) and that has a letter or a digit.
-bool is_usable(std::string_view line) {
-    if (line.size() > 4192 || line.find("\u2585") != std::string_view::npos) return false;
+/// Whether SentencePiece's nmt_nfkc drops this character or makes a space of it.
+bool is_dropped_by_nfkc(char32_t c) {
+    return c < 0x20 || c == 0x7F || c == 0x8F || c == 0x9F || (c >= 0x200B && c <= 0x200F) || c == 0xFEFF ||
+           c == replacement_character;
+}
+
+/// The trainer ends the program when no text is left, so this is asked before.
+bool is_usable(std::string_view line, Normalization normalization) {
+    constexpr char32_t space_sign = U'\u2581', unknown_sign = U'\u2585';
     const std::u32string text = decode_utf8(line);
-    return std::any_of(text.begin(), text.end(), is_word_character);
+    return std::any_of(text.begin(), text.end(), [&](char32_t c) {
+        if (c == U'\0' || c == space_sign || c == unknown_sign || is_space(c)) return false;
+        return normalization != Normalization::nfkc || !is_dropped_by_nfkc(c);
+    });
 }
 
 }  // namespace
@@ -226,8 +284,10 @@ std::unique_ptr<Vocabulary> load_sentencepiece(std::string bytes, std::string_vi
 }
 
 std::unique_ptr<Vocabulary> train_sentencepiece(const VocabularyOptions& options, std::span<const std::string_view> lines) {
-    check(std::any_of(lines.begin(), lines.end(), is_usable), "vocabulary: none of the {} lines has a word to train on",
-          lines.size());
+    const bool usable = std::ranges::any_of(lines, [&](std::string_view line) { return is_usable(line, options.normalization); });
+    if (!usable)
+        throw VocabularyTextError(fmt::format(
+            "vocabulary: SentencePiece takes none of the characters in the {} lines; --vocab-type char takes any", lines.size()));
     check(options.size > 0 && options.size <= 1'000'000, "vocabulary: size is {}; wanted 1 to 1000000", options.size);
     Trained trained = train(options, options.size, lines);
     if (trained.model.empty()) fail_with_size(options, lines, trained.message);

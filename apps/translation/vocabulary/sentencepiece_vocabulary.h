@@ -13,7 +13,7 @@ namespace heddle::app {
 
 /// Reads the bytes of a .model file; `name` stands in errors.
 std::unique_ptr<Vocabulary> load_sentencepiece(std::string bytes, std::string_view name, bool lowercase);
-/// Trains bpe or unigram with every character covered. SentencePiece skips lines of more than 4192 bytes.
+/// Trains bpe or unigram with every character covered, except U+2585, which the trainer uses itself.
 std::unique_ptr<Vocabulary> train_sentencepiece(const VocabularyOptions& options, std::span<const std::string_view> lines);
 
 }  // namespace heddle::app

@@ -29,6 +29,17 @@ std::string readable(const std::string& word) {
     return out;
 }
 
+std::int64_t count_unknown(const Vocabulary& vocabulary, std::span<const std::string> parts) {
+    if (vocabulary.type() == VocabularyType::word) return static_cast<std::int64_t>(parts.size());
+    std::int64_t characters = 0;
+    for (const std::string& part : parts) characters += static_cast<std::int64_t>(decode_utf8(part).size());
+    return characters;
+}
+
+std::string_view unknown_unit(const Vocabulary& vocabulary) {
+    return vocabulary.type() == VocabularyType::word ? "words" : "characters";
+}
+
 void UnknownText::look_at(std::span<const std::string> lines, std::span<const std::vector<std::int32_t>> tokens) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         ++lines_;
@@ -37,18 +48,15 @@ void UnknownText::look_at(std::span<const std::string> lines, std::span<const st
         if (unknown_ == 0)
             say_(fmt::format("warning: {}, line {}: '{}' is not in the vocabulary; the model reads it as unknown", name_, lines_,
                              readable(unknown.front())));
-        // Neighbouring unknown characters are one token of SentencePiece.
-        for (const std::string& part : unknown)
-            unknown_ += vocabulary_.type() == VocabularyType::word ? 1 : static_cast<std::int64_t>(decode_utf8(part).size());
+        unknown_ += count_unknown(vocabulary_, unknown);
         ++lines_with_unknown_;
     }
 }
 
 void UnknownText::report() const {
     if (unknown_ < 2) return;
-    say_(fmt::format("{}: {} {} in {} of {} were not in the vocabulary", name_, unknown_,
-                     vocabulary_.type() == VocabularyType::word ? "words" : "characters", lines_with_unknown_,
-                     counted_lines(lines_)));
+    say_(fmt::format("{}: {} {} in {} of {} were not in the vocabulary", name_, unknown_, unknown_unit(vocabulary_),
+                     lines_with_unknown_, counted_lines(lines_)));
 }
 
 }  // namespace heddle::app

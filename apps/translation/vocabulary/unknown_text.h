@@ -14,6 +14,11 @@ namespace heddle::app {
 /// A word for messages: not all of a very long one, and what is not seen as U+200C.
 std::string readable(const std::string& word);
 
+/// How many words or characters unknown_parts() are, and which of the two: neighbouring unknown characters are one token of
+/// SentencePiece.
+std::int64_t count_unknown(const Vocabulary& vocabulary, std::span<const std::string> parts);
+std::string_view unknown_unit(const Vocabulary& vocabulary);
+
 /// Looks through the lines of one input: warns at the first unknown part, and counts.
 class UnknownText {
   public:

@@ -67,6 +67,8 @@ class Vocabulary {
     /// How a token is written, for reports and pictures. Error when the id is not below size().
     virtual std::string token(std::int32_t id) const = 0;
     virtual VocabularyType type() const = 0;
+    /// What messages call it: the name of its type, or "SentencePiece word" and "SentencePiece char", which are used as unigram.
+    virtual std::string_view kind() const { return name(type()); }
     virtual bool lowercase() const = 0;
     /// Nothing for word and character, and for a SentencePiece model with rules of another kind.
     virtual std::optional<Normalization> normalization() const { return std::nullopt; }
@@ -78,8 +80,15 @@ class Vocabulary {
     /// Writes serialized() to `path`, which is replaced as a whole. A SentencePiece model is kept byte for byte.
     void save(const std::string& path) const;
     /// Reads a file that save(), spm_train or sentencepiece wrote; the content tells which kind it is. `lowercase` also lowers
-    /// the text for a SentencePiece model that does not ask for it itself. Error when the special ids are not 0, 1, 2, 3.
+    /// the text for a SentencePiece model that does not ask for it itself. A SentencePiece
+    /// model's tokens are numbered anew where its special ids are not 0, 1, 2, 3.
     static std::unique_ptr<Vocabulary> load(const std::string& path, bool lowercase = false);
+};
+
+/// The text has nothing that a vocabulary of this type could hold.
+class VocabularyTextError : public Error {
+  public:
+    using Error::Error;
 };
 
 /// The text allows no SentencePiece vocabulary of the wanted size.
@@ -94,8 +103,8 @@ class VocabularySizeError : public Error {
 /// The i-th of the `count` lines that a vocabulary is trained on when there are more: `count` <= `lines`, i < count.
 std::size_t line_at_even_distance(std::size_t i, std::size_t count, std::size_t lines);
 
-/// Trains a vocabulary on lines of text; the same lines and options give the same bytes. Error when there is no text, and
-/// VocabularySizeError for a SentencePiece vocabulary larger or smaller than the text allows.
+/// Trains a vocabulary on lines of text; the same lines and options give the same bytes. VocabularyTextError when there is no
+/// text, VocabularySizeError for a SentencePiece vocabulary larger or smaller than the text allows.
 std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string_view> lines);
 std::unique_ptr<Vocabulary> train_vocabulary(const VocabularyOptions& options, std::span<const std::string> lines);
 
