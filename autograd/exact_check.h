@@ -1,6 +1,7 @@
 // Checks of a gradient by exact derivatives: the function runs on dual numbers (core/dual.h).
 //
-// With y = f(x), J its Jacobian at x, x' a random direction and c a random cotangent, the gradient of y that backward starts from:
+// With y = f(x), J its Jacobian at x, x' a random direction and c a random cotangent, the gradient of y that backward starts
+// from:
 //
 //     forward    J x' by dual numbers equals central differences of f along x'
 //     adjoint    <c, J x'> = <J^T c, x'>: forward derivative and backward are transposes of one another

@@ -32,8 +32,9 @@ int start_explain(Arguments arguments) {
     ExplainOptions options;
     OptionTable table = explain_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    return run_program_beside("heddle-explain", "explain", arguments,
-                              "--preset emulated -DHEDDLE_TESTS=OFF && cmake --build build/emulated --target heddle heddle-explain");
+    return run_program_beside(
+        "heddle-explain", "explain", arguments,
+        "--preset emulated -DHEDDLE_TESTS=OFF && cmake --build build/emulated --target heddle heddle-explain");
 }
 
 }  // namespace heddle::app

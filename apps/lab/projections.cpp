@@ -105,7 +105,7 @@ const Variable v = ops::relu(value.forward(x));
 // and the heads' outputs are the result
 return ops::attention(q, k, v, spans, spans, {.heads = H});
 )",
-                               .right = R"(
+                   .right = R"(
 const Variable q = query.forward(x);
 const Variable k = key.forward(x);
 const Variable v = value.forward(x);

@@ -56,8 +56,8 @@ struct UpdateInMemory {
 /// With `memory.measured`, the update is skipped when the norm is NaN or infinite.
 /// All tensors [n] of one dtype, f32 or f64. Only elements in `active` (rows() = n) are changed: a frozen parameter keeps its
 /// bits, weight decay included. An element's bits do not depend on the threads. Moments below the smallest normal number become
-/// zero: the processor is many times slower with subnormal ones. Bumps the versions of what it changes. Error unless Adam's eps is
-/// above 0 in the parameters' dtype, and each beta at least 0 and below 1.
+/// zero: the processor is many times slower with subnormal ones. Bumps the versions of what it changes. Error unless Adam's eps
+/// is above 0 in the parameters' dtype, and each beta at least 0 and below 1.
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment, const Spans& active,
                const AdamStep& step, UpdateInMemory memory = {}, Where where = Where::current());
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,

@@ -1,8 +1,8 @@
 // The numbers of a product: tiles of D, each summed over k in one fixed order, on all processors. An element's bits depend on k
 // and on the algorithm's split of it, never on the tile it lies in or on the number of threads.
 //
-// These are plain loops, rounded to the nearest after each term. On a GPU cuBLASLt multiplies bf16 on tensor cores, which truncate
-// (fused_sum.h), in an order that is not documented.
+// These are plain loops, rounded to the nearest after each term. On a GPU cuBLASLt multiplies bf16 on tensor cores, which
+// truncate (fused_sum.h), in an order that is not documented.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

@@ -79,9 +79,9 @@ void skip_synchronisation(const std::string& place);
 /// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
 /// line, behind "> " and its command line.
 std::vector<std::string> launched_kernels();
-/// How often each kind of device work has run so far in this process: kernels by name; fills, copies and products by the call that
-/// queued them ("cudaMemsetAsync", "cublasLtMatmul"); whether by itself or as part of a graph. To count what a step does: wait for
-/// the device before and after it, and subtract.
+/// How often each kind of device work has run so far in this process: kernels by name; fills, copies and products by the call
+/// that queued them ("cudaMemsetAsync", "cublasLtMatmul"); whether by itself or as part of a graph. To count what a step does:
+/// wait for the device before and after it, and subtract.
 std::map<std::string, std::int64_t> work_done();
 
 }  // namespace heddle::emulator

@@ -46,7 +46,8 @@ ShellOutput run_page(const Workplace& here, const std::string& page) {
         here.write("made-up/" + part + ".en", english);
     }
     std::string lines = "set -ev -o pipefail\n";
-    lines += R"(cmake() { case "$*" in "--preset emulated -DHEDDLE_TESTS=OFF" | "--build build/"*" --target heddle"*) ;; *) return 1 ;; esac; }
+    lines +=
+        R"(cmake() { case "$*" in "--preset emulated -DHEDDLE_TESTS=OFF" | "--build build/"*" --target heddle"*) ;; *) return 1 ;; esac; }
 )";
     for (const std::string& block : fenced_blocks(page, ""))
         if (!block.starts_with("$ ")) lines += block;

@@ -50,7 +50,7 @@ struct ValidationReport {
     std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
     bool bleu_applies = true;    ///< false: hardly any reference has the four tokens in a row that BLEU needs: it is meaningless
     Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
-    std::optional<double> chrf;                   ///< where it says more than BLEU: see choose_metric()
+    std::optional<double> chrf = {};              ///< where it says more than BLEU: see choose_metric()
     std::int64_t translated = 0;
     std::int64_t exact = 0;  ///< of these, how many equal their reference
     std::vector<TranslatedSample> samples;

@@ -22,8 +22,9 @@ bool path_exists(const fs::path& path) {
 // A command that trains on from the weights of a run without a save.
 std::string new_run_from(const fs::path& run) {
     const std::string name = shell_word(run.string());
-    const std::string begin =
-        path_exists(run / "model.safetensors") ? "" : fmt::format("copy {0}/best.safetensors to {0}/model.safetensors, then ", name);
+    const std::string begin = path_exists(run / "model.safetensors")
+                                  ? ""
+                                  : fmt::format("copy {0}/best.safetensors to {0}/model.safetensors, then ", name);
     return fmt::format("{0}heddle train --config {1} --init {2} --out NEW", begin, shell_word((run / "config.toml").string()),
                        name);
 }

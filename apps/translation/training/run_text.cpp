@@ -39,7 +39,8 @@ std::int64_t most_megabytes(const DataOptions& options) { return options.prepare
 // What the ids follow from besides the vocabulary: the bytes of the files, and how they are read.
 std::string digest_of_files(const DataOptions& options, bool lowercase) {
     Digest digest;
-    digest.add(fmt::format("{} {} {} {}\n", options.reads_columns(), word_of(options.format), options.replace_invalid, lowercase));
+    digest.add(
+        fmt::format("{} {} {} {}\n", options.reads_columns(), word_of(options.format), options.replace_invalid, lowercase));
     if (options.tsv_columns) digest.add(fmt::format("{} {}\n", options.tsv_columns->first, options.tsv_columns->second));
     std::string block(1 << 20, '\0');
     for (const std::string& file : training_files(options)) {
