@@ -69,7 +69,7 @@ TEST(Interactive, SaysWhatWasLoadedAndHowToEnd) {
     EXPECT_EQ(lines_of(log_of(here, 3)).size(), 3u) << "the answer comes before the end";
     terminal.type("\x04");
     EXPECT_EQ(program.wait(), 0);
-    EXPECT_EQ(lines_of(here.read("log")).size(), 3u) << here.read("log");
+    EXPECT_EQ(lines_of(here.read("log")).size(), 4u) << here.read("log");
 
     EXPECT_THAT(here.run("translate --model RUN --beam 1", "a b\n").err, AllOf(Not(HasSubstr("RUN")), Not(HasSubstr("^D"))))
         << "a pipe needs no greeting";

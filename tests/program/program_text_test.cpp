@@ -263,7 +263,11 @@ TEST_F(ProgramText, TranslatesEveryLineWhateverItHolds) {
     EXPECT_EQ(here.run(translate, "Hund\n").out, line[0] + "\n") << "the byte order mark is not part of the text";
 
     const ProgramResult long_line = here.run(translate, "Hund Hund Hund Hund Hund Hund Hund Hund\nHund\n");
-    EXPECT_EQ(long_line.err, "1 of 2 lines were cut to 8 tokens, the length of the model's position table\n");
+    EXPECT_EQ(
+        long_line.err,
+        "1 of 2 lines were cut to 8 tokens, the length of the model's position table\n"
+        "2 of 2 translations did not end and were cut at 3 times their source's tokens + 13; --max-output-length N sets another "
+        "limit\n");
     EXPECT_EQ(count(long_line.out, "\n"), 2u);
 
     for (const std::string only : {"", "\xEF\xBB\xBF"}) EXPECT_EQ(here.run(translate, only).out, "");
