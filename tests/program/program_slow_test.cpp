@@ -46,6 +46,26 @@ TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
     EXPECT_THAT(summary.out, HasSubstr("EncoderLayer "));
 }
 
+// Characters that SentencePiece's own rule replaces by similar ones: superscripts, fractions, full-width signs, ligatures,
+// joiners.
+TEST(ProgramSlow, WritesTheCharactersThatItLearned) {
+    const Workplace here;
+    here.write("text.de", "Es sind 5 m².\nein ½ Pfund\nhallo Welt\nMarke™\nWasser ist H₂O\n");
+    here.write("text.en", "It is 5 m².\n½ pound\n你好，世界！\nﬁrst™\nH₂O is می‌خواهم\n");
+    const std::string text = " --source de --target en";
+    const ProgramResult trained = here.run(
+        "train --train text --valid text --out RUN --updates 250 --vocab-size 120 --lr 0.005 "
+        "--warmup 30 --dropout 0 --valid-every 250" +
+        text + small_run);
+    ASSERT_EQ(trained.status, 0) << trained.err;
+    const ProgramResult evaluated = here.run("evaluate --model RUN --test text" + text);
+    EXPECT_THAT(evaluated.out, HasSubstr("exact: 5 of 5 lines")) << trained.err;
+    const ProgramResult mistaken =
+        here.run("train --train text --out OTHER --vocab-model RUN/vocab.model --vocab-type unigram" + text);
+    EXPECT_EQ(mistaken.status, 2);
+    EXPECT_THAT(mistaken.err, HasSubstr("it is a bpe vocabulary; leave out --vocab-type unigram"));
+}
+
 // What the demo does, by the options that the task sets itself.
 TEST(ProgramSlow, LearnsNumbersAndTranslatesUnseenOnes) {
     const Workplace here;
