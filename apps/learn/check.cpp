@@ -69,23 +69,27 @@ std::string find_compiler() {
         "g++");
 }
 
-// Of processor time and of memory, because a constant expression can keep a compiler busy for ever; and of all time, because one
-// waits for ever for a named pipe that the answer includes.
-constexpr std::chrono::seconds kCompilerTime(60);
+// Processor time and memory are limited because a constant expression can keep a compiler busy for ever.
 constexpr const char* kCompilerLimits = "ulimit -t 30; ulimit -v 4000000; ";
+
+// Elapsed time is limited because a compiler waits for ever for a named pipe that the answer includes. The limit grows with
+// --seconds, for slow machines, and is never below that of processor time.
+std::chrono::seconds compiler_time(std::int64_t seconds) {
+    return std::chrono::seconds(std::max<std::int64_t>(30, 12 * seconds));
+}
 
 // Messages are in English, because they are searched for "error", and temporary files go into the folder `$0`, because a compiler
 // that is killed leaves them.
 app::ChildResult run_compiler(std::vector<std::string> words, const app::ScratchFile& input, const app::ScratchFile& output,
-                              const ScratchFolder& scratch) {
+                              const ScratchFolder& scratch, std::chrono::seconds longest) {
     const std::string start = std::string("LC_ALL=C; TMPDIR=$0; export LC_ALL TMPDIR; ") + kCompilerLimits + "exec \"$@\"";
     words.insert(words.begin(), {"/bin/sh", "-c", start, scratch.path()});
-    return app::run_child(words, input, output, kCompilerTime);
+    return app::run_child(words, input, output, longest);
 }
 
-bool is_clang(const std::string& compiler, const ScratchFolder& scratch) {
+bool is_clang(const std::string& compiler, const ScratchFolder& scratch, std::chrono::seconds longest) {
     const app::ScratchFile input, output;
-    run_compiler({compiler, "--version"}, input, output, scratch);
+    run_compiler({compiler, "--version"}, input, output, scratch, longest);
     return output.text().find("clang") != std::string::npos;
 }
 
@@ -163,13 +167,13 @@ std::string compiler_warning(const std::string& messages, const std::string& sou
     return "";
 }
 
-// Of a compiler that names no line.
-std::string why_it_failed(const app::ChildResult& compiled) {
+// The reason where the compiler's messages name no line.
+std::string why_it_failed(const app::ChildResult& compiled, std::chrono::seconds longest) {
     if (compiled.too_long || compiled.stopped_by != 0)
         return fmt::format(
             "the compiler was stopped: it waits for a file that does not end, such as a named pipe or a terminal, or "
             "it takes more than {} seconds",
-            kCompilerTime.count());
+            longest.count());
     if (compiled.status > 128) return "the compiler was stopped: it takes more than 30 seconds or 4 GB of memory";
     return compiled.errors;
 }
@@ -180,9 +184,9 @@ constexpr const char* kHostOptions = "-g1 -D_GLIBCXX_ASSERTIONS";
 constexpr const char* kHostOptionsGnu = "-O1 -fno-inline";
 
 // The learner's answer as a shared library; every access of a kernel is watched by the options of emulator.cmake. Returns a pass,
-// or why it does not compile; `warning` is what the compiler warns of.
+// or why it does not compile. `longest`: of each run of the compiler. `warning` is what it warns of.
 Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch,
-                std::string& warning) {
+                std::chrono::seconds longest, std::string& warning) {
     const std::string compiler = find_compiler(), object = scratch / "answer.o", library = scratch / "answer.so";
     std::vector<std::string> words = {compiler,
                                       "-std=c++20",
@@ -194,7 +198,7 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                       "-Wno-unknown-pragmas",
                                       "-Wuninitialized"};
     append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS : kHostOptions);
-    if (is_clang(compiler, scratch)) {
+    if (is_clang(compiler, scratch, longest)) {
         if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
         // Loops without an end and memory that nobody uses stay, as with g++: both are mistakes to find.
         words.insert(words.end(), {"-Wconditional-uninitialized", "-fno-finite-loops", "-fno-builtin-malloc"});
@@ -206,19 +210,19 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                  {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
     const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
-    const app::ChildResult compiled = run_compiler(words, input, output, scratch);
+    const app::ChildResult compiled = run_compiler(words, input, output, scratch, longest);
     if (compiled.status != 0) {
         Verdict verdict = compiler_verdict(compiled.raw_errors, source);
-        if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(compiled), .shape = "", .cost = {}};
+        if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(compiled, longest), .shape = "", .cost = {}};
         return verdict;
     }
     warning = compiler_warning(compiled.raw_errors, source);
-    const app::ChildResult linked = run_compiler({compiler, "-shared", object, "-o", library}, nothing, output, scratch);
+    const app::ChildResult linked = run_compiler({compiler, "-shared", object, "-o", library}, nothing, output, scratch, longest);
     check(linked.status == 0, "{} cannot link a shared library: {}", compiler, linked.errors);
     return {};
 }
 
-// Of a grader that left no verdict.
+// The verdict where the grader left none.
 Verdict verdict_without_result(const app::ChildResult& ran, std::chrono::seconds longest) {
     Verdict verdict = {.kind = "crash", .text = "", .shape = "", .cost = {}};
     if (ran.stopped_by != 0) {
@@ -279,7 +283,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
     const ScratchFolder scratch;
     const std::string source = result.name = reported_name(page, file);
     std::string warning;
-    result.verdict = compile(page, result.text, source, scratch, warning);
+    result.verdict = compile(page, result.text, source, scratch, compiler_time(seconds), warning);
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
         const std::string said = scratch / "verdict", run = scratch / "run";

@@ -21,8 +21,9 @@ struct CheckResult {
     std::optional<TracedRun> run = {};  ///< if it was asked for, and a kernel ran
 };
 
-/// `seconds`: of processor time that the answer may take, and of waiting. `keeps_run`: with all accesses of the run that the
-/// verdict is about. Error if the file cannot be read, or if there is no compiler or no grader: what to install or build.
+/// `seconds`: of processor time that the answer may take, and of waiting; the compiler may take 12 times as long, at least 30.
+/// `keeps_run`: with all accesses of the run that the verdict is about. Error if the file cannot be read, or if there is no
+/// compiler or no grader: what to install or build.
 CheckResult check_file(const ExercisePage& page, const std::filesystem::path& file, std::int64_t seconds, bool keeps_run = false);
 
 }  // namespace heddle::learn

@@ -194,7 +194,10 @@ OptionTable check_table(LearnOptions& options, const char* command, const char* 
         .positional();
     add_exercise(table, options).defaults_to("the file's name");
     add_folder(table, options);
-    table.add("seconds", options.seconds, "processor time, and time of waiting, after which your answer is stopped")
+    table
+        .add("seconds", options.seconds,
+             "processor time, and time of waiting, after which your answer is stopped; the compiler gets 12 times as long, at "
+             "least 30")
         .at_least(1)
         .at_most(3600);
     table.add("json", options.json, json);
