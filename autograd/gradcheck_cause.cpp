@@ -78,6 +78,7 @@ Cause constant_factor(const Evidence& e) {
     const double factor = product / square;
     if (e.analytic.size() < 2 || !explained(e, [&](std::size_t i) { return factor * e.numeric[i]; })) return {};
     const double from_one = std::abs(factor - 1);
+    if (from_one == 0) return {};  // the error is too small to change the fit
     const int digits = from_one < 1e-3 ? 3 - static_cast<int>(std::floor(std::log10(from_one))) : 6;
     return fmt::format("a constant factor: backward is {:.{}g} times the true gradient{}", factor, digits,
                        extent_named(e, factor));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/gradcheck_impl.h"
 #include "autograd/ops.h"
 #include "tests/autograd/gradcheck_functions.h"
 
@@ -231,6 +232,14 @@ TEST(GradcheckWords, AFactorCloseToOneIsOneNumber) {
                            },
                            {some_numbers()}),
                        text);
+}
+
+// An error in a small element leaves the factor that fits best at exactly 1.
+TEST(GradcheckWords, AFactorOfExactlyOneIsNoCause) {
+    const proof::Values analytic{2000, 2 + 1e-11}, numeric{2000, 2}, allowed{2e-10, 1e-12};
+    const std::string cause =
+        proof::likely_cause({.shape = {2}, .analytic = analytic, .numeric = numeric, .allowed = allowed, .output = {2}});
+    EXPECT_EQ(cause.find("a constant factor"), std::string::npos) << cause;
 }
 
 }  // namespace
