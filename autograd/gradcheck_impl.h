@@ -187,9 +187,9 @@ std::optional<std::string> wrong_at_other_points(const Points& points);
 std::optional<std::string> wrong_for_held_gradients(const Points& points);
 /// What is wrong with the gradients for a cotangent that is 2^40 times as large, or as small.
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points);
-/// What is wrong when one Variable is given as two inputs of one shape: it must get the sum of their gradients.
+/// The fault, if any, when one Variable is given as two inputs of one shape: it must get the sum of their gradients.
 std::optional<std::string> wrong_for_one_variable_twice(const Points& points);
-/// What is wrong with the bits of value and gradients when backward runs many times, on other threads.
+/// The fault, if any, of the bits of value and gradients when backward runs many times, on other threads.
 std::optional<std::string> wrong_when_repeated(const Points& points);
 /// What is wrong with the gradients after an input was changed in place between forward and backward: an Error of backward, or
 /// gradients as before, are right.

@@ -13,7 +13,7 @@ namespace heddle::proof {
 namespace {
 
 constexpr int kThreads = 2;  // one after the other: the function need not be safe from several at once
-// Of a race that shows in one run of a hundred, 300 runs miss one in twenty, and 100 runs one in three. Where the proof needed
+// 300 runs miss one in twenty of the races that show in one run of a hundred, and 100 runs one in three. Where the proof needed
 // few calls of the function there are fewer runs, so that they take no longer than the rest of it; a run on a device costs more.
 constexpr std::int64_t kMostRuns = 300, kCallsOfARun = 2, kCallsOfARunOnADevice = 16;
 constexpr std::int64_t kFewestRuns = 100, kFewestRunsOnADevice = 10;

@@ -37,7 +37,7 @@ class ChildFiles {
     posix_spawn_file_actions_t actions_{};
 };
 
-/// How a child is started: with a time, in a process group of its own.
+/// The attributes of a new process: a child with a time limit leads a process group of its own.
 class ChildAttributes {
   public:
     explicit ChildAttributes(bool own_group) {
@@ -66,7 +66,7 @@ extern "C" void note_arrival(int signal) {
     arrived.compare_exchange_strong(none, signal);
 }
 
-// Waits until the child has ended, and returns what waitpid() says of it.
+// Waits until the child has ended; returns the status that waitpid() gives.
 int wait_for_end(pid_t child, const std::string& name) {
     int ended = 0;
     while (::waitpid(child, &ended, 0) < 0)
@@ -74,12 +74,13 @@ int wait_for_end(pid_t child, const std::string& name) {
     return ended;
 }
 
-// Returns when the leader of a process group has ended or should not go on; kills the group.
+// Waits until the leader of a process group has ended, was stopped, has run for too long or a signal has arrived; then kills the
+// group.
 void end_group(pid_t leader, std::chrono::milliseconds longest, ChildResult& result) {
     const auto start = std::chrono::steady_clock::now();
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
         siginfo_t change{};
-        // Who has ended is not waited for yet: until then no other process or group gets its number.
+        // WNOWAIT leaves a leader that has ended as a zombie, so that no other process or group gets its number before kill().
         if (::waitid(P_PID, static_cast<id_t>(leader), &change, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 && errno != EINTR)
             break;
         if (change.si_pid != 0 && change.si_code == CLD_STOPPED) result.stopped_by = change.si_status;

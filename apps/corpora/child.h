@@ -46,9 +46,9 @@ struct ChildResult {
 ChildResult run_child(const std::vector<std::string>& words, const ScratchFile& input, const ScratchFile& output,
                       std::optional<std::chrono::milliseconds> longest = {});
 
-/// While one exists, Ctrl-C, Ctrl-\, SIGTERM and SIGHUP do not end this process, but the children that run_child() has given a
-/// time. At the end of the object the first signal that came takes its effect. Ignored signals, as nohup does with SIGHUP, stay
-/// ignored. One object at a time; make it before whatever should be cleaned up first.
+/// While one exists, Ctrl-C, Ctrl-\, SIGTERM and SIGHUP do not end this process; they end the child that run_child() runs with a
+/// time limit. When the object is destroyed, the first signal that came takes its effect. Ignored signals, as nohup does with
+/// SIGHUP, stay ignored. One object at a time; make it before whatever should be cleaned up first.
 class DelayedSignals {
   public:
     DelayedSignals();

@@ -60,7 +60,7 @@ a { color: #0063a3; }
 }
 )";
 
-// Of a picture that no page has given its colours.
+// The colours of a picture outside of a page.
 constexpr std::string_view picture_style =
     "<style>svg{background:#fff;color:#1b1f24}@media(prefers-color-scheme:dark){svg{background:#0d1117;color:#e6edf3}}</style>";
 

@@ -64,7 +64,8 @@ struct Beams {
     std::int64_t length() const { return options.prefix_length + steps; }
     /// Continuations of a sentence that are considered: even if `beam` of them end, `beam` continue.
     std::int64_t considered() const { return options.beam == 1 ? 1 : 2 * options.beam; }
-    /// Continuations of each hypothesis that beam_step() needs from top_k: so many are left without the forbidden ones.
+    /// Continuations of each hypothesis that beam_step() needs from top_k: considered() of them are allowed, even if every
+    /// forbidden token is among them.
     std::int64_t needed() const { return considered() + static_cast<std::int64_t>(options.forbidden.size()); }
 };
 

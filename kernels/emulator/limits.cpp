@@ -1,5 +1,5 @@
-// What each chip is: the limits of a launch (CUDA C++ programming guide, "Technical specifications per compute capability"), and
-// its tensor cores.
+// The chips: their limits of a launch (CUDA C++ programming guide, "Technical specifications per compute capability") and their
+// tensor cores.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>

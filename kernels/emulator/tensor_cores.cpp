@@ -114,7 +114,7 @@ void add_product(const TensorCores& cores, const Warp& warp, const float (&a)[16
     }
 }
 
-// As many of k at a time as the chip's sum takes of operands of this size.
+// `Bytes`: the size of an operand, on which it depends how many of k one sum of the chip takes.
 template <int Bytes, int K>
 void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) {
     const TensorCores& cores = tensor_cores();

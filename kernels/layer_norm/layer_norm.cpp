@@ -25,7 +25,7 @@ struct Moments {
     A mean, variance;
 };
 
-// Of the row times `factor`, in two passes.
+// Mean and variance of the row times `factor`, in two passes.
 template <class T>
 Moments<Accumulator<T>> moments(const T* x, std::int64_t cols, double factor) {
     using A = Accumulator<T>;

@@ -81,10 +81,10 @@ struct Statistics {
     A mean, rstd;
 };
 
-// The statistics of a row of which a thread has the vectors at begin, begin + stride, ...; `sum` adds up over the row's threads.
-// Where the squares overflow the variance is infinite, which would turn the row into beta, or NaN, if the sum does, too. Then the
-// threads read their vectors again, x [cols], times a factor that keeps the digits and makes the squares fit; eps matters only if
-// the true variance is 0.
+// The statistics of a row, x [cols], whose moments were taken from the numbers as they are. The thread has the vectors at begin,
+// begin + stride, ...; `sum` adds up over the row's threads. Where the squares overflowed, the variance is infinite, or NaN if
+// the sum overflowed, too; the result would be beta or NaN. Then the threads read their vectors again, times a factor that keeps
+// the digits and makes the squares fit. Eps matters there only if the true variance is 0.
 template <int N, class T, class Sum>
 __device__ __forceinline__ Statistics<Accumulator<T>> statistics_of(const Moments<Accumulator<T>>& moments, const T* x,
                                                                     std::int64_t cols, std::int64_t begin, std::int64_t stride,
@@ -94,7 +94,7 @@ __device__ __forceinline__ Statistics<Accumulator<T>> statistics_of(const Moment
     if (rstd > 0) return {moments.mean, rstd};
     constexpr A factor = sizeof(A) == sizeof(double) ? static_cast<A>(0x1p-540) : static_cast<A>(0x1p-80);
     const auto for_each = [&](auto use) {
-#pragma unroll 1  // seldom run: it shall take no registers from the rest
+#pragma unroll 1  // rarely runs: it must not cost the rest registers
         for (std::int64_t column = begin; column < cols; column += stride) {
             const Vector<T, N> values = load_vector<N>(x + column);
             for (int i = 0; i < N; ++i) use(load(values[i]) * factor);

@@ -1,4 +1,4 @@
-// What tests of the gradient check share: ops of plain loops whose backward is given, and what a report must say.
+// Shared by the tests of the gradient check: ops of plain loops whose backward is given, and what a report must say.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -42,7 +42,7 @@ float sum_of(const TensorCores& cores, const std::vector<float>& a, const std::v
 }
 
 TEST(TensorCoreSums, TermsLoseTheirBitsBelowTheLargestOne) {
-    // 1 - 2^-24 stays above the last bit on both chips; below it, a term counts for nothing, on Hopper one bit later.
+    // Beside 1, a term of 2^-24 counts on both chips, and one of 2^-25 on Hopper alone.
     EXPECT_EQ(sum_of(kAmpere, {1, 1}, {1, -power(-24)}), 1 - power(-24));
     EXPECT_EQ(sum_of(kHopper, {1, 1}, {1, -power(-24)}), 1 - power(-24));
     EXPECT_EQ(sum_of(kAmpere, {1, 1}, {1, -power(-25)}), 1);
@@ -80,13 +80,14 @@ TEST(TensorCoreSums, TheExponentOfAProductIsNotNormalised) {
 }
 
 TEST(TensorCoreSums, AmpereAddsTheHalvesOfKOneAfterTheOther) {
-    // 1 in the first half, -1 and 2^-25 in the second: the tiny term meets a 1 in both, and is lost on Ampere alone.
+    // 1 in the first half, -1 and 2^-24 in the second: the first half's result, 1, is c of the second, beside which 2^-24 is the
+    // last bit that stays.
     std::vector<float> a(16, 0), b(16, 0);
     a[0] = b[0] = a[8] = a[9] = 1;
     b[8] = -1;
     b[9] = power(-24);
     EXPECT_EQ(sum_of(kAmpere, a, b), power(-24));
-    // Halves: (2^25 + 1) loses the 1, then - 2^25 gives 0. On Hopper all three meet.
+    // On Ampere 2^25 + 1 loses the 1 in the first half, and - 2^25 in the second gives 0. Hopper adds all three at once.
     std::vector<float> x(16, 0), y(16, 1);
     x[0] = power(25);
     x[1] = 1;
