@@ -118,7 +118,7 @@ TEST(Child, IsEndedWhenItsTimeIsOverOrASignalStopsIt) {
     EXPECT_FALSE(stopped.too_long);
     EXPECT_EQ(stopped.status, 128 + SIGKILL);
     EXPECT_FALSE(run_child({"heddle-has-no-such-program"}, input, output, 60s).found);
-    // What it started goes with it.
+    // Its own children are ended with it.
     EXPECT_EQ(run_child({"sh", "-c", "sleep 100 & echo $!"}, input, output, 60s).status, 0);
     const pid_t left = std::stoi(output.text());
     for (int i = 0; i < 500 && is_running(left); ++i) std::this_thread::sleep_for(10ms);

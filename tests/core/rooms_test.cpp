@@ -106,8 +106,8 @@ TEST(Rooms, IncludeOnlyRoomsBeforeThem) {
     EXPECT_GT(files, 500);
 }
 
-// What a command says beside its results goes through apps/terminal, which never throws: fmt::print(stderr, ...) does, and a
-// result that was hours of work would be lost. The grader is a program of its own, whose stderr its parent reads.
+// Commands write notes by apps/terminal, which never throws: fmt::print(stderr, ...) does, and a result that was hours of work
+// would be lost. The grader is a program of its own, whose stderr its parent reads.
 TEST(Rooms, OnlyTheTerminalWritesToStderr) {
     const fs::path root = HEDDLE_SOURCE_DIR;
     int files = 0;

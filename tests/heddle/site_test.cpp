@@ -61,7 +61,7 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
     EXPECT_THAT(chapter, AllOf(HasSubstr("<img alt=\"Softmax of narrow rows"), HasSubstr("<h2 id=\"on-cuda\">"),
                                HasSubstr("<table>"), HasSubstr("<li><strong>Narrow</strong>"), Not(HasSubstr("|---"))));
 
-    // What a search shows: "On CUDA" is in the chapter of each op.
+    // Hits of a search name their page: "On CUDA" is in the chapter of each op.
     std::multiset<std::string> hits;
     const nlohmann::json index = nlohmann::json::parse(read_file(site / "search/search_index.json"));
     for (const nlohmann::json& hit : index["docs"]) hits.insert(hit["title"]);

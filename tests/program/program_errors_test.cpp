@@ -59,7 +59,7 @@ TEST(ErrorsPage, LeavesOnlyOutWhatItSays) {
     EXPECT_FALSE(fits("a b c", "b..."));
 }
 
-// What it advises needs no library of the tests.
+// The advised command needs no library of the tests.
 TEST(ProgramBeside, ThatIsMissingIsBuiltByTheCommandInTheError) {
     const Workplace here;
     std::filesystem::copy_file(HEDDLE_PROGRAM, here.path("heddle"));

@@ -1,4 +1,4 @@
-// What commands write: never over their inputs, and a stderr that fails costs no result.
+// Commands never write over their inputs, and a stderr that fails costs no result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -112,7 +112,7 @@ TEST_F(Outputs, AreRegularFiles) {
             EXPECT_THAT(result.err, HasSubstr(name));
         }
     EXPECT_TRUE(fs::is_fifo(here_.path("pipe")));
-    // As /dev/stdout is, which root could replace.
+    // A link like /dev/stdout, which root could replace.
     fs::create_symlink("/proc/self/fd/1", here_.path("stream"));
     expect_complaint(here_.run("evaluate run --test text --output stream"), 1, "--output stream: it is a named pipe, a device");
     EXPECT_TRUE(fs::is_symlink(here_.path("stream")));
@@ -151,7 +151,7 @@ TEST_F(Outputs, OfTranslateAreNotReadAgain) {
 
 // ---- stderr
 
-// What a command prints is the same where its stderr is closed, full, or a pipe whose reader has gone.
+// A command prints the same where its stderr is closed, full, or a pipe whose reader has gone.
 TEST_F(Outputs, NeedNoStderr) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
