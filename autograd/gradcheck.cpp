@@ -43,7 +43,8 @@ class Proof {
             value_.insert(value_.end(), values.begin(), values.end());
         }
         for (std::size_t o = 0; o < value_.size(); ++o)
-            if (!std::isfinite(value_[o])) return failed("{}; a derivative needs finite values", not_finite_text(o));
+            if (!std::isfinite(value_[o]))
+                return failed("{}; a derivative needs finite values", not_finite_text(shapes_, o, value_[o]));
         for (const Shape& shape : shapes_)
             if (shape.numel() == 0) return failed("the output {} has no elements, so nothing can be proven", shape);
         if (shapes_.empty() || subject_.inputs() == 0)
@@ -65,13 +66,6 @@ class Proof {
         }
         cotangents_ = cotangents_of(sums_[0], shapes_);
         return true;
-    }
-
-    std::string not_finite_text(std::size_t o) const {
-        const Shape& shape = shape_of(shapes_, o);
-        const std::string at = output_text(shapes_, o), number = number_text(value_[o]);
-        if (shape.rank() > 0) return fmt::format("the output {} holds {} at {}", shape, number, at);
-        return shapes_.size() == 1 ? fmt::format("the output is {}", number) : fmt::format("output {} is {}", at, number);
     }
 
     bool inputs_are_kept(const char* what) {
@@ -414,12 +408,6 @@ GradcheckReport gradcheck(const GradientFunctions& function, const std::vector<T
 GradcheckReport gradcheck(const GradientFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
     return gradcheck(GradientFunctions([&](std::span<const Variable> in) { return std::vector<Variable>{function(in)}; }), inputs,
                      options);
-}
-
-GradcheckReport gradcheck(const GradientCase& one) {
-    GradcheckReport report = gradcheck(one.function, one.inputs, one.options);
-    if (!report.passed) report.message = fmt::format("{} ({}): {}", one.op, one.what, report.message);
-    return report;
 }
 
 }  // namespace heddle

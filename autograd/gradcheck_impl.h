@@ -229,6 +229,8 @@ std::vector<Values> random_direction(const Subject& subject, std::uint64_t seed)
 /// there are several: "1 at [2, 3]".
 const Shape& shape_of(const std::vector<Shape>& outputs, std::size_t o);
 std::string output_text(const std::vector<Shape>& outputs, std::size_t o);
+/// "the output [4] holds NaN at [2]": its `value`, which is not finite.
+std::string not_finite_text(const std::vector<Shape>& outputs, std::size_t o, double value);
 /// The values as gradients of outputs of these shapes.
 Cotangents cotangents_of(const Values& values, const std::vector<Shape>& shapes);
 /// Normal numbers; the same for the same key.

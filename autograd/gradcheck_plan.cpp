@@ -86,6 +86,13 @@ std::string output_text(const std::vector<Shape>& outputs, std::size_t o) {
     return outputs.size() == 1 ? index : fmt::format("{} at {}", k, index);
 }
 
+std::string not_finite_text(const std::vector<Shape>& outputs, std::size_t o, double value) {
+    const Shape& shape = shape_of(outputs, o);
+    const std::string at = output_text(outputs, o), number = number_text(value);
+    if (shape.rank() > 0) return fmt::format("the output {} holds {} at {}", shape, number, at);
+    return outputs.size() == 1 ? fmt::format("the output is {}", number) : fmt::format("output {} is {}", at, number);
+}
+
 Cotangents cotangents_of(const Values& values, const std::vector<Shape>& shapes) {
     Cotangents cotangents;
     std::size_t begin = 0;

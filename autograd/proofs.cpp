@@ -1,5 +1,7 @@
 #include "autograd/proofs.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 
 #include "core/random.h"
@@ -15,6 +17,12 @@ std::vector<GradientCase> gradient_cases() {
         all.insert(all.end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
     }
     return all;
+}
+
+GradcheckReport gradcheck(const GradientCase& one) {
+    GradcheckReport report = gradcheck(one.function, one.inputs, one.options);
+    if (!report.passed) report.message = fmt::format("{} ({}): {}", one.op, one.what, report.message);
+    return report;
 }
 
 Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation) {
