@@ -1,6 +1,8 @@
 // What the tests of prepared texts share.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -9,6 +11,8 @@
 #include "apps/translation/prepared/prepared_text.h"
 #include "apps/translation/prepared/writer.h"
 #include "apps/translation/training/data.h"
+#include "tests/support.h"
+#include "tests/translation/training_support.h"
 
 namespace heddle::app {
 
@@ -28,5 +32,24 @@ inline TrainingData prepared(const std::filesystem::path& out, const TrainingDat
     result.prepared = std::make_shared<PreparedText>(out);
     return result;
 }
+
+/// A small text, and a folder to prepare it in.
+class Prepared : public testing::Test {
+  protected:
+    Prepared() : data_(copy_data(20)) {}
+
+    std::filesystem::path make() {
+        prepare(text_, data_.vocabularies, data_.training);
+        return text_;
+    }
+    // Opening must fail with this.
+    void expect_refused(const std::string& part) const {
+        expect_error([&] { PreparedText{text_}; }, part);
+    }
+
+    const TemporaryFolder here_;
+    const std::filesystem::path text_ = here_ / "text";
+    const TrainingData data_;
+};
 
 }  // namespace heddle::app

@@ -10,7 +10,6 @@
 #include "core/file.h"
 #include "tests/support.h"
 #include "tests/translation/prepared_support.h"
-#include "tests/translation/resume_support.h"
 
 namespace heddle::app {
 namespace {
@@ -19,24 +18,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 void write_bytes(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
-class Prepared : public testing::Test {
-  protected:
-    Prepared() : data_(copy_data(20)) {}
-
-    fs::path make() {
-        prepare(text_, data_.vocabularies, data_.training);
-        return text_;
-    }
-    // Opening must fail with this.
-    void expect_refused(const std::string& part) const {
-        expect_error([&] { PreparedText{text_}; }, part);
-    }
-
-    const TemporaryFolder here_;
-    const fs::path text_ = here_ / "text";
-    const TrainingData data_;
-};
 
 TEST_F(Prepared, HasThePairsOfTheTextInTheirOrder) {
     const PreparedText text(make());
@@ -391,68 +372,6 @@ TEST_F(Prepared, ComesBackFromASide) {
     write_bytes(aside / "letter.txt", "mine");
     expect_error([&] { prepare(text_, data_.vocabularies, data_.training, 7, true); }, "heddle prepare did not make this");
     EXPECT_TRUE(fs::exists(aside / "letter.txt"));
-}
-
-TEST_F(Prepared, TrainsToTheWeightsOfTheSamePairsInMemory) {
-    const TrainingOptions options = eventful_training();
-    const Ended in_memory = train_in(here_ / "memory", data_, options),
-                in_files = train_in(here_ / "files", prepared(text_, data_), options);
-    EXPECT_EQ(in_files.weights, in_memory.weights);
-    EXPECT_EQ(in_files.result.pairs, in_memory.result.pairs);
-    EXPECT_EQ(in_files.result.updates, in_memory.result.updates);
-}
-
-// No weights that may have learned from other pairs are kept: not in a save, nor by a validation.
-TEST_F(Prepared, ThatIsCutWhileItIsUsedEndsTheTraining) {
-    const TrainingData files = prepared(text_, data_);
-    TrainingOptions options = eventful_training();
-    options.batch_tokens = 20;  // several updates an epoch
-    options.valid_every = options.save_every = 0;
-    const auto cut_after = [&](int looks) {
-        return [this, looks, asked = 0]() mutable {
-            const fs::path ids = text_ / "00002.ids";
-            if (++asked == looks) fs::resize_file(ids, fs::file_size(ids) - 2);
-            return false;
-        };
-    };
-    expect_error([&] { train_in(here_ / "run", files, options, cut_after(2)); },
-                 "00002.ids: the file was changed while it was read");
-    EXPECT_TRUE(saved_updates(here_ / "run").empty());
-    EXPECT_FALSE(fs::exists(here_ / "run/model.safetensors"));
-}
-
-// In windows of 12 pairs: stopped after every few updates, in the middle of windows and between them, and resumed.
-TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
-    TrainingData data = copy_data(50, 6);
-    data.windows = {.whole = 20, .block = 4, .blocks = 3};
-    TrainingOptions options = eventful_training();
-    options.epochs = 3;
-    options.patience = 0;
-    options.batch_tokens = 20;
-    options.accumulate = 3;  // updates with batches of two windows
-    const Ended whole = train_in(here_ / "whole", data, options);
-    const TrainingData files = [&] {
-        TrainingData result = prepared(text_, data);
-        result.windows = data.windows;
-        return result;
-    }();
-    Ended part;
-    int parts = 0;
-    do {
-        part = train_in(here_ / "parts", files, options, [asked = 0]() mutable { return ++asked > 3; });
-        ASSERT_LT(++parts, 100);
-    } while (part.result.ended_by == EndReason::stopped);
-    EXPECT_GT(parts, 5);
-    EXPECT_EQ(part.weights, whole.weights);
-    EXPECT_EQ(part.result.pairs, 3 * 50);
-    // A save of a version that planned such texts as a whole.
-    TrainingData otherwise = files;
-    otherwise.windows = {};
-    train_in(here_ / "stopped", files, options, [asked = 0]() mutable { return ++asked > 3; });
-    expect_error([&] { train_in(here_ / "stopped", otherwise, options); }, "it was planned by another version of heddle");
-    TrainingData at_once = data;
-    at_once.windows = {};
-    EXPECT_NE(train_in(here_ / "at_once", at_once, options).weights, whole.weights);
 }
 
 }  // namespace
