@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "apps/command/run.h"
 #include "apps/translation/training/trainer.h"
@@ -53,6 +54,11 @@ inline TrainingOptions tiny_training() {
     options.label_smoothing = 0;
     options.valid_sentences = 0;
     return options;
+}
+
+inline std::vector<float> weights_of(const Learner& learner) {
+    const auto values = learner.parameters().values.values<float>();
+    return {values.begin(), values.end()};
 }
 
 }  // namespace heddle::app
