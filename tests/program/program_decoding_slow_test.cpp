@@ -1,22 +1,19 @@
-// `heddle translate` and `heddle score` as people build upon them: lists, scores, ensembles, samples, pipes, memory.
+// `heddle translate` and `heddle score` as people build upon them: lists, scores, ensembles, samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <csignal>
 #include <map>
 
 #include "apps/command/run.h"
 #include "apps/translation/search/beam_search.h"
 #include "tests/program.h"
+#include "tests/program/program_decoding.h"
 
 namespace heddle::app {
 namespace {
 
+using heddle::Decoding;  // not that of the search
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
@@ -41,60 +38,6 @@ std::vector<Entry> entries_of(const std::string& list) {
     }
     return entries;
 }
-
-// Digits in words, English to German: two runs with one vocabulary of words, ONE and TWO, and one with subwords, SUB.
-class Decoding : public testing::Test {
-  protected:
-    static void SetUpTestSuite() {
-        here_ = new Workplace;
-        constexpr const char* english[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
-        constexpr const char* german[] = {"null", "eins", "zwei", "drei", "vier", "fuenf", "sechs", "sieben", "acht", "neun"};
-        Sequence random(2);
-        std::string source, target;
-        for (int i = 0; i < 600; ++i)
-            for (std::uint64_t words = 1 + random.below(4); words > 0; --words) {
-                const std::uint64_t digit = random.below(10);
-                source += english[digit] + std::string(words > 1 ? " " : "\n");
-                target += german[digit] + std::string(words > 1 ? " " : "\n");
-            }
-        here_->write("digits.en", source);
-        here_->write("digits.de", target);
-        train("ONE", "--vocab-type word");
-    }
-    static void TearDownTestSuite() { delete here_; }
-
-    static void train(const std::string& name, const std::string& options) {
-        if (here_->exists(name)) return;
-        const ProgramResult trained = here_->run(
-            "train --train digits --source en --target de --layers 1 --d-model 32 --heads 2 "
-            "--d-ff 64 --valid-sentences 0 --lr 0.01 --warmup 30 --batch-tokens 300 --updates "
-            "120 --out " +
-            name + " " + options);
-        ASSERT_EQ(trained.status, 0) << trained.err;
-    }
-    static void train_two() { train("TWO", "--vocab-model ONE/vocab.tsv --seed 5"); }
-    // The target vocabulary lacks three digits.
-    static void train_few() { train("FEW", "--vocab-type word --shared-vocab false --target-vocab-size 11"); }
-    static void train_subwords() { train("SUB", "--vocab-type bpe --vocab-size 40"); }
-
-    // The first lines.
-    static std::string some(std::size_t count) {
-        std::string text;
-        for (const std::string& line : lines_of(here_->read("digits.en"))) {
-            if (count-- == 0) break;
-            text += line + "\n";
-        }
-        return text;
-    }
-    static std::string translated(const std::string& arguments, const std::string& input) {
-        const ProgramResult result = here_->run("translate " + arguments, input);
-        EXPECT_EQ(result.status, 0) << arguments << ": " << result.err;
-        return result.out;
-    }
-
-    static Workplace* here_;
-};
-Workplace* Decoding::here_ = nullptr;
 
 TEST_F(Decoding, ListsTheBestOfEachLine) {
     const std::string input = some(20) + "\n\xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\xA6\x84\n" + some(1);
@@ -336,169 +279,6 @@ TEST_F(Decoding, RefusesOptionsThatDoNotGoTogether) {
         EXPECT_THAT(refused.err, HasSubstr(message));
     }
     EXPECT_EQ(here_->run("translate --model", "a\n").status, 2);
-}
-
-// `heddle ARGUMENTS` with pipes in place of files.
-class Child {
-  public:
-    Child(const Workplace& here, std::vector<std::string> arguments, bool ignore_broken_pipe = false) {
-        int in[2], out[2], err[2];
-        EXPECT_TRUE(pipe(in) == 0 && pipe(out) == 0 && pipe(err) == 0);
-        std::vector<char*> words;
-        arguments.insert(arguments.begin(), HEDDLE_PROGRAM);
-        for (std::string& word : arguments) words.push_back(word.data());
-        words.push_back(nullptr);
-        const std::string folder = here.path("");
-        process_ = fork();
-        if (process_ == 0) {
-            signal(SIGPIPE, ignore_broken_pipe ? SIG_IGN : SIG_DFL);
-            dup2(in[0], STDIN_FILENO);
-            dup2(out[1], STDOUT_FILENO);
-            dup2(err[1], STDERR_FILENO);
-            for (const int end : {in[0], in[1], out[0], out[1], err[0], err[1]}) close(end);
-            if (chdir(folder.c_str()) == 0) execv(words[0], words.data());
-            _exit(127);
-        }
-        for (const int end : {in[0], out[1], err[1]}) close(end);
-        in_ = in[1];
-        out_ = out[0];
-        err_ = err[0];
-    }
-    ~Child() {
-        close_input();
-        close_output();
-        close(err_);
-    }
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-
-    void type(const std::string& text) const {
-        EXPECT_EQ(write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-    }
-    // What comes within ten seconds up to a line's end.
-    std::string answer() const {
-        std::string text;
-        pollfd wait{.fd = out_, .events = POLLIN, .revents = 0};
-        for (char c = 0; c != '\n' && poll(&wait, 1, 10000) > 0 && ::read(out_, &c, 1) == 1;) text += c;
-        return text;
-    }
-    std::string complaints() const {
-        std::string text;
-        for (char c = 0; ::read(err_, &c, 1) == 1;) text += c;
-        return text;
-    }
-    void close_input() { close_once(in_); }
-    void close_output() { close_once(out_); }
-    int wait() const {
-        int status = 0;
-        EXPECT_EQ(waitpid(process_, &status, 0), process_);
-        return status;
-    }
-
-  private:
-    static void close_once(int& end) {
-        if (end >= 0) close(end);
-        end = -1;
-    }
-    pid_t process_ = -1;
-    int in_ = -1, out_ = -1, err_ = -1;
-};
-
-TEST_F(Decoding, AnswersEachLineOfASlowPipe) {
-    Child child(*here_, {"translate", "--model", "ONE", "--beam", "1", "--n-best", "1"});
-    for (int i = 0; i < 3; ++i) {
-        child.type("one two\n");
-        EXPECT_THAT(child.answer(), StartsWith(std::to_string(i) + " ||| ")) << "before the next line comes";
-    }
-    child.close_input();
-    EXPECT_EQ(child.wait(), 0);
-}
-
-TEST_F(Decoding, TranslatesTheSameInPiecesOfAnySize) {
-    const std::string input = some(60);
-    const std::string wanted = translated("--model ONE --beam 1", input);
-    for (const char* every : {"1", "7", "1000"})
-        EXPECT_EQ(translated("--model ONE --beam 1 --flush-every " + std::string(every), input), wanted);
-    EXPECT_EQ(here_->run("translate --model ONE --flush-every 0", "").status, 2);
-}
-
-// What is left of stdin when the reader goes after the first answer: a file has more lines than are read for one.
-TEST_F(Decoding, WritesBeforeItReadsMoreLinesThanItWasTold) {
-    std::string input;
-    for (int i = 0; i < 2000; ++i) input += "one" + std::string(200, ' ') + "\n";
-    here_->write("input", input);
-    const auto left = [&](const std::string& options) {
-        const std::string command = "cd '" + here_->path("") + "' && { '" HEDDLE_PROGRAM "' translate --model ONE --beam 1 " +
-                                    options + " | head -n 1 >/dev/null; wc -c >left; } <input";
-        EXPECT_EQ(std::system(command.c_str()), 0);
-        return std::stol(here_->read("left"));
-    };
-    EXPECT_GT(left("--flush-every 1"), 0);
-    EXPECT_EQ(left("--flush-every 2000"), 0) << "all lines at once";
-}
-
-TEST_F(Decoding, EndsQuietlyWhenNobodyReads) {
-    for (const bool ignored : {false, true}) {
-        Child child(*here_, {"translate", "--model", "ONE", "--beam", "1"}, ignored);
-        child.close_output();
-        child.type("one two\n");
-        const int status = child.wait();
-        EXPECT_EQ(child.complaints(), "");
-        if (ignored)
-            EXPECT_EQ(WEXITSTATUS(status), 141) << "what a shell says of a program that SIGPIPE ended";
-        else
-            EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
-    }
-}
-
-TEST_F(Decoding, SaysOnceHowManyLinesWereCut) {
-    std::string longest;
-    for (int i = 0; i < 600; ++i) longest += "one ";
-    const ProgramResult result =
-        here_->run("translate --model ONE --beam 1 --flush-every 1", longest + "\none\n" + longest + "\n");
-    EXPECT_EQ(lines_of(result.out).size(), 3u);
-    EXPECT_EQ(
-        result.err,
-        "2 of 3 lines were cut to 512 tokens, the length of the model's position table\n"
-        "2 of 3 translations did not end and were cut at 3 times their source's tokens + 13; --max-output-length N sets another "
-        "limit\n");
-}
-
-// The peak of the resident memory, in KB.
-long peak_memory(const Workplace& here, const std::string& input, const std::string& output) {
-    const std::string folder = here.path("");
-    const pid_t process = fork();
-    if (process == 0) {
-        const bool ready = chdir(folder.c_str()) == 0 && std::freopen(input.c_str(), "r", stdin) != nullptr &&
-                           std::freopen(output.c_str(), "w", stdout) != nullptr;
-        if (ready) execl(HEDDLE_PROGRAM, HEDDLE_PROGRAM, "translate", "--model", "ONE", "--beam", "1", nullptr);
-        _exit(127);
-    }
-    int status = -1;
-    rusage usage{};
-    EXPECT_EQ(wait4(process, &status, 0, &usage), process);
-    EXPECT_EQ(status, 0);
-    return usage.ru_maxrss;
-}
-
-// 1,000 lines of one to three words, and the same a hundred times over: the same batches, so that nothing but what is left of
-// former lines can make a difference.
-TEST_F(Decoding, MemoryDoesNotGrowWithTheInput) {
-    Sequence random(1);
-    std::string thousand, all;
-    for (int i = 0; i < 1000; ++i) {
-        for (std::uint64_t words = 1 + random.below(3); words > 0; --words)
-            thousand += (random.below(2) == 0 ? "one" : "seven") + std::string(words > 1 ? " " : "\n");
-    }
-    for (int i = 0; i < 100; ++i) all += thousand;
-    here_->write("thousand", thousand);
-    here_->write("all", all);
-    const long few = peak_memory(*here_, "thousand", "thousand.out"), many = peak_memory(*here_, "all", "all.out");
-    EXPECT_EQ(lines_of(here_->read("all.out")).size(), 100000u);
-    EXPECT_LE(many, few + few / 10) << "KB; 1,000 lines need " << few;
-    RecordProperty("kilobytes_of_1000_lines", static_cast<int>(few));
-    RecordProperty("kilobytes_of_100000_lines", static_cast<int>(many));
-    std::printf("peak memory: %ld KB for 1,000 lines, %ld KB for 100,000\n", few, many);
 }
 
 }  // namespace
