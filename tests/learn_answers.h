@@ -1,16 +1,22 @@
-// The answers in the folders of `heddle learn`'s exercises. A wrong answer is a whole file, or an edit of the solution.
+// The answers in the folders of `heddle learn`'s exercises, and what its check says of them. A wrong answer is a whole file, or
+// an edit of the solution.
 //
 // An edit, wrong/NAME.diff, begins with the answer's verdict. Then follow hunks, each below a line "@@", of lines that begin with
 // ' ', '-' or '+', as in a unified diff without line numbers. The lines with ' ' and '-' must follow each other at exactly one
 // place in the solution, where those with '-' are removed and those with '+' inserted.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "core/format.h"
 #include "tests/documents.h"
+#include "tests/program.h"
+#include "tests/shell.h"
 
 namespace heddle {
 
@@ -54,6 +60,22 @@ inline std::string answer_of(const std::string& name) {
     const std::string edit = folder + name + ".diff";
     if (!std::filesystem::exists(HEDDLE_SOURCE_DIR "/" + edit)) return project_file(folder + name + extension_of(exercise));
     return edited(answer_of(exercise + "/solution"), project_file(edit), edit);
+}
+
+/// Options of a check that ends an endless answer after a second.
+inline const std::string short_time = " --seconds 1";
+
+/// What `heddle learn check --json` says of this file as an answer to the exercise.
+inline nlohmann::json checked(const Workplace& here, const std::string& exercise, const std::filesystem::path& file,
+                              const std::string& options = "") {
+    const ProgramResult result =
+        here.run("learn check " + quoted(file.string()) + " --exercise " + exercise + " --json" + options);
+    EXPECT_EQ(result.err, "");
+    const nlohmann::json verdict = nlohmann::json::parse(result.out, nullptr, false);
+    EXPECT_TRUE(verdict.is_object()) << result.out;
+    if (!verdict.is_object()) return {{"kind", "none"}, {"line", 0}, {"other_line", 0}, {"text", ""}, {"printed", ""}};
+    EXPECT_EQ(result.status, verdict["passed"] == true ? 0 : 1);
+    return verdict;
 }
 
 }  // namespace heddle
