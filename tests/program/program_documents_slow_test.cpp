@@ -45,10 +45,10 @@ ShellOutput run_page(const Workplace& here, const std::string& page) {
         here.write("made-up/" + part + ".de", german);
         here.write("made-up/" + part + ".en", english);
     }
-    std::string lines = "set -ev -o pipefail\n";
-    lines +=
-        R"(cmake() { case "$*" in "--preset emulated -DHEDDLE_TESTS=OFF" | "--build build/"*" --target heddle"*) ;; *) return 1 ;; esac; }
-)";
+    std::string lines =
+        "set -ev -o pipefail\n"
+        R"(cmake() { case "$*" in "--preset emulated -DHEDDLE_TESTS=OFF" | "--build build/"*" --target heddle"*) ;;)"
+        " *) return 1 ;; esac; }\n";
     for (const std::string& block : fenced_blocks(page, ""))
         if (!block.starts_with("$ ")) lines += block;
     here.write("page.sh", lines);
