@@ -245,7 +245,6 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     share_models(ranks, {&run, 1}, options.machine);
     const PairSource pairs = test_set(options, run.settings.data);
     const Corpus test = pairs.read();
-    const ScoredAs as = scored_as(options, test.targets());
     // Before anything is translated: later all of it would be lost.
     check_outputs(options, pairs.files());
     const auto start = std::chrono::steady_clock::now();
@@ -260,6 +259,7 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     translator.report_cuts();
     translator.report_limit();
     say_longer(test, run.settings.training.max_words);
+    const ScoredAs as = scored_as(options, test.targets());
     if (!options.output.empty()) write_lines(options.output, hypotheses);
     if (!options.results.empty()) write_results(options, test, hypotheses, as);
     print_score(hypotheses, test.targets(), as, options);

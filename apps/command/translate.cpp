@@ -121,6 +121,14 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
         check_usage(options.sample || !table.given(name), fmt::format("--{} is for --sample; give it, too", name));
 }
 
+// White space at the end of a text as one plain space: a vocabulary may lack the other spaces.
+std::string with_plain_space_at_end(const std::string& text) {
+    std::u32string characters = decode_utf8(text);
+    if (characters.empty() || !is_space(characters.back())) return text;
+    while (!characters.empty() && is_space(characters.back())) characters.pop_back();
+    return encode_utf8(characters) + " ";
+}
+
 // The prefix as tokens of this vocabulary.
 std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabulary& vocabulary) {
     std::vector<std::int32_t> tokens = vocabulary.encode(prefix);
@@ -229,8 +237,9 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     const std::int64_t most = std::numeric_limits<std::int64_t>::max() / decoders.processes,
                        lines_at_once = std::min(options.flush_every, most) * decoders.processes;
     options.decode.n_best = options.n_best.value_or(1);
-    options.decode.prefix = prefix_tokens(options.prefix, *run.vocabularies().target);
-    options.decode.first = tokens_after(options.prefix, options.decode.prefix, *run.vocabularies().target);
+    const std::string prefix = with_plain_space_at_end(options.prefix);
+    options.decode.prefix = prefix_tokens(prefix, *run.vocabularies().target);
+    options.decode.first = tokens_after(prefix, options.decode.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
     const nn::Transformer& model = *run.runs.front().model;
     const Form form{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};
