@@ -253,9 +253,12 @@ TEST_F(ProgramText, TranslatesEveryLineWhateverItHolds) {
         "\xEF\xBB\xBFHund\r\n\n\t\n\u00a0\nein\tHund\n\x01\x1b[0m\n\U0001F600\nHund\rKatze\u2028x\n \nKatze";
     const ProgramResult result = here.run(translate, awkward);
     ASSERT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(result.err,
-              "warning: standard input, line 6: 'U+0001' is not in the vocabulary; the model reads it as unknown\n"
-              "standard input: 6 words in 3 of 10 lines were not in the vocabulary\n");
+    EXPECT_EQ(
+        result.err,
+        "warning: standard input, line 6: 'U+0001' is not in the vocabulary; the model reads it as unknown\n"
+        "standard input: 6 words in 3 of 10 lines were not in the vocabulary\n"
+        "6 of 10 translations did not end and were cut at 3 times their source's tokens + 13; --max-output-length N sets another "
+        "limit\n");
     const std::vector<std::string> line = lines_of(result.out);
     ASSERT_EQ(line.size(), 10u);
     EXPECT_EQ((std::vector{line[1], line[2], line[3], line[8]}), (std::vector<std::string>{"", "\t", "\u00a0", " "}))
