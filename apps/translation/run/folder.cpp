@@ -4,7 +4,6 @@
 #include <fstream>
 #include <string>
 
-#include "apps/terminal/terminal.h"
 #include "apps/translation/run/events.h"
 #include "apps/translation/run/json.h"
 #include "apps/translation/run/log.h"
@@ -12,7 +11,6 @@
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/format.h"
-#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <fstream>
 
-#include "apps/terminal/terminal.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/run/save.h"
 #include "core/format.h"
+#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {
