@@ -120,7 +120,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
     return table;
 }
 
-// Says what was chosen by the references.
+// How to score by these references; says so where that is not BLEU with 13a's tokens.
 ScoredAs scored_as(const EvaluateOptions& options, const std::vector<std::string>& references) {
     const MetricChoice choice = choose_metric(references, options.tokenize);
     if (!choice.reason.empty())
@@ -136,7 +136,7 @@ void print_score(const std::vector<std::string>& hypotheses, const std::vector<s
     const std::string text = score_text(sum(lines), as);
     if (!options.sentences) return print(text);
     print(sentence_table(lines));
-    say(std::string_view(text).substr(0, text.size() - 1));  // it ends its last line itself
+    say(std::string_view(text).substr(0, text.size() - 1));  // say() ends the last line itself
 }
 
 // Where sentence pairs come from.
@@ -148,7 +148,7 @@ struct PairSource {
     std::vector<std::string> files() const { return corpus_files(prefix, source, target, reading); }
 };
 
-// That of an option: --test PREFIX or --valid PREFIX.
+// The pairs that --test PREFIX or --valid PREFIX names.
 PairSource given_pairs(const char* option, const std::string& prefix, const EvaluateOptions& options, const DataOptions& run) {
     const TextFormat format = options.format.value_or(TextFormat::automatic);
     const bool as_run = !options.tsv && !options.tsv_columns && format == TextFormat::automatic;

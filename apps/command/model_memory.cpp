@@ -14,7 +14,7 @@
 namespace heddle::app {
 namespace {
 
-// Of modules, names and small tensors, less than measured: 121 kB for a layer of encoder and decoder together.
+// A lower bound for the modules, names and small tensors of a layer: one of encoder and decoder together took 121 kB.
 constexpr double bytes_of_a_layer = 20'000;
 
 struct Size {

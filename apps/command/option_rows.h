@@ -45,7 +45,7 @@ void add_decode_options(OptionTable& table, DecodeOptions& options);
 /// UsageError for values that no search can have.
 void check_decoding(const DecodeOptions& options);
 
-/// What becomes of words that the target vocabulary lacks.
+/// How a translation deals with words that the target vocabulary lacks.
 struct UnknownOptions {
     bool forbid = false;
     std::optional<UnknownWords> replace = {};

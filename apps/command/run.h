@@ -42,7 +42,7 @@ std::string weights_file(const WeightsChoice& weights, const std::filesystem::pa
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});
 
-/// What the run's training text had, for FarText; nothing where no save tells it.
+/// characters_per_token() of the run's training text, for FarText; nothing where no save has it.
 std::optional<double> source_characters_of(const std::filesystem::path& run);
 
 /// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for messages; unknown parts are omitted.

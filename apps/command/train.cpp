@@ -287,7 +287,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     Text text = with_memory_advice(text_advice, [&] { return read_text(table, settings, say); });
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
-    // But not config.toml, of which a run may be repeated in its place.
+    // config.toml may be both: --config RUN/config.toml --out RUN --overwrite repeats a run in its place.
     if (settings.data.overwrite) check_spares_inputs(files_of_run(run), "--out", input_files(settings.data, settings.vocabulary));
     const double bytes = training_bytes(settings.training, settings.machine.device);
     // Before a vocabulary is learned; of another run's model its weights tell more.

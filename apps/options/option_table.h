@@ -79,7 +79,7 @@ class OptionTable {
     Option& add(std::string name, std::string& target, std::string help);
     /// Two numbers, written as two words or with a comma.
     Option& add(std::string name, std::pair<double, double>& target, std::string help);
-    /// The same of two whole numbers, that need not be given: describe their default with defaults_to().
+    /// Two whole numbers, written in the same way, that need not be given: describe their default with defaults_to().
     Option& add(std::string name, std::optional<std::pair<std::int64_t, std::int64_t>>& target, std::string help);
     /// Two texts, written as two words: names of files may hold commas.
     Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);

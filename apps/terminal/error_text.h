@@ -1,4 +1,4 @@
-// What an error says to a person.
+// The texts of errors, for people to read.
 #pragma once
 
 #include <exception>

@@ -18,7 +18,7 @@ std::string terminal_text(std::string_view text);
 /// Writes a line to stderr, as terminal_text: a note, not a result. False, with errno, when that fails, a closed pipe included:
 /// no program ends because of it.
 bool say(std::string_view line);
-/// The same with the text as it is, such as what moves the cursor.
+/// Writes text to stderr as it is, escape sequences included. False, with errno, when that fails.
 bool say_raw(std::string_view text) noexcept;
 
 /// The text in lines of up to 100 bytes, broken at spaces; a longer word stays whole. No line end after the last one.

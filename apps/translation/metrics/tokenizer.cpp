@@ -69,7 +69,7 @@ std::u32string spaces_around(const std::u32string& text, Wanted wanted) {
     return out;
 }
 
-/// What 13a and zh have in common.
+/// The rules that 13a and zh share.
 std::u32string split_western(std::u32string text) {
     text = spaces_around(text, is_ascii_symbol);
     text = split_pairs(

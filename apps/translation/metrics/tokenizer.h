@@ -32,7 +32,7 @@ struct EnumWords<Tokenizer> {
                                                     {Tokenizer::character, "char"}, {Tokenizer::none, "none"}};
 };
 
-/// What happens to both lines before they are compared.
+/// How both lines are prepared before they are compared.
 struct MetricOptions {
     bool lowercase = false;                       ///< of all metrics
     Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU

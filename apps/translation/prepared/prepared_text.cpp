@@ -116,7 +116,7 @@ void PreparedText::check_ids(std::size_t number) const {
     compared.done = true;
 }
 
-// Of no file: zeros.
+// Zeros where there is no file.
 PreparedText::Stamp PreparedText::stamp_of(const std::filesystem::path& path) {
     struct stat file {};
     std::error_code ignored;

@@ -58,7 +58,7 @@ class PreparedText final : public PairStore {
         std::mutex mutex;
         std::atomic<bool> done = false;
     };
-    // What tells whether a file was written to.
+    // Tells whether a file was written to.
     struct Stamp {
         dev_t device;
         ino_t number;

@@ -1,4 +1,4 @@
-// What a command writes: folders that it makes, replaces and removes, and files that must not be its inputs.
+// The outputs of a command: folders that it makes, replaces and removes, and files that must not be its inputs.
 #pragma once
 
 #include <filesystem>

@@ -29,7 +29,7 @@ std::string new_run_from(const fs::path& run) {
                        name);
 }
 
-// What `latest` says; empty when it is neither of the two.
+// The name in `latest`, which is a link or a file; empty when it is neither.
 std::string named_latest(const fs::path& latest) {
     std::error_code failed;
     if (const fs::path link = fs::read_symlink(latest, failed); !failed) return link.string();

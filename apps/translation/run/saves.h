@@ -27,7 +27,7 @@ void check_can_resume(const std::filesystem::path& run);
 /// Advice after a failure: "the save of update 40 is whole; heddle train --resume RUN goes on from there", or what else the run
 /// still allows.
 std::string how_to_go_on(const std::filesystem::path& run);
-/// The same where this save of the run cannot be used.
+/// Advice where this save of the run cannot be used: to another save, or to begin again.
 std::string how_to_go_on_without(const std::filesystem::path& save);
 
 }  // namespace heddle::app

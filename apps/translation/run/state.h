@@ -55,7 +55,7 @@ struct TrainingState {
     TextDigests text = {};       ///< what it learns from
     OptionTexts options = {};    ///< that it learned with last
     std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA
-    /// Characters for each token of its sources, with subwords; saves of before have none.
+    /// characters_per_token() of its sources; older saves have none.
     std::optional<double> source_characters = {};
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }

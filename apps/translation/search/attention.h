@@ -53,8 +53,8 @@ WordAttention word_attention(const TranslationAttention& attention);
 /// The source word with the strongest word_attention of a target word, the first of equal ones; nothing when none has any.
 std::optional<std::int64_t> strongest_source(const WordAttention& words, std::int64_t target);
 
-/// "0-0 1-2": for each target word in turn strongest_source(), as
-/// source-target, words counted from 0. Nothing for words without tokens.
+/// "0-0 1-2": for each target word in turn strongest_source(), as source-target, words counted from 0. Nothing for words without
+/// tokens.
 std::string alignment_text(const WordAttention& words);
 
 /// For each token the word of `line` (what stands between spaces) that it is part of, or -1. A token that is only a space belongs

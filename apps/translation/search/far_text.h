@@ -4,7 +4,7 @@
 // characters of a token tell how near a text is. Measured on vocabularies of Multi30k and Tatoeba, 300 to 29,000 pairs: test
 // text of the same kind takes up to 1.14 times the tokens for its characters, in pieces of 1,000 characters up to 1.26 times;
 // Tatoeba takes 1.5 to 1.65 times those of a Multi30k vocabulary, and other languages with Latin letters 1.7 times and more.
-// What it cannot see: another kind of text in the same everyday words, and the target language in a shared vocabulary.
+// It does not notice another kind of text in the same everyday words, nor the target language in a shared vocabulary.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ namespace heddle::app {
 
 /// How values of alpha are compared.
 struct Criterion {
-    /// Of text, where a sentence has many translations. Nothing: by the lines that equal their reference, which suits a generated
-    /// task, where it has one.
+    /// For text, where a sentence has many translations. Nothing: by the share of lines that equal their reference, for a
+    /// generated task, where a sentence has one translation.
     std::optional<Metric> metric = {};
     Tokenizer tokenizer = Tokenizer::mteval_13a;
 };

@@ -57,7 +57,7 @@ std::vector<std::string> source_words(const Vocabulary& vocabulary, const std::s
     return words;
 }
 
-// What to write for each unknown token.
+// The source word to write for each unknown token.
 std::vector<std::string> copied_words(const Vocabularies& vocabularies, const std::string& line, TranslationAttention attention) {
     const std::vector<std::string> source = source_words(*vocabularies.source, line, attention);
     std::int64_t count = 0;  // each unknown token is a word of its own, and nothing else is one

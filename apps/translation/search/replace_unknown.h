@@ -1,4 +1,4 @@
-// What stands in a translation for the words that the target vocabulary lacks.
+// Replaces those words of a translation that the target vocabulary lacks.
 #pragma once
 
 #include <span>

@@ -24,7 +24,7 @@ struct Translation {
     bool ended = true;                      ///< false: cut at the maximum length
 };
 
-/// What becomes of the unknown words in a translation, which are U+2047 otherwise; see replace_unknown().
+/// How to replace the unknown words in a translation, which are U+2047 otherwise; see replace_unknown().
 enum class UnknownWords : std::uint8_t { copy, drop };
 template <>
 struct EnumWords<UnknownWords> {

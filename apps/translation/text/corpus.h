@@ -52,11 +52,9 @@ Corpus read_aligned(const std::string& source_path, const std::string& target_pa
 
 /// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. Where there is no such file, one with
 /// .gz, .xml or .sgm after that name is used, and else PREFIX itself where it is an XML file with both sides. With `tsv` it reads
-/// the one file PREFIX
-/// (or standard input, "-"), whose lines are source, tab, target, or have these in the given columns; further columns are
-/// ignored, and the languages not used. Says
-/// so when both sides hold the same text. Error that names both counts when they differ, the line without a tab, and when a file
-/// is missing, empty or not text.
+/// the one file PREFIX (or standard input, "-"), whose lines are source, tab, target, or have these in the given columns; further
+/// columns are ignored, and the languages not used. Says so when both sides hold the same text. Error that names both counts when
+/// they differ, the line without a tab, and when a file is missing, empty or not text.
 Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                    const Reading& reading = {});
 

@@ -18,8 +18,8 @@ std::optional<PackedFormat> packed_format(std::string_view beginning);
 /// Whether further bytes could make these the beginning of a packed format.
 bool may_be_packed(std::string_view beginning);
 
-/// What a line that is no UTF-8 text is, and the command that makes text of it. The name of the file is to follow; where the
-/// command reads standard input, it ends with "<".
+/// Tells what a line is that is no UTF-8 text, and a command that makes text of it. The name of the file is to follow the
+/// command, which ends with "<" where it reads standard input.
 struct ForeignLine {
     std::string what;  ///< "this is UTF-16, wanted UTF-8"
     std::string command;

@@ -48,7 +48,7 @@ void decompose(char32_t c, std::u32string& out) {
 
 using Parts = std::pair<char32_t, char32_t>;
 
-// What has these parts; the second is 0 for a character that stands for another one.
+// Characters by their canonical parts; the second part is 0 where a character stands for a single other one.
 const std::multimap<Parts, const Decomposition*>& with_parts() {
     static const auto table = [] {
         std::multimap<Parts, const Decomposition*> parts;

@@ -38,7 +38,7 @@ std::string described(const SegmentGroup& group) {
                        grouped_text(group.segments), group.segments == 1 ? "" : "s");
 }
 
-// Those of the groups with these numbers that fit; all of them where none does.
+// The numbers of the groups that fit; all numbers where none does.
 template <class Fits>
 std::vector<std::size_t> those_that_fit(const std::vector<std::size_t>& numbers, const Fits& fits) {
     std::vector<std::size_t> fitting;
@@ -58,7 +58,7 @@ SegmentRole role_of_element(std::string_view name) {
 }
 
 std::size_t chosen_group(std::span<const SegmentGroup> groups, const WantedSegments& wanted, const std::string& name) {
-    // Of an ending such as de.xml.
+    // An ending such as de.xml begins with the language.
     const std::string language = plain_code(wanted.language.substr(0, wanted.language.find('.')));
     const auto code_of = [&](std::size_t i) { return plain_code(groups[i].language); };
     std::vector<std::size_t> fitting(groups.size());

@@ -19,7 +19,7 @@ class SegmentCollector {
     SegmentCollector(std::string_view whole, std::string name, bool replace_invalid)
         : whole_(whole), name_(std::move(name)), replace_invalid_(replace_invalid) {}
 
-    /// What follows belongs to the document of this id, or to none.
+    /// The following segments belong to the document of this id; an empty id: to none.
     void document(std::string_view id);
     /// An element outside segments with `depth` elements around it. `attribute_of(name)` is a value, or empty.
     template <class AttributeOf>
@@ -43,7 +43,7 @@ class SegmentCollector {
     MarkedSegments finish(const WantedSegments& wanted, const Say& say);
 
   private:
-    // What holds of the segments inside an element.
+    // Properties of the segments inside an element.
     struct Scope {
         int depth = 0;
         SegmentRole role = SegmentRole::any;

@@ -148,7 +148,7 @@ class SgmlReader {
         constexpr std::string_view holding[] = {"mteval", "srcset", "refset", "tstset", "doc", "seg"},
                                    parts[] = {"src", "ref", "hyp", "tu", "tuv"};
         const auto is = [&](std::string_view name) { return same_name(tag.name, name); };
-        // Of text in a segment, a <ref> is a reference to something else.
+        // Inside a segment these are markup of its text: a <ref> there refers to something else.
         const bool part = !segments_.inside() && std::any_of(std::begin(parts), std::end(parts), is);
         if (!part && std::none_of(std::begin(holding), std::end(holding), is)) return;
         const bool segment = is("seg"), document = is("doc");

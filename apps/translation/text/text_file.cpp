@@ -19,7 +19,7 @@ std::string described(const TextFile& file, std::size_t line) {
                        cut ? "..." : "");
 }
 
-// What to add to an error that a wrong guess may be the cause of.
+// Advice for an error that a wrongly guessed format may have caused.
 std::string_view way_out(const TextFile& a, const TextFile& b) {
     return a.guessed || b.guessed ? "; --format text takes every line as a sentence" : "";
 }

@@ -46,8 +46,8 @@ struct TextFile {
 /// Reads a file, or standard input ("-"); LineReader says what a line is. Of XML with several texts the one that is `wanted`.
 /// Error with the file, and the line where there is one, when it cannot be read or is not text in the format.
 TextFile read_text_file(const std::string& path, const Reading& reading, const WantedSegments& wanted = {});
-/// The same with a reader that nothing was read from. Whether a guess of tags is right, the whole file says: it becomes text
-/// where one of its lines speaks against it, with a note.
+/// The same with a reader that nothing was read from. A guess of tags is checked against the whole file: it is read as text, with
+/// a note, where one of its lines speaks against the guess.
 TextFile read_text_file(LineReader& reader, const Reading& reading, FoundFormat format, const WantedSegments& wanted = {});
 
 /// The format of a text: that of `reading`, or by its beginning. Notes where text names talks and yet has other tags, or, if the
@@ -59,7 +59,7 @@ FoundFormat find_format(LineReader& reader, const Reading& reading);
 /// where the files part.
 void align(TextFile& sources, TextFile& targets, const Say& say);
 
-/// Of both sides of one TMX file: leaves out the units that only one of them has, with a note. Other files stay as they are.
+/// Leaves out, with a note, the units of a TMX file that only one of its two sides has. Other files stay as they are.
 void keep_common_units(TextFile& sources, TextFile& targets, const Say& say);
 
 /// Throws the Error for two files of unequal length. `counted_a`, `counted_b`: as TextFile::counted() has them; `place`: what

@@ -70,7 +70,7 @@ struct TrainingData {
 /// Encodes the text; a prepared one stays where it is. `say` is told what of it the vocabulary does not hold.
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say = {});
 
-/// What messages call the text that an option names as read_corpus() does.
+/// The names, in messages, of both sides of the text that read_corpus() reads for this PREFIX.
 TextNames text_names(const std::string& prefix, const DataOptions& options);
 
 TextDigests digests(const TrainingData& data);

@@ -81,7 +81,7 @@ class Learner {
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }
-    /// Of the learning rate.
+    /// The schedule of the learning rate.
     const optim::Schedule& schedule() const { return schedule_; }
     /// For a resumed run, after its weights and moments were filled in.
     void set_updates(std::int64_t updates);

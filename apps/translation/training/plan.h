@@ -35,8 +35,8 @@ TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& dat
 std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options,
                                     std::optional<std::int64_t> table);
 
-/// What validation leaves out: "--valid corpus/val: 2 of 202 pairs are not in the validation loss: 1 with an empty side, ...".
-/// Empty if nothing is left out.
+/// A note on the pairs that validation leaves out, empty if there are none: "--valid corpus/val: 2 of 202 pairs are not in the
+/// validation loss: 1 with an empty side, ...".
 std::string validation_note(const nn::Transformer& model, const TrainingData& data, const PlanCounts& counts);
 
 /// The updates until the limits of the options end a training with so many batches an epoch; 0 when nobody knows. Epochs that are

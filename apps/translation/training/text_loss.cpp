@@ -24,7 +24,7 @@ std::pair<std::string, std::string> difference(const std::string& text, const st
     return {};
 }
 
-// What a line has that is unknown, or else the change when it comes back.
+// The unknown parts of a line; where there are none, the first word that comes back changed.
 struct LineLoss {
     std::vector<std::string> unknown;
     std::pair<std::string, std::string> change;

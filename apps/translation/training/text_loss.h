@@ -1,4 +1,4 @@
-// What a model cannot learn of its text, because the vocabulary does not hold it.
+// Counts the text that a model cannot learn because its vocabulary does not hold it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace heddle::app {
 
-/// What messages call both sides of a text: its files.
+/// The names of both sides of a text in messages: its files.
 struct TextNames {
     std::string source = "the source text";
     std::string target = "the target text";

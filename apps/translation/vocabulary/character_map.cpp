@@ -43,7 +43,7 @@ class DoubleArrayWriter {
         std::string_view bytes;
         std::uint32_t value;
     };
-    // What is below a node. Two nodes with equal children have one base.
+    // The part of the trie below a node. Two nodes with equal children have one base.
     struct Below {
         std::size_t base;
         bool leaf;

@@ -10,7 +10,7 @@
 
 namespace heddle::app {
 
-/// What each part, which is not empty, becomes. No part and no text has a NUL.
+/// The replacement of each part, which is not empty. Neither has a NUL.
 using CharacterRules = std::map<std::string, std::string>;
 
 /// The rules as a character map; the same rules give the same bytes.

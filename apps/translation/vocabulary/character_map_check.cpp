@@ -39,7 +39,7 @@ class DoubleArray {
     static constexpr std::uint16_t unknown = std::numeric_limits<std::uint16_t>::max();
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-    // Of a unit, as darts.h has them.
+    // The fields of a unit, as in darts.h.
     static std::uint32_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
     static std::uint32_t label(std::uint32_t unit) { return unit & (1u << 31 | 0xff); }
     static bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }

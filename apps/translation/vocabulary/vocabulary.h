@@ -29,7 +29,7 @@ VocabularyType vocabulary_type(std::string_view name);
 /// Whether SentencePiece trains and reads it.
 bool is_sentencepiece(VocabularyType type);
 
-/// What a SentencePiece vocabulary does to text before it cuts it into pieces. nfc: one spelling for the same characters
+/// How a SentencePiece vocabulary changes text before it cuts it into pieces. nfc: one spelling for the same characters
 /// (Unicode's form C), a tab becomes a space. none: nothing. nfkc: SentencePiece's own nmt_nfkc, which also replaces
 /// characters by similar ones ("m²" by "m2") and drops invisible ones. In all, a row of spaces becomes one.
 enum class Normalization : std::uint8_t { nfc, none, nfkc };
@@ -67,7 +67,7 @@ class Vocabulary {
     /// How a token is written, for reports and pictures. Error when the id is not below size().
     virtual std::string token(std::int32_t id) const = 0;
     virtual VocabularyType type() const = 0;
-    /// What messages call it: the name of its type, or "SentencePiece word" and "SentencePiece char", which are used as unigram.
+    /// Its kind, for messages: the name of its type, or "SentencePiece word" or "SentencePiece char", which are used as unigram.
     virtual std::string_view kind() const { return name(type()); }
     virtual bool lowercase() const = 0;
     /// Nothing for word and character, and for a SentencePiece model with rules of another kind.
@@ -80,8 +80,8 @@ class Vocabulary {
     /// Writes serialized() to `path`, which is replaced as a whole. A SentencePiece model is kept byte for byte.
     void save(const std::string& path) const;
     /// Reads a file that save(), spm_train or sentencepiece wrote; the content tells which kind it is. `lowercase` also lowers
-    /// the text for a SentencePiece model that does not ask for it itself. A SentencePiece
-    /// model's tokens are numbered anew where its special ids are not 0, 1, 2, 3.
+    /// the text for a SentencePiece model that does not ask for it itself. The tokens of a SentencePiece model are numbered anew
+    /// where its special ids are not 0, 1, 2, 3.
     static std::unique_ptr<Vocabulary> load(const std::string& path, bool lowercase = false);
 };
 
