@@ -136,7 +136,7 @@ int bench_train(Arguments arguments) {
                 fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
     check_usage(options.training.schedule != optim::ScheduleKind::cosine,
                 "--schedule cosine is not for bench train; leave it out");
-    options.vocabulary.type_given = table.given("vocab-type");
+    take_given(table, options.vocabulary);
     resolve(options.model, options.vocabulary);
     apply(options.machine);
     with_memory_advice([&](std::int64_t less) { return batch_advice(options.training, less); },

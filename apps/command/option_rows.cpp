@@ -135,6 +135,11 @@ void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
     table.add("lowercase", options.lowercase, "convert text to lower case first");
 }
 
+void take_given(const OptionTable& table, VocabularyRequest& options) {
+    options.type_given = table.given("vocab-type");
+    options.normalization_given = table.given("vocab-normalization");
+}
+
 void add_learning_options(OptionTable& table, TrainingOptions& options) {
     table.group(OptionGroup::learning);
     table

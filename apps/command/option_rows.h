@@ -10,6 +10,8 @@ namespace heddle::app {
 void add_data_options(OptionTable& table, DataOptions& options);
 void add_model_options(OptionTable& table, ModelOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
+/// Notes which of its options were given: a --vocab-model has to agree with these.
+void take_given(const OptionTable& table, VocabularyRequest& options);
 /// --tsv-columns: which columns of one file are source and target.
 Option& add_columns_option(OptionTable& table, std::optional<std::pair<std::int64_t, std::int64_t>>& columns);
 /// --format: the format of text files.

@@ -94,7 +94,7 @@ int prepare_command(Arguments arguments) {
     check_together(settings);
     ModelOptions any_model;
     resolve(any_model, settings.vocabulary);
-    settings.vocabulary.type_given = table.given("vocab-type");
+    take_given(table, settings.vocabulary);
     PreparedWriter::check_free(data.out, data.overwrite);  // before the work
     if (data.overwrite) check_spares_inputs(files_in(data.out), "--out", input_files(data, settings.vocabulary));
     if (settings.threads) set_threads(static_cast<int>(*settings.threads));

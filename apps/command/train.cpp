@@ -300,7 +300,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
         [&] {
             const bool prepares = text.too_large && text.training.prepared == nullptr;
             if (prepares) run_text.emplace(settings.data, say);
-            settings.vocabulary.type_given = table.given("vocab-type");
+            take_given(table, settings.vocabulary);
             Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, text.too_large, say);
             if (prepares) text.training.prepared = run_text->write(vocabularies, decided_options(table));
             return encode_training_data(std::move(text.training), std::move(vocabularies), resumed.empty() ? say : Say());

@@ -57,10 +57,15 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
     check_option(!request.type_given || request.type == both.source->type(), {"vocab-type", "vocab-model"},
                  fmt::format("--vocab-model {}: it is a {} vocabulary; leave out --vocab-type {}", request.model_file,
                              both.source->kind(), word_of(request.type)));
+    const std::optional<Normalization> normalization = both.source->normalization();
+    check_option(!request.normalization_given || request.normalization == normalization, {"vocab-normalization", "vocab-model"},
+                 fmt::format("--vocab-model {}: it normalises text by its own rules ({}); leave out --vocab-normalization {}",
+                             request.model_file, normalization ? word_of(*normalization) : "of another kind",
+                             word_of(request.normalization.value_or(Normalization::nfc))));
     request.type = both.source->type();
     request.size = both.source->size();
     request.lowercase = both.source->lowercase();
-    request.normalization = both.source->normalization();
+    request.normalization = normalization;
     say(fmt::format("vocabulary: {} {} tokens from {}{}", grouped_text(both.source->size()), both.source->kind(),
                     request.model_file, request.lowercase ? ", in lower case" : ""));
     return both;

@@ -67,6 +67,7 @@ struct ModelOptions {
 struct VocabularyRequest {
     VocabularyType type = VocabularyType::bpe;
     bool type_given = false;                  ///< by an option: a model file has to be of this type
+    bool normalization_given = false;         ///< by an option: a model file has to have this one
     std::optional<std::int64_t> size;         ///< 6000 for bpe and unigram, every token for word and char
     std::optional<std::int64_t> source_size;  ///< size
     std::optional<std::int64_t> target_size;  ///< size
