@@ -120,13 +120,13 @@ bool is_invisible(char32_t code_point) {
         {0x200B, 0x200F}, {0x202A, 0x202E}, {0x2060, 0x206F},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},  {0xFEFF, 0xFEFF},
         {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
     const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
-    return control ? !is_space(code_point) : find(std::span<const CodeRange>(ignorable), code_point) != nullptr;
+    return control ? !is_space(code_point) : is_in(ignorable, code_point);
 }
 
 bool is_shaping(char32_t code_point) {
     constexpr CodeRange shaping[] = {{0x034F, 0x034F}, {0x180B, 0x180D},   {0x200B, 0x200D},
                                      {0xFE00, 0xFE0F}, {0xE0020, 0xE007F}, {0xE0100, 0xE01EF}};
-    return find(std::span<const CodeRange>(shaping), code_point) != nullptr;
+    return is_in(shaping, code_point);
 }
 
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {
