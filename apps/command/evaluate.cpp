@@ -311,6 +311,13 @@ void compare_files(const EvaluateOptions& options) {
     print(options.json ? comparison_json(systems, comparisons) : comparison_text(systems, comparisons));
 }
 
+/// One format for the pairs.
+void check_format(const EvaluateOptions& options) {
+    const TextFormat format = options.format.value_or(TextFormat::automatic);
+    check_usage((!options.tsv.value_or(false) && !options.tsv_columns) || format == TextFormat::automatic,
+                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(format)));
+}
+
 /// Options that would do nothing.
 void check_useful(const OptionTable& table, const EvaluateOptions& options) {
     const bool run = table.given("model");
@@ -322,9 +329,7 @@ void check_useful(const OptionTable& table, const EvaluateOptions& options) {
                     fmt::format("evaluate: --{} applies to --test PREFIX; give --test, too", name));
     check_weights(table);
     check_decoding(options.decode);
-    const TextFormat format = options.format.value_or(TextFormat::automatic);
-    check_usage((!options.tsv.value_or(false) && !options.tsv_columns) || format == TextFormat::automatic,
-                fmt::format("evaluate: --tsv is a format of its own; leave out --format {}", word_of(format)));
+    check_format(options);
     check_usage(!table.given("compare") || !table.given("sentences"),
                 "evaluate: --sentences scores one system; give --hypotheses instead of --compare");
     check_usage(table.given("compare") || !(table.given("resamples") || table.given("seed")),
@@ -345,6 +350,7 @@ void check_tuning(const OptionTable& table, const EvaluateOptions& options) {
     for (const char* name : {"source", "target", "tsv", "tsv-columns", "format", "replace-invalid"})
         check_usage(!options.valid.empty() || !table.given(name),
                     fmt::format("evaluate: --{} applies to --valid PREFIX; give --valid, too", name));
+    check_format(options);
     check_decoding(options.decode);
 }
 

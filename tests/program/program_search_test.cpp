@@ -117,6 +117,7 @@ TEST_F(ProgramSearch, RefusesOptionsThatWouldDoNothing) {
     expect_complaint(here.run("evaluate --tune RUN --tokenize zh"), 2,
                      "--tune goes by the exact lines of a generated task; leave out --tokenize");
     expect_complaint(here.run("evaluate --tune RUN --source de"), 2, "--source applies to --valid PREFIX");
+    expect_complaint(here.run("evaluate --tune RUN --valid v --tsv --format xml"), 2, "--tsv is a format of its own");
     expect_complaint(here.run("evaluate --model RUN --valid v"), 2, "--valid is for --tune RUN");
     expect_complaint(here.run("evaluate --tune NONE"), 1, "NONE");
 }
