@@ -111,6 +111,9 @@ TEST_F(SeveralTexts, InOneFileAreBothSides) {
     const std::string alone = "<?xml version=\"1.0\"?>\n<tmx><tu><tuv xml:lang=\"de\"><seg>Eins</seg></tuv></tu></tmx>";
     EXPECT_THAT(error_of([&] { one_file(alone, "de", "en"); }), HasSubstr("none is in 'en'"));
     EXPECT_THAT(error_of([&] { one_file("<b>x</b>\n", "de", "en"); }), HasSubstr("t is a file, but there is no"));
+    const std::string nameless = "<?xml version=\"1.0\"?>\n<doc docid=\"1\"><seg id=\"1\">Eins</seg></doc>";
+    EXPECT_THAT(error_of([&] { one_file(nameless, "de", "en"); }),
+                HasSubstr("it has one text only (text, 1 segment), and source and target are two"));
 }
 
 TEST_F(SeveralTexts, KeepTheirUnitsTogether) {

@@ -76,11 +76,16 @@ std::size_t chosen_group(std::span<const SegmentGroup> groups, const WantedSegme
     if (wanted.role != SegmentRole::hypothesis)
         fitting = those_that_fit(fitting, [&](std::size_t i) { return groups[i].role != SegmentRole::hypothesis; });
     fitting = those_that_fit(fitting, [&](std::size_t i) { return groups[i].role == wanted.role; });
-    if (fitting.size() == 1 && !missing) return fitting.front();
+    const bool alone = groups.size() == 1;
+    const bool serves_both = wanted.of_both && alone && groups.front().language.empty();
+    if (fitting.size() == 1 && !missing && !serves_both) return fitting.front();
     std::vector<std::string> all;
     for (const SegmentGroup& group : groups) all.push_back(described(group));
-    fail_with("{}: it has the segments of several texts ({}), and {}; {}", name, fmt::join(all, "; "),
-              missing ? fmt::format("none is in '{}'", language) : "nothing says which of them is meant",
+    fail_with("{}: it has {} ({}), and {}; {}", name, alone ? "one text only" : "the segments of several texts",
+              fmt::join(all, "; "),
+              missing       ? fmt::format("none is in '{}'", language)
+              : serves_both ? "source and target are two"
+                            : "nothing says which of them is meant",
               "give --source and --target as the file names its languages, or a file for each text");
 }
 

@@ -15,7 +15,7 @@ enum class SegmentRole : std::uint8_t { any, source, reference, hypothesis };
 struct WantedSegments {
     SegmentRole role = SegmentRole::any;
     std::string language = {};  ///< as --source and --target have it: "de", "de.xml"; empty where it is not known
-    bool of_both = false;       ///< source and target come from one file, so a file with one text only has to be the right one
+    bool of_both = false;       ///< source and target come from one file: a single text has to say that it is in this language
 };
 
 /// The segments of a file that have the same role and language.
