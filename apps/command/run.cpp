@@ -76,7 +76,8 @@ void check_model_size(const nn::TransformerOptions& options, const SafetensorsFi
     try {
         wanted = options.complete().matrix_elements();
     } catch (const Error& error) {
-        fail_with("{}: the configuration is of no model: {}; put the run's own config.toml back", weights.path(), error.what());
+        fail_with("{}: the configuration describes no possible model: {}; put the run's own config.toml back", weights.path(),
+                  error.what());
     }
     check(wanted <= held,
           "{}: the configuration is of a model with {:.4g} weights, and this file has {:.4g}; put the run's own config.toml back",
