@@ -52,16 +52,15 @@ void print(const std::string& text) {
 
 std::string terminal_text(std::string_view text) {
     std::string shown;
-    char32_t before = 0;  // what a joiner or selector would shape
+    HiddenCharacters characters;
     while (!text.empty()) {
         const std::size_t length = utf8_length(text);
         const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
         const char32_t code = length == 0 ? U'\0' : decode_utf8(character)[0];
-        const bool shapes = is_shaping(code) && before >= 0x80;
-        if (!shapes) before = is_invisible(code) || is_space(code) ? U'\0' : code;
+        const bool hidden = characters.is_hidden(code);
         if (length == 0 || (code < 0x20 && code != '\n' && code != '\t') || code == 0x7f)
             shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
-        else if ((is_invisible(code) && !shapes) || code == 0x85 || code == 0x2028 || code == 0x2029)
+        else if (hidden || code == 0x85 || code == 0x2028 || code == 0x2029)
             shown += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
         else
             shown += character;

@@ -123,10 +123,12 @@ bool is_invisible(char32_t code_point) {
     return control ? !is_space(code_point) : is_in(ignorable, code_point);
 }
 
-bool is_shaping(char32_t code_point) {
+bool HiddenCharacters::is_hidden(char32_t code_point) {
     constexpr CodeRange shaping[] = {{0x034F, 0x034F}, {0x180B, 0x180D},   {0x200B, 0x200D},
                                      {0xFE00, 0xFE0F}, {0xE0020, 0xE007F}, {0xE0100, 0xE01EF}};
-    return is_in(shaping, code_point);
+    const bool invisible = is_invisible(code_point), shapes = is_in(shaping, code_point) && before_ >= 0x80;
+    if (!shapes) before_ = invisible || is_space(code_point) ? U'\0' : code_point;
+    return invisible && !shapes;
 }
 
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {

@@ -24,8 +24,16 @@ bool is_space(char32_t code_point);
 /// Whether a character draws nothing, though it is no whitespace: control characters, and Unicode's Default_Ignorable_Code_Point
 /// (soft hyphens, joiners, marks of direction, variation selectors, ...).
 bool is_invisible(char32_t code_point);
-/// Whether an invisible character shapes those beside it, in scripts and emoji: joiners, selectors, spaces of no width.
-bool is_shaping(char32_t code_point);
+/// Finds invisible characters, going through a text from its beginning. Joiners, selectors and spaces of no width are none where
+/// they may shape the character before them, as in many scripts and in emoji.
+class HiddenCharacters {
+  public:
+    /// Whether the next character of the text is hidden.
+    bool is_hidden(char32_t code_point);
+
+  private:
+    char32_t before_ = 0;  // what a joiner or selector would shape
+};
 /// The parts between whitespace, as from str.split(); none is empty. Views of `text`.
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text);
 /// Letters, marks and digits (general categories L, M and N): what words are made of.

@@ -18,10 +18,8 @@ std::string readable(const std::string& word) {
     std::u32string text = decode_utf8(word);
     if (text.size() > most_shown) text = text.substr(0, most_shown) + U"...";
     std::string out;
-    for (char32_t before = 0; const char32_t c : text) {
-        const bool shapes = is_shaping(c) && before >= 0x80;
-        if (!shapes) before = is_invisible(c) ? 0 : c;
-        if (c < 0x20 || c == 0x85 || (is_invisible(c) && !shapes))
+    for (HiddenCharacters characters; const char32_t c : text) {
+        if (characters.is_hidden(c) || c < 0x20 || c == 0x85)
             out += fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
         else
             append_utf8(out, c);
