@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "autograd/ops.h"
+#include "core/format.h"
 #include "tests/autograd/gradcheck_functions.h"
 #include "tests/support.h"
 

@@ -1,4 +1,5 @@
 // Runs whose files are not what they were: every one is refused with an Error, none crashes the program or translates nonsense.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/unicode_tables.h"
 #include "core/random.h"

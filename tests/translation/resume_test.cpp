@@ -1,4 +1,5 @@
 // A run that goes on is the run that never stopped.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
