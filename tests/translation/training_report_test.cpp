@@ -195,8 +195,8 @@ TEST_F(TrainingReport, NamesTheTokenizerAndChrfFirstWhereItSaysMore) {
     std::string page = training_report("RUN", history, parts).html();
     EXPECT_THAT(page, AllOf(HasSubstr(">chrF2, greedy<"), HasSubstr(">chrF2</th>")));
     EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
-              (Rows{{"best validation", "10", "0.0000", "0.00 %", "", "37.5 %"},
-                    {"last validation", "10", "0.0000", "0.00 %", "47.13", "37.5 %"}}))
+              (Rows{{"last validation", "10", "0.0000", "0.00 %", "47.13", "37.5 %"},
+                    {"best validation", "10", "0.0000", "0.00 %", "", "37.5 %"}}))
         << "no BLEU in a column of chrF";
     page = training_report("RUN", {.intervals = {}, .validations = {history.validations.front()}, .notes = {}}, parts).html();
     EXPECT_THAT(page, AllOf(HasSubstr(">BLEU (zh)</th>"), Not(HasSubstr("chrF2"))));

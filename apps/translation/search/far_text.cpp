@@ -9,7 +9,7 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::int64_t most_pairs = 1000, least_characters = 1000;
+constexpr std::int64_t places = 4, pairs_each = 250, least_characters = 1000;
 constexpr double far = 1.4;
 
 std::int64_t characters_in(std::string_view text) {
@@ -21,9 +21,11 @@ std::int64_t characters_in(std::string_view text) {
 std::optional<double> characters_per_token(const TokenPairs& pairs, const Vocabulary& source) {
     if (!is_sentencepiece(source.type())) return {};
     std::int64_t characters = 0, tokens = 0;
-    const std::int64_t count = std::min(pairs.size(), most_pairs);
+    // Few places: a prepared text checks each of its files when it is first read.
+    const std::int64_t count = std::min(pairs.size(), places * pairs_each);
     for (std::int64_t i = 0; i < count; ++i) {
-        const TokenPair pair = pairs.pair(i * pairs.size() / count);
+        const bool all = count == pairs.size();
+        const TokenPair pair = pairs.pair(all ? i : i / pairs_each * (pairs.size() / places) + i % pairs_each);
         characters += characters_in(source.decode(pair.source));
         tokens += static_cast<std::int64_t>(pair.source.size());
     }

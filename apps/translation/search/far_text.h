@@ -19,7 +19,7 @@
 
 namespace heddle::app {
 
-/// Characters of the training sources, spaces left out, for each token: of at most 1,000 pairs, evenly spread. Nothing where the
+/// Characters of the training sources, spaces left out, for each token: of at most 1,000 pairs from four places. Nothing where the
 /// vocabulary has no subwords.
 std::optional<double> characters_per_token(const TokenPairs& pairs, const Vocabulary& source);
 
