@@ -19,8 +19,8 @@
 
 namespace heddle::app {
 
-/// Characters of the training sources, spaces left out, for each token: of at most 1,000 pairs from four places. Nothing where the
-/// vocabulary has no subwords.
+/// Characters of the training sources, spaces left out, for each token: of at most 1,000 pairs from four places. Nothing where
+/// the vocabulary has no subwords.
 std::optional<double> characters_per_token(const TokenPairs& pairs, const Vocabulary& source);
 
 /// Looks through the lines of one input.
