@@ -65,7 +65,7 @@ inline std::string answer_of(const std::string& name) {
 /// Options of a check that ends an endless answer after a second.
 inline const std::string short_time = " --seconds 1";
 
-/// What `heddle learn check --json` says of this file as an answer to the exercise.
+/// The verdict of `heddle learn check --json` on this file as an answer to the exercise.
 inline nlohmann::json checked(const Workplace& here, const std::string& exercise, const std::filesystem::path& file,
                               const std::string& options = "") {
     const ProgramResult result =

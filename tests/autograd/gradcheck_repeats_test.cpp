@@ -86,7 +86,7 @@ TEST(GradcheckRepeats, AValueThatIsAnotherOneOnAnotherThread) {
     expect_refused(gradcheck(other, two_inputs()), "on another thread the value is another one");
 }
 
-// Like a race, but the same in every run of the test.
+// Stands for a race, but is the same in every run of the test.
 TEST(GradcheckRepeats, AGradientThatIsWrongInOneRunOfAHundred) {
     for (const int phase : {0, 33, 77, 99}) {
         const auto runs = std::make_shared<int>(phase);

@@ -1,4 +1,4 @@
-// What the tests of `heddle translate` and `heddle score` share: models that are trained once.
+// Models that are trained once, for all tests of `heddle translate` and `heddle score`.
 #pragma once
 
 #include <gtest/gtest.h>

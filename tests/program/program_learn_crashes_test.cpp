@@ -63,7 +63,7 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     EXPECT_THAT(endless["printed"].get<std::string>(), testing::StartsWith("begins\nand goes on")) << "not more than the limit";
 }
 
-// What runs while the library is loaded, when the loader holds a lock that the search for the line could wait for.
+// Initialisers run while the loader holds its lock, for which a search for the source line could wait.
 TEST(LearnCommand, SurvivesBadInitialisers) {
     const Workplace here;
     const auto expect = [&](const std::string& body, const std::string& kind, int line, const std::string& text) {

@@ -54,7 +54,7 @@ class Child {
     void type(const std::string& text) const {
         EXPECT_EQ(write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
     }
-    // What comes within ten seconds up to a line's end.
+    // The output of the next ten seconds, up to a line's end.
     std::string answer() const {
         std::string text;
         pollfd wait{.fd = out_, .events = POLLIN, .revents = 0};
@@ -101,7 +101,7 @@ TEST_F(Decoding, TranslatesTheSameInPiecesOfAnySize) {
     EXPECT_EQ(here_->run("translate --model ONE --flush-every 0", "").status, 2);
 }
 
-// What is left of stdin when the reader goes after the first answer: a file has more lines than are read for one.
+// The rest of stdin after the reader has gone with the first answer: a file has more lines than are read for one.
 TEST_F(Decoding, WritesBeforeItReadsMoreLinesThanItWasTold) {
     std::string input;
     for (int i = 0; i < 2000; ++i) input += "one" + std::string(200, ' ') + "\n";

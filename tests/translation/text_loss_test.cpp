@@ -9,7 +9,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// What is said of pairs of equal sides, which come in two pieces, with a vocabulary of these lines.
+// The notes on pairs of equal sides, given in two pieces, with a vocabulary of these lines.
 Lines said_of(const Lines& lines, VocabularyOptions options) {
     Vocabularies vocabularies;
     vocabularies.source = vocabularies.target = train_vocabulary(options, lines);

@@ -368,7 +368,7 @@ TEST(TerminalText, HasNothingThatATerminalObeys) {
               "\\x9b31m \\xff");
     EXPECT_EQ(terminal_text("\u202etxt.exe\u2066"), "\\u202etxt.exe\\u2066");
     EXPECT_EQ(terminal_text("\u061ca\u200eb\u200fc"), "\\u061ca\\u200eb\\u200fc");
-    // What draws nothing is seen; what shapes letters and emoji is part of them.
+    // Characters that draw nothing are shown by number; those that shape letters and emoji are part of them.
     EXPECT_EQ(terminal_text("'\u200b' \u00ad\ufe0f \ufeff\u2060"), "'\\u200b' \\u00ad\\ufe0f \\ufeff\\u2060");
     const std::string shaped = "\u0645\u06cc\u200c\u062e\u0648 \u2764\ufe0f\u200d\U0001F525";
     EXPECT_EQ(terminal_text(shaped), shaped);

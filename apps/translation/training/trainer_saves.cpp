@@ -21,7 +21,7 @@ void check_same_text(const TextDigests& saved, const TextDigests& now) {
     check_one("validation", saved.validation_pairs, saved.validation, now.validation_pairs, now.validation);
 }
 
-// What the save's updates were computed with and what computes now, when their bits differ; empty otherwise.
+// A warning where the save's processor level and today's give different bits; empty otherwise.
 std::string other_bits(const std::string& saved, const std::string& now) {
     if (saved.empty() || now.empty()) return {};
     std::string same;  // how to have the save's bits
@@ -107,7 +107,7 @@ void Trainer::save_now() {
     writer_.start([folder = folder_, save = copy(), keep = options_.keep] { folder->save(save, keep); });
 }
 
-// As finish() leaves it where the average is worse. What cannot be read is written again.
+// Whether finish() kept the last weights instead of their average. An unreadable file counts as no.
 bool Trainer::folder_has_last_weights() const {
     if (folder_ == nullptr || average_.size() < 2) return false;
     try {
