@@ -217,7 +217,7 @@ ordered_json shown_warps(const LaunchReport& report, const Memory& memory, bool 
     const auto wanted = warps_of_mistake(*report.launch);
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Not std::ranges': clang before 16 cannot compile GCC 12's std::ranges::subrange.
+    // Not std::ranges': see tests/compilers.sh.
     std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
         return std::ranges::find(wanted, std::pair(all[i].front().block, all[i].front().warp)) != wanted.end();
     });

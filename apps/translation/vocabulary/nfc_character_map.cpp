@@ -27,7 +27,7 @@ std::vector<char32_t> usual_marks() {
         for (char32_t c = range.first; c <= range.last; ++c)
             if (is_of_script(c)) add(c);
     std::ranges::sort(marks);
-    marks.erase(std::ranges::unique(marks).begin(), marks.end());
+    marks.erase(std::unique(marks.begin(), marks.end()), marks.end());  // not std::ranges': see tests/compilers.sh
     return marks;
 }
 
