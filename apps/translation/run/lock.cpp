@@ -8,7 +8,9 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "core/format.h"
 
@@ -96,6 +98,9 @@ bool RunLock::take() {
     };
     check_free(refused != EWOULDBLOCK, "");
     check(refused == 0 || is_without_flock(refused), "{}: cannot be locked: {}", path_.string(), std::strerror(refused));
+    // A process that found the former lock left behind may have moved this one aside instead; it puts it back at once.
+    for (int waits = 0; made && waits < 100 && !is_still_there(file_, folder_); ++waits)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (!is_still_there(file_, folder_)) return false;
     if (!made && (refused != 0 || before.ends_with(no_flock))) {
         check_free(was_left_behind(before),
