@@ -48,10 +48,10 @@ TEST_F(FarTextTest, CountsCharactersForEachTokenOfTheSources) {
     EXPECT_EQ(characters_per_token(pairs, *vocabulary_), wanted);
     std::vector<TokenPair> many(4000, pairs[1]);
     EXPECT_EQ(characters_per_token(many, *vocabulary_), characters_per_token(std::vector<TokenPair>{pairs[1]}, *vocabulary_));
-    many[3] = pairs[0];
+    many[250] = many[1999] = pairs[0];
     EXPECT_EQ(characters_per_token(many, *vocabulary_), characters_per_token(std::vector<TokenPair>{pairs[1]}, *vocabulary_))
-        << "a sample, one of four";
-    many[4] = pairs[0];
+        << "a sample: 250 pairs in each quarter";
+    many[2249] = pairs[0];
     EXPECT_NE(characters_per_token(many, *vocabulary_), characters_per_token(std::vector<TokenPair>{pairs[1]}, *vocabulary_));
     EXPECT_FALSE(characters_per_token({}, *vocabulary_));
     for (const VocabularyType type : {VocabularyType::word, VocabularyType::character})
