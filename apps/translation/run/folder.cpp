@@ -33,11 +33,6 @@ bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name 
 // are a run's files removed.
 constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
 
-bool is_there(const fs::path& path) {
-    std::error_code failed;
-    return fs::exists(path, failed);
-}
-
 bool is_run(const fs::path& path) {
     return is_there(path / "config.toml") || is_there(path / "model.safetensors") || !saved_updates(path).empty();
 }
@@ -163,9 +158,9 @@ bool config_is_unchanged(const fs::path& run) {
 }
 
 bool RunFolder::learned_nothing(const fs::path& path) {
-    const bool has_weights =
+    const bool any_weights =
         std::ranges::any_of(files_in(path), [](const fs::path& entry) { return entry.extension() == ".safetensors"; });
-    return !has_weights && saved_updates(path).empty() && is_marked(path / "config.toml") && config_is_unchanged(path);
+    return !any_weights && saved_updates(path).empty() && is_marked(path / "config.toml") && config_is_unchanged(path);
 }
 
 void RunFolder::check_can_begin(const fs::path& path) {

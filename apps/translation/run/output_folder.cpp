@@ -58,6 +58,11 @@ void check_spares_inputs(const std::vector<std::filesystem::path>& replaced, std
     }
 }
 
+bool is_there(const std::filesystem::path& path) {
+    std::error_code failed;
+    return std::filesystem::exists(path, failed);
+}
+
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
     std::vector<std::filesystem::path> files;
     std::error_code failed;

@@ -20,6 +20,9 @@ void check_can_make_folder(const std::filesystem::path& path, std::string_view o
 void check_spares_inputs(const std::vector<std::filesystem::path>& replaced, std::string_view option,
                          const std::vector<std::filesystem::path>& inputs);
 
+/// Whether something lies at the path; false where the system cannot tell.
+bool is_there(const std::filesystem::path& path);
+
 /// The entries of a folder, without those that the system cannot list.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder);
 

@@ -14,17 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool path_exists(const fs::path& path) {
-    std::error_code failed;
-    return fs::exists(path, failed);
-}
-
 // A command that trains on from the weights of a run without a save.
 std::string new_run_from(const fs::path& run) {
     const std::string name = shell_word(run.string());
-    const std::string begin = path_exists(run / "model.safetensors")
-                                  ? ""
-                                  : fmt::format("copy {0}/best.safetensors to {0}/model.safetensors, then ", name);
+    const std::string begin =
+        is_there(run / "model.safetensors") ? "" : fmt::format("copy {0}/best.safetensors to {0}/model.safetensors, then ", name);
     return fmt::format("{0}heddle train --config {1} --init {2} --out NEW", begin, shell_word((run / "config.toml").string()),
                        name);
 }
@@ -47,7 +41,7 @@ std::int64_t save_number(const fs::path& path) {
     return failed == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
-bool has_weights(const fs::path& run) { return path_exists(run / "model.safetensors") || path_exists(run / "best.safetensors"); }
+bool has_weights(const fs::path& run) { return is_there(run / "model.safetensors") || is_there(run / "best.safetensors"); }
 
 void check_can_resume(const fs::path& path) {
     check(!latest_save(path).empty() || !has_weights(path),
@@ -80,7 +74,7 @@ std::string how_to_go_on_without(const fs::path& save) {
 }
 
 fs::path save_of_epoch(const fs::path& run, std::int64_t epoch) {
-    check(path_exists(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
+    check(is_there(run / "config.toml"), "{}: there is no run; wanted a folder that heddle train made", run.string());
     std::vector<std::int64_t> epochs;
     fs::path found;
     for (const std::int64_t update : saved_updates(run)) {
