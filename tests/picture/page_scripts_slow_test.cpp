@@ -98,20 +98,30 @@ TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
     EXPECT_EQ(said[9], "1.000") << "the weights of a row";
 }
 
-TEST_F(PageScripts, AttentionBeginsAtTheStrongestCell) {
+// How an untrained model of random weights would come from "one two three" to "four five".
+struct Attended {
+    app::TranslationAttention attention;
+    std::vector<app::DecodingStep> steps;
+};
+Attended untrained() {
     app::Vocabularies vocabularies;
     vocabularies.source = vocabularies.target =
         app::train_vocabulary({.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five"});
     const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
     const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
     app::TranslationAttention attention = app::attention_of(*model, vocabularies, "one two three", found);
-    const std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);
+    std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);
+    return {std::move(attention), std::move(steps)};
+}
+
+TEST_F(PageScripts, AttentionBeginsAtTheStrongestCell) {
+    auto [attention, steps] = untrained();
     // In every head: three rows of four columns, the second row looks at the third.
     const std::span<float> weights = attention.maps.cross.back().mutable_values<float>();
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = i % 12 == 6 ? 0.7f : i % 12 / 4 == 1 ? 0.1f : 0.25f;
     std::fill_n(weights.begin(), 4, std::nanf(""));  // the mean has no first row
     app::AttentionReport report(folder_.path(), 9, false);
-    for (int i = 0; i < 2; ++i) report.add("one two three", found.text, attention, steps);
+    for (int i = 0; i < 2; ++i) report.add("one two three", "four five", attention, steps);
     report.write();
     const std::string state =
         "return one('.readout').textContent + ' ' + one('.map .here').id + ' ' + one('.steps h2')?.textContent;";
@@ -126,19 +136,13 @@ TEST_F(PageScripts, AttentionBeginsAtTheStrongestCell) {
 }
 
 TEST_F(PageScripts, AttentionThatIsNotFiniteIsNoZero) {
-    app::Vocabularies vocabularies;
-    vocabularies.source = vocabularies.target =
-        app::train_vocabulary({.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five"});
-    const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
-    const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
-    app::TranslationAttention attention = app::attention_of(*model, vocabularies, "one two three", found);
-    std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);
+    auto [attention, steps] = untrained();
     // Of the last layer the first head's second row; the mean of the heads has none there either.
     const std::span<float> weights = attention.maps.cross.back().mutable_values<float>();
     std::fill(weights.begin() + 4, weights.begin() + 8, std::nanf(""));
     steps.at(1).probability = std::nan("");
     app::AttentionReport report(folder_.path(), 9, false);
-    report.add("one two three", found.text, attention, steps);
+    report.add("one two three", "four five", attention, steps);
     report.write();
     const std::string shown = fmt::format("background:{}", picture::not_finite_color);
     const std::vector<std::string> said =
