@@ -2,7 +2,7 @@
 //
 // The arithmetic operators work lane by lane; a * b + c becomes one fused multiply-add where the level has it (v3, v4).
 // Every lane computes the same thing wherever it stands, so a row's bits do not depend on its place in the batch. Sums across
-// lanes take as many lanes on every level: v3 and v4 give the same bits (same_bits() promises it, levels_test holds it).
+// lanes take as many lanes on every level: v3 and v4 give the same bits (same_bits() promises it, cpu_levels_test holds it).
 #pragma once
 
 #if defined(__aarch64__)

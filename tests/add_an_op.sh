@@ -2,7 +2,7 @@
 # Adds the op of docs/examples/swish to a copy of the project, builds it there and runs the tests that every op must pass:
 #     bash tests/add_an_op.sh [FOLDER]      the copy; left out: build/add-an-op
 # When docs/examples/swish/lists.patch no longer applies: enter the op in its lists by hand, and
-#     git diff autograd tests/kernels tests/witness >docs/examples/swish/lists.patch && git checkout autograd tests
+#     git diff autograd tests/kernels tests/cross_check >docs/examples/swish/lists.patch && git checkout autograd tests
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

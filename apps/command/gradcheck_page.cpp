@@ -71,13 +71,13 @@ Page gradcheck_page(std::span<const GradientCase> cases, std::span<const CaseRep
     page.paragraph(fmt::format("heddle {} on {}: {}", version, name(device),
                                failed == 0 ? fmt::format("all {} cases are proven.", cases.size())
                                            : fmt::format("{} of {} cases FAILED.", failed, cases.size())));
-    page.heading("The witnesses");
+    page.heading("How the gradients are checked");
     page.paragraph(
         "Worst error: backward against central differences, extrapolated, each within its own error bound. Forward: the exact "
         "forward derivative by dual numbers against differences. Adjoint: forward derivative and backward are transposes of one "
         "another. Hessian: it is symmetric. The last two hold to rounding. All in double precision. The Taylor slope illustrates "
         "the charts and decides nothing: 2 or more, 1 for a wrong backward, linear where the function has no second derivative "
-        "along the direction. The project's tests have two more witnesses: PyTorch computes random configurations of each op "
+        "along the direction. The project's tests have two more cross-checks: PyTorch computes random configurations of each op "
         "again, and small wrong versions of the source must make a test fail.");
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < cases.size(); ++i) rows.push_back(row_of(cases[i], reports[i]));

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "apps/command/on_ranks.h"
-#include "apps/translation/ranks/orders.h"
-#include "apps/translation/spread/message.h"
-#include "apps/translation/spread/spread.h"
+#include "apps/translation/distributed/commands.h"
+#include "apps/translation/distributed/distributed_batches.h"
+#include "apps/translation/distributed/message.h"
 #include "core/cpu.h"
 #include "core/error.h"
 
@@ -43,7 +43,7 @@ void share_models(Ranks* ranks, std::span<const Run> runs, const MachineOptions&
     std::vector<nn::TransformerOptions> models;
     for (const Run& run : runs) models.push_back(run.model->options());
     message.put(models);
-    give_order(*ranks, Order::begin);
+    send_command(*ranks, Command::begin);
     broadcast(*ranks, message.bytes());
     broadcast(*ranks, input_file());
     check_on_all(*ranks, [] {});  // the others' input, compared with this one's
@@ -52,7 +52,7 @@ void share_models(Ranks* ranks, std::span<const Run> runs, const MachineOptions&
 }
 
 int follow_with_models(Ranks& ranks) {
-    if (receive_order(ranks).order == Order::end) return 0;
+    if (receive_command(ranks).command == Command::end) return 0;
     Message message(broadcast(ranks, std::string()));
     const auto machine = message.take_one<MachineOptions>();
     const auto level = message.take_one<CpuLevel>();
@@ -75,8 +75,8 @@ int follow_with_models(Ranks& ranks) {
     }
     const Ensemble all(std::move(ensemble));
     for (;;) {
-        const GivenOrder given = receive_order(ranks);
-        if (given.order == Order::end) return 0;
+        const ReceivedCommand given = receive_command(ranks);
+        if (given.command == Command::end) return 0;
         compute_batches(ranks, all, given.numbers.at(0));
     }
 }

@@ -10,7 +10,7 @@
 #include "apps/command/memory_advice.h"
 #include "apps/command/version.h"
 #include "apps/terminal/error_text.h"
-#include "apps/translation/ranks/orders.h"
+#include "apps/translation/distributed/commands.h"
 #include "core/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -92,7 +92,7 @@ int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead, const 
         return result;
     });
     if (!well) ranks->end_all(status);
-    if (ranks->rank() == 0) give_order(*ranks, Order::end);
+    if (ranks->rank() == 0) send_command(*ranks, Command::end);
     ranks->finish();
     return status;
 }

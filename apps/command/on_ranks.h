@@ -4,12 +4,12 @@
 #include <functional>
 
 #include "apps/command/commands.h"
-#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/options.h"
 
 namespace heddle::app {
 
-/// Runs lead(ranks) on the only process (with null) or on rank 0; the other ranks run follow(), until rank 0 gives Order::end,
+/// Runs lead(ranks) on the only process (with null) or on rank 0; the other ranks run follow(), until rank 0 gives Command::end,
 /// which this does after lead(). An error on any of them is reported, with rank and host unless it is rank 0's, and ends all with
 /// its exit status. UsageError when the ranks were not started alike: other arguments, another version of the program. It is
 /// reported once, of the first such rank.

@@ -18,12 +18,12 @@
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/search/translate.h"
-#include "apps/translation/spread/spread.h"
+#include "apps/translation/training/auto_packed_text.h"
 #include "apps/translation/training/prepare.h"
 #include "apps/translation/training/pretrained_embeddings.h"
-#include "apps/translation/training/run_text.h"
 #include "apps/translation/training/stop_signals.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
@@ -39,7 +39,7 @@ namespace {
 struct Text {
     TrainingText training;
     Corpus test;
-    bool too_large = false;  ///< to be held; where there is no prepared one yet, RunText writes it
+    bool too_large = false;  ///< to be held; where there is no prepared one yet, AutoPackedText writes it
 };
 
 Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say) {
@@ -67,7 +67,8 @@ Text read_text(OptionTable& table, TrainSettings& settings, const Say& say) {
         take_over_prepared(table, *prepared, settings.data.resume.empty() && settings.data.init.empty());
     }
     const bool too_large = is_too_large_to_hold(settings.data);
-    if (too_large && !settings.data.resume.empty()) prepared = find_run_text(settings.data, settings.vocabulary.lowercase, say);
+    if (too_large && !settings.data.resume.empty())
+        prepared = find_auto_packed_text(settings.data, settings.vocabulary.lowercase, say);
     Text text{
         .training = read_training_text(settings.data, say, std::move(prepared), !too_large), .test = {}, .too_large = too_large};
     if (const std::int64_t pairs = text.training.training.size(); pairs > many_pairs)
@@ -240,8 +241,8 @@ void check_together(const DataOptions& data) {
     std::error_code ignored;
     check_usage(data.init.empty() || data.out.empty() || !std::filesystem::equivalent(data.init, data.out, ignored),
                 fmt::format("train: --init {} and --out {} are one folder; give another --out", data.init, data.out));
-    const std::filesystem::path own_text = std::filesystem::path(data.out) / run_text_name;
-    check_usage(data.out.empty() || !is_run_text(own_text) || !std::filesystem::equivalent(data.train, own_text, ignored),
+    const std::filesystem::path own_text = std::filesystem::path(data.out) / auto_packed_text_name;
+    check_usage(data.out.empty() || !is_auto_packed_text(own_text) || !std::filesystem::equivalent(data.train, own_text, ignored),
                 fmt::format("train: --train {} is what a run in --out {} prepared, and goes with that run; give another --out",
                             data.train, data.out));
     check_usage(data.init.empty() || data.embeddings.empty(),
@@ -294,15 +295,15 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     if (resumed.empty() && settings.data.init.empty()) check_model_fits(settings.model, 1, 1, bytes);
     if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
-    std::optional<RunText> run_text;
+    std::optional<AutoPackedText> auto_packed_text;
     const TrainingData data = with_memory_advice(
         [&](std::int64_t less) { return text.too_large ? vocabulary_advice(settings.vocabulary, less) : text_advice(); },
         [&] {
             const bool prepares = text.too_large && text.training.prepared == nullptr;
-            if (prepares) run_text.emplace(settings.data, say);
+            if (prepares) auto_packed_text.emplace(settings.data, say);
             take_given(table, settings.vocabulary);
             Vocabularies vocabularies = vocabularies_of(settings, weights, text.training, text.too_large, say);
-            if (prepares) text.training.prepared = run_text->write(vocabularies, decided_options(table));
+            if (prepares) text.training.prepared = auto_packed_text->write(vocabularies, decided_options(table));
             return encode_training_data(std::move(text.training), std::move(vocabularies), resumed.empty() ? say : Say());
         });
     const std::int64_t source_size = data.vocabularies.source->size(), target_size = data.vocabularies.target->size();
@@ -320,14 +321,14 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
         begin_on_ranks(*ranks, table, data, say);
     }
     if (!folder) {
-        if (run_text) run_text->release();
+        if (auto_packed_text) auto_packed_text->release();
         folder.emplace(run, settings.data.overwrite);
-        if (run_text) run_text->begun();
+        if (auto_packed_text) auto_packed_text->begun();
         data.vocabularies.save(folder->path());
         write_test(*folder, settings.data, text.test);
         folder->write_config(table.config());  // last: now it is a run
     }
-    if (!run_text) remove_run_text(run, resumed.empty());
+    if (!auto_packed_text) remove_auto_packed_text(run, resumed.empty());
     folder->identify(model_identity(settings, folder->path()));
 
     say(fmt::format("model: {} parameters; {}", grouped_text(model.parameter_count()), description(settings.machine)));

@@ -13,7 +13,7 @@
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
 #include "apps/terminal/option_error.h"
-#include "apps/translation/ranks/orders.h"
+#include "apps/translation/distributed/commands.h"
 #include "apps/translation/training/learner.h"
 #include "core/cpu.h"
 
@@ -126,8 +126,8 @@ SharedText receive_text(Ranks& ranks, std::int64_t count) {
 
 int follow_training(Ranks& ranks) {
     leave_signals_to_rank_0();
-    const GivenOrder given = receive_order(ranks);
-    if (given.order == Order::end) return 0;
+    const ReceivedCommand given = receive_command(ranks);
+    if (given.command == Command::end) return 0;
     TrainSettings settings;
     OptionTable table = train_table(settings);
     std::istringstream config(broadcast(ranks, std::string()));
@@ -154,9 +154,9 @@ void check_shareable(const Ranks& ranks, const TrainSettings& settings) {
 }
 
 void begin_on_ranks(Ranks& ranks, const OptionTable& options, const TrainingData& data, const Say& say) {
-    give_order(ranks, Order::begin,
-               {data.pairs().size(), data.vocabularies.source->size(), data.vocabularies.target->size(),
-                static_cast<std::int64_t>(cpu_level())});
+    send_command(ranks, Command::begin,
+                 {data.pairs().size(), data.vocabularies.source->size(), data.vocabularies.target->size(),
+                  static_cast<std::int64_t>(cpu_level())});
     broadcast(ranks, options.config());
     check_on_all(ranks, [] {});  // the others' processors, compared with this one's
     share_text(ranks, data, say);

@@ -5,7 +5,7 @@
 
 #include "apps/options/option_table.h"
 #include "apps/translation/batching/batches.h"
-#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/options.h"
 

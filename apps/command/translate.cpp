@@ -17,9 +17,9 @@
 #include "apps/command/option_rows.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/search/replace_unknown.h"
-#include "apps/translation/spread/spread.h"
 #include "apps/translation/text/unicode.h"
 #include "core/format.h"
 
@@ -162,8 +162,8 @@ std::vector<std::int32_t> tokens_after(const std::string& prefix, std::vector<st
     return after;
 }
 
-// The form that Moses gave its output: fields between " ||| ", a line for each translation of a list.
-struct Form {
+// The format that Moses gave its output: fields between " ||| ", a line for each translation of a list.
+struct OutputFormat {
     bool list = false;       // ids in front
     bool scores = false;     // log p and log p / length^A
     bool alignment = false;  // the pairs come last
@@ -172,23 +172,24 @@ struct Form {
 using TranslationLists = std::vector<std::vector<Translation>>;
 
 // Where the model looked for some lines' translations.
-struct Looks {
+struct AttentionOutput {
     std::vector<std::vector<std::string>> alignments;  // of every translation, when they are wanted
     std::vector<TranslationAttention> shown;           // the first lines' first translations
 };
 
 // No translation goes through the model twice for both.
-Looks look_at(const nn::Transformer& model, const Vocabularies& vocabularies, const std::vector<std::string>& lines,
-              const TranslationLists& translations, bool alignments, bool unknown_dropped, std::int64_t shown) {
-    Looks looks;
-    looks.alignments.resize(lines.size());
-    looks.shown.resize(std::min(lines.size(), static_cast<std::size_t>(shown)));
+AttentionOutput attention_output(const nn::Transformer& model, const Vocabularies& vocabularies,
+                                 const std::vector<std::string>& lines, const TranslationLists& translations, bool alignments,
+                                 bool unknown_dropped, std::int64_t shown) {
+    AttentionOutput output;
+    output.alignments.resize(lines.size());
+    output.shown.resize(std::min(lines.size(), static_cast<std::size_t>(shown)));
     std::vector<TranslatedLine> pairs;
     std::vector<std::pair<std::size_t, std::size_t>> places;  // line, and place in its list
     for (std::size_t i = 0; i < lines.size(); ++i) {
-        looks.alignments[i].resize(translations[i].size());
+        output.alignments[i].resize(translations[i].size());
         for (std::size_t j = 0; j < translations[i].size(); ++j) {
-            if (!alignments && (j > 0 || i >= looks.shown.size())) continue;
+            if (!alignments && (j > 0 || i >= output.shown.size())) continue;
             pairs.push_back({lines[i], &translations[i][j]});
             places.emplace_back(i, j);
         }
@@ -199,22 +200,23 @@ Looks look_at(const nn::Transformer& model, const Vocabularies& vocabularies, co
             attention.target_words = words_without_unknown(*vocabularies.target, translations[i][j].tokens);
             attention.target_words.resize(attention.written_ids.size(), -1);
         }
-        if (alignments) looks.alignments[i][j] = alignment_text(word_attention(attention));
-        if (i < looks.shown.size() && j == 0) looks.shown[i] = std::move(attention);
+        if (alignments) output.alignments[i][j] = alignment_text(word_attention(attention));
+        if (i < output.shown.size() && j == 0) output.shown[i] = std::move(attention);
     });
-    return looks;
+    return output;
 }
 
 // Of lines that are numbered from `first` on.
-std::string written(const Form& form, std::int64_t first, const TranslationLists& translations, const Looks& looks) {
+std::string written(const OutputFormat& format, std::int64_t first, const TranslationLists& translations,
+                    const AttentionOutput& output) {
     std::string text;
     for (std::size_t i = 0; i < translations.size(); ++i)
         for (std::size_t j = 0; j < translations[i].size(); ++j) {
             const Translation& each = translations[i][j];
-            if (form.list) text += fmt::format("{} ||| ", first + static_cast<std::int64_t>(i));
+            if (format.list) text += fmt::format("{} ||| ", first + static_cast<std::int64_t>(i));
             text += each.text;
-            if (form.scores) text += fmt::format(" ||| {:.6f} {:.6f}", each.log_probability, each.score);
-            if (form.alignment) text += fmt::format(" ||| {}", looks.alignments[i][j]);
+            if (format.scores) text += fmt::format(" ||| {:.6f} {:.6f}", each.log_probability, each.score);
+            if (format.alignment) text += fmt::format(" ||| {}", output.alignments[i][j]);
             text += '\n';
         }
     return text;
@@ -242,7 +244,7 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     options.decode.first = tokens_after(prefix, options.decode.prefix, *run.vocabularies().target);
     if (options.sample) options.decode.sampling = options.sampling;
     const nn::Transformer& model = *run.runs.front().model;
-    const Form form{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};
+    const OutputFormat format{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};
     std::optional<AttentionReport> report;
     if (!options.attention.empty()) report.emplace(options.attention, options.attention_lines, options.svg);
 
@@ -263,15 +265,15 @@ void translate(TranslateOptions& options, Ranks* ranks) {
         if (lines.empty()) break;
         const TranslationLists translations = translator.translate(lines, options.flush_every);
         const std::int64_t shown = report ? report->room() : 0;
-        Looks looks;
-        if (form.alignment || shown > 0)
-            looks = look_at(model, run.vocabularies(), lines, translations, form.alignment, dropped, shown);
-        print(written(form, first, translations, looks));
+        AttentionOutput output;
+        if (format.alignment || shown > 0)
+            output = attention_output(model, run.vocabularies(), lines, translations, format.alignment, dropped, shown);
+        print(written(format, first, translations, output));
         first += static_cast<std::int64_t>(lines.size());
         for (std::size_t i = 0; report && i < lines.size(); ++i)
-            if (i < looks.shown.size())
-                report->add(lines[i], translations[i].front().text, looks.shown[i],
-                            decoding_steps(model, *run.vocabularies().target, looks.shown[i], likeliest_shown));
+            if (i < output.shown.size())
+                report->add(lines[i], translations[i].front().text, output.shown[i],
+                            decoding_steps(model, *run.vocabularies().target, output.shown[i], likeliest_shown));
             else
                 report->leave_out();
     }

@@ -3,7 +3,7 @@
 
     gradcheck_peers.py --python-torch ENV/torch/bin/python --python-jax ENV/jax/bin/python --heddle-tests build/emulated/tests
 
-writes docs/measured/gradcheck.md, but for the part that tests/witness/torch_witness.py writes.
+writes docs/measured/gradcheck.md, but for the part that tests/cross_check/torch_cross_check.py writes.
 
 The list is peers/gradcheck_faults.py: every row is a function of Heddle's gradcheck_test or gradcheck_faults_test, written again in NumPy.
 peers/torch_gradcheck.py and peers/jax_gradcheck.py give it to the other frameworks, a process each. A verdict of Heddle's is that of its test:
@@ -23,7 +23,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
-import marked  # noqa: E402
+import generated_sections  # noqa: E402
 
 PAGE_FILE = HERE / "gradcheck.md"
 SOURCES = HERE.parents[1] / "tests" / "autograd"
@@ -137,7 +137,7 @@ What the frameworks' documentation and source say:
   called without `jit`, so that they can have state. Arrays are immutable, which rules out changes in place.
 - Both use a fixed step, which the caller may choose (`eps`); a function that varies much within the step, or hardly at all, needs another one.
 {sections}
-{witness}
+{cross_check}
 """
 
 
@@ -176,7 +176,7 @@ def main():
     PAGE_FILE.write_text(PAGE.format(date=datetime.date.today(), torch=torch["version"], jax=jax["version"], commit=commit or "(unknown)",
                       all_modes=jax["all_modes"].removeprefix("error: "), summary=summary,
                       sections="".join(section(kind, rows, verdicts) for kind in kinds),
-                      witness=marked.part(PAGE_FILE.read_text(encoding="utf-8"), "witness")), encoding="utf-8")
+                      cross_check=generated_sections.part(PAGE_FILE.read_text(encoding="utf-8"), "cross_check")), encoding="utf-8")
 
 
 if __name__ == "__main__":

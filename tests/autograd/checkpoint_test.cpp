@@ -5,7 +5,7 @@
 
 #include "autograd/gradcheck.h"
 #include "core/random.h"
-#include "tests/emulator/planted.h"
+#include "tests/autograd/faulty_ops.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -43,7 +43,7 @@ struct Block {
     Variable weight{random_input({6, 6}, 12), true};
 
     Variable operator()(const Variable& x) const {
-        return add(x, random_dropout(planted::softmax(planted::product(planted::layer_norm(x, gamma), weight))));
+        return add(x, random_dropout(faulty::softmax(faulty::product(faulty::layer_norm(x, gamma), weight))));
     }
 };
 
@@ -59,7 +59,7 @@ Outcome train(Run run) {
     generator().start(7, 0);
     const Block first, second;
     Variable x(random_input({4, 6}, 13), true);
-    const Variable before = planted::softmax(x);
+    const Variable before = faulty::softmax(x);
     const Variable middle = run(first, add(before, x));
     const Variable last = run(second, add(middle, before));
     const Variable output = add(last, x);
@@ -104,7 +104,7 @@ TEST(Checkpoint, KeepsOnlyItsInputs) {
 
 TEST(Checkpoint, ProvesItsGradient) {
     const auto block = [](Inputs in) {
-        return checkpoint([](Inputs inner) { return random_dropout(planted::softmax(planted::layer_norm(inner[0], inner[1]))); },
+        return checkpoint([](Inputs inner) { return random_dropout(faulty::softmax(faulty::layer_norm(inner[0], inner[1]))); },
                           {in[0], in[1]});
     };
     const GradcheckReport report = gradcheck(block, {random_input({3, 5}, 1), random_input({5}, 2)});
@@ -132,7 +132,7 @@ TEST(Checkpoint, AddsIntoFlatGradientMemoryInPlace) {
 TEST(Checkpoint, TakesAbsentInputsAndFrozenInsides) {
     const auto function = [](Inputs in) {
         EXPECT_FALSE(in[1].defined());
-        return planted::softmax(in[0]);
+        return faulty::softmax(in[0]);
     };
     const Variable frozen(random_input({2, 3}, 1));
     const Variable y = checkpoint(function, {frozen, Variable()});
@@ -205,7 +205,7 @@ TEST(Checkpoint, RefusesAnInputThatChangedBetweenForwardAndBackward) {
 
 TEST(Checkpoint, TellsToPassARecordedValueAsAnInput) {
     const Variable x(random_input({4, 6}, 1), true);
-    const Variable captured = planted::softmax(x);
+    const Variable captured = faulty::softmax(x);
     const Variable y = checkpoint([&](Inputs in) { return add(in[0], captured); }, {x});
     expect_error([&] { backward(y, random_input({4, 6}, 2)); }, "what a checkpointed function reads must be among its inputs");
 }

@@ -6,13 +6,13 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "core/random.h"
-#include "tests/emulator/planted.h"
+#include "tests/autograd/faulty_ops.h"
 #include "tests/support.h"
 
 namespace heddle {
 namespace {
 
-using planted::Mistake;
+using faulty::Mistake;
 
 const Tensor kLogits = random_input({3, 5}, 1);
 const Tensor kGamma = random_input({5}, 2);
@@ -20,15 +20,15 @@ const Tensor kSquare = random_input({4, 4}, 3);
 const Tensor kRows = random_input({6, 4}, 4);
 
 GradcheckReport check_softmax(Mistake mistake, std::int64_t masked = -1) {
-    return gradcheck([=](auto in) { return planted::softmax(in[0], mistake, masked); }, {kLogits});
+    return gradcheck([=](auto in) { return faulty::softmax(in[0], mistake, masked); }, {kLogits});
 }
 
 GradcheckReport check_product(Mistake mistake) {
-    return gradcheck([=](auto in) { return planted::product(in[0], in[1], mistake); }, {kRows, kSquare});
+    return gradcheck([=](auto in) { return faulty::product(in[0], in[1], mistake); }, {kRows, kSquare});
 }
 
 GradcheckReport check_layer_norm(Mistake mistake) {
-    return gradcheck([=](auto in) { return planted::layer_norm(in[0], in[1], mistake); }, {kLogits, kGamma});
+    return gradcheck([=](auto in) { return faulty::layer_norm(in[0], in[1], mistake); }, {kLogits, kGamma});
 }
 
 void expect_caught(const GradcheckReport& report, const std::string& cause) {
@@ -120,7 +120,7 @@ TEST(Gradcheck, SeesWhatACotangentOfOnesWouldHide) {
     GradcheckOptions declared;
     declared.zero_by_symmetry = {0};
     for (const Mistake mistake : {Mistake::sign_flipped, Mistake::factor, Mistake::dropped_row}) {
-        const auto summed = [=](auto in) { return planted::sum(planted::softmax(in[0], mistake)); };
+        const auto summed = [=](auto in) { return faulty::sum(faulty::softmax(in[0], mistake)); };
         expect_caught(gradcheck(summed, {kLogits}), "every derivative by input 0 [3, 5] is zero");
         const GradcheckReport report = gradcheck(summed, {kLogits}, declared);
         EXPECT_TRUE(report.passed) << "the cotangent of ones should have hidden the mistake:\n" << report.message;
@@ -133,7 +133,7 @@ TEST(Gradcheck, ComparesEveryEntryOfASmallJacobian) {
     EXPECT_EQ(check_softmax(Mistake::none).compared, 15 + 15 * 15);
     GradcheckOptions contracted_only;
     contracted_only.full_jacobian_up_to = 0;
-    const auto report = gradcheck([](auto in) { return planted::softmax(in[0]); }, {kLogits}, contracted_only);
+    const auto report = gradcheck([](auto in) { return faulty::softmax(in[0]); }, {kLogits}, contracted_only);
     EXPECT_EQ(report.compared, 15);
     EXPECT_TRUE(report.passed) << report.message;
 }
@@ -141,11 +141,11 @@ TEST(Gradcheck, ComparesEveryEntryOfASmallJacobian) {
 TEST(Gradcheck, ProbesAPartOfALargeInput) {
     GradcheckOptions options;
     options.elements_up_to = 10;
-    const auto right = gradcheck([](auto in) { return planted::softmax(in[0]); }, {random_input({40, 40}, 1)}, options);
+    const auto right = gradcheck([](auto in) { return faulty::softmax(in[0]); }, {random_input({40, 40}, 1)}, options);
     EXPECT_TRUE(right.passed) << right.message;
     EXPECT_EQ(right.compared, 10);
     const auto wrong =
-        gradcheck([](auto in) { return planted::softmax(in[0], Mistake::factor); }, {random_input({40, 40}, 1)}, options);
+        gradcheck([](auto in) { return faulty::softmax(in[0], Mistake::factor); }, {random_input({40, 40}, 1)}, options);
     EXPECT_FALSE(wrong.passed);
 }
 
@@ -154,14 +154,14 @@ TEST(Gradcheck, FindsAWrongElementBesideTheProbedOnesAlongARandomDirection) {
     options.elements_up_to = 1;
     options.seed = 6;
     const auto report =
-        gradcheck([](auto in) { return planted::softmax(in[0], Mistake::dropped_row); }, {random_input({2, 400}, 1)}, options);
+        gradcheck([](auto in) { return faulty::softmax(in[0], Mistake::dropped_row); }, {random_input({2, 400}, 1)}, options);
     expect_caught(report, "the derivative along a random direction is wrong");
 }
 
 TEST(Gradcheck, RefusesAnUndeclaredGradientOfAnInputDeclaredZero) {
     GradcheckOptions options;
     options.zero_by_symmetry = {0};
-    expect_caught(gradcheck([](auto in) { return planted::softmax(in[0]); }, {kLogits}, options), "declared zero by symmetry");
+    expect_caught(gradcheck([](auto in) { return faulty::softmax(in[0]); }, {kLogits}, options), "declared zero by symmetry");
 }
 
 TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
@@ -177,7 +177,7 @@ TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
                            g.give(1, Tensor::full({}, total + noise * g.output().data<double>()[0], DType::f64));
                            g.give(0, g.output());
                        }});
-            return planted::softmax(x);
+            return faulty::softmax(x);
         };
     };
     GradcheckOptions options;
@@ -189,7 +189,7 @@ TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
 }
 
 TEST(Gradcheck, TellsAKinkFromAWrongGradient) {
-    const auto absolute = [](auto in) { return planted::absolute(in[0]); };
+    const auto absolute = [](auto in) { return faulty::absolute(in[0]); };
     Tensor x = random_input({8}, 1);
     x.mutable_data<double>()[3] = 0;
     expect_caught(gradcheck(absolute, {x}), "a kink or jump within a step of this input");
@@ -222,11 +222,11 @@ TEST(Gradcheck, TriesEveryCombinationOfUpToFourInputsAndEachAloneAbove) {
 TEST(Gradcheck, CatchesAValueThatDependsOnWhichGradientsAreWanted) {
     const auto report = gradcheck(
         [](auto in) {
-            const Variable y = planted::product(in[0], in[1]);
+            const Variable y = faulty::product(in[0], in[1]);
             if (in[1].requires_grad()) return y;
             Tensor other = y.value().clone();
             other.template mutable_data<double>()[0] += 1e-15;
-            return planted::product(Variable(other), in[1]);
+            return faulty::product(Variable(other), in[1]);
         },
         {kSquare, kSquare});
     expect_caught(report, "the value itself changes when");
@@ -238,7 +238,7 @@ TEST(Gradcheck, CatchesAValueThatChangesFromRunToRun) {
         [&](auto in) {
             Tensor x = in[0].value().clone();
             x.template mutable_data<double>()[0] += 1e-9 * ++calls;
-            return planted::softmax(Variable(x));
+            return faulty::softmax(Variable(x));
         },
         {kLogits});
     expect_caught(report, "two fresh runs give different values");
@@ -249,7 +249,7 @@ TEST(Gradcheck, CatchesAnOpThatChangesItsInput) {
         [](auto in) {
             Tensor x = in[0].value();
             x.template mutable_data<double>()[0] = 1;
-            return planted::softmax(in[0]);
+            return faulty::softmax(in[0]);
         },
         {kLogits});
     EXPECT_FALSE(report.passed);
@@ -266,7 +266,7 @@ TEST(Gradcheck, LeavesTheCallersTapeAndRandomStateAlone) {
             const std::uint64_t key = generator().next_key("dropout");
             EXPECT_TRUE(drawn == 0 || drawn == key) << "each call must draw the same keys";
             drawn = key;
-            return planted::softmax(in[0]);
+            return faulty::softmax(in[0]);
         },
         {kLogits});
     EXPECT_TRUE(report.passed) << report.message;
@@ -292,7 +292,7 @@ TEST(Gradcheck, ProvesAGradientOfOneRowOfALargeInput) {
 }
 
 TEST(Gradcheck, RefusesEmptyInputs) {
-    const auto report = gradcheck([](auto in) { return planted::softmax(in[0]); }, {Tensor::zeros({0, 4}, DType::f64)});
+    const auto report = gradcheck([](auto in) { return faulty::softmax(in[0]); }, {Tensor::zeros({0, 4}, DType::f64)});
     expect_caught(report, "has no elements, so nothing can be proven");
     EXPECT_EQ(report.compared, 0);
 }
@@ -310,7 +310,7 @@ TEST(Gradcheck, RefusesInputsThatAreNotF64) {
 TEST(Gradcheck, RefusesAnOutputThatIsNotFinite) {
     Tensor x = kLogits.clone();
     x.mutable_data<double>()[7] = 1e4;  // exp overflows to inf, and inf / inf is NaN
-    expect_caught(gradcheck([](auto in) { return planted::softmax(in[0]); }, {x}), "a derivative needs finite values");
+    expect_caught(gradcheck([](auto in) { return faulty::softmax(in[0]); }, {x}), "a derivative needs finite values");
 }
 
 TEST(Gradcheck, ReportsWhatTheFunctionThrows) {
@@ -322,9 +322,9 @@ TEST(Gradcheck, NamesOpInputIndexAndBothNumbers) {
     const GradcheckReport report =
         gradcheck({.op = "norm",
                    .what = "with gamma",
-                   .function = [](auto in) { return planted::layer_norm(in[0], in[1], Mistake::sign_flipped); },
+                   .function = [](auto in) { return faulty::layer_norm(in[0], in[1], Mistake::sign_flipped); },
                    .inputs = {kLogits, kGamma}});
-    for (const char* part : {"norm (with gamma): planted_layer_norm:", "the gradient of input 1 [5] is wrong at [", "backward ",
+    for (const char* part : {"norm (with gamma): faulty_layer_norm:", "the gradient of input 1 [5] is wrong at [", "backward ",
                              "central differences ", "5 of 5 derivatives", "every input requires its gradient"})
         EXPECT_NE(report.message.find(part), std::string::npos) << part << " is missing in\n" << report.message;
 }

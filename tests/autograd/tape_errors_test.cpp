@@ -5,15 +5,15 @@
 
 #include "autograd/gradcheck.h"
 #include "autograd/tape.h"
+#include "tests/autograd/faulty_ops.h"
 #include "tests/autograd/tape_ops.h"
-#include "tests/emulator/planted.h"
 #include "tests/support.h"
 
 namespace heddle {
 namespace {
 
-using planted::product;
-using planted::softmax;
+using faulty::product;
+using faulty::softmax;
 
 // ---- errors of ops
 
@@ -24,7 +24,7 @@ TEST(Tape, NamesBothPlacesWhenASavedTensorWasChanged) {
     value.fill_(0);
     const int line = __LINE__ - 1;
     const std::string message = error_of([&] { backward(y, value); });
-    for (const std::string& part : {std::string("planted_softmax at "), std::string("planted.h:"), std::string("[2, 3]"),
+    for (const std::string& part : {std::string("faulty_softmax at "), std::string("planted.h:"), std::string("[2, 3]"),
                                     "tape_errors_test.cpp:" + std::to_string(line), std::string("changed in place")})
         EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
 }
@@ -116,9 +116,9 @@ TEST(AnomalyMode, NamesTheFirstOpWhoseGradientIsNotFinite) {
     const AnomalyMode anomaly;
     const Variable x(random_input({2, 3}, 1), true);
     const Variable fine = times(x, 2);
-    const Variable bad = softmax(fine, planted::Mistake::not_a_number);
+    const Variable bad = softmax(fine, faulty::Mistake::not_a_number);
     const std::string message = error_of([&] { backward(times(bad, 3), random_input({2, 3}, 2)); });
-    for (const char* part : {"the gradient of input 0 [2, 3] of planted_softmax", "planted.h:", "nan", "element 3 of 6"})
+    for (const char* part : {"the gradient of input 0 [2, 3] of faulty_softmax", "planted.h:", "nan", "element 3 of 6"})
         EXPECT_NE(message.find(part), std::string::npos) << part << " is missing in: " << message;
 }
 

@@ -7,7 +7,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/tape.h"
 #include "core/sanitizers.h"
-#include "tests/emulator/planted.h"
+#include "tests/autograd/faulty_ops.h"
 #include "tests/support.h"
 
 #if defined(__GLIBC__)
@@ -20,9 +20,9 @@
 namespace heddle {
 namespace {
 
-using planted::product;
-using planted::softmax;
-using planted::sum;
+using faulty::product;
+using faulty::softmax;
+using faulty::sum;
 
 // ThreadSanitizer makes each node about twenty times slower, and more nodes would not find more.
 #ifdef HEDDLE_THREAD_SANITIZER
@@ -252,10 +252,10 @@ TEST(Tape, ReportsSavedMemoryPerOpLargestFirst) {
     const Variable y = softmax(product(product(x, w), w));
     const std::vector<SavedMemory> report = saved_memory();
     ASSERT_EQ(report.size(), 2u);
-    EXPECT_EQ(report[0].op, "planted_product");
+    EXPECT_EQ(report[0].op, "faulty_product");
     EXPECT_EQ(report[0].nodes, 2);
     EXPECT_EQ(report[0].bytes, 3 * 8 * 8 * 8) << "x, w and the first product; w counts once";
-    EXPECT_EQ(report[1].op, "planted_softmax");
+    EXPECT_EQ(report[1].op, "faulty_softmax");
     EXPECT_EQ(report[1].bytes, 8 * 8 * 8);
 }
 
@@ -266,7 +266,7 @@ TEST(Tape, DrawsItselfForGraphviz) {
     EXPECT_EQ(tape_as_dot().find("digraph tape {"), 0u);
     const std::string dot = tape_as_dot();
     for (const char* part :
-         {"label=\"planted_product\\n[2, 4]\\nplanted.h:", "label=\"planted_softmax\\n[2, 4]",
+         {"label=\"faulty_product\\n[2, 4]\\nplanted.h:", "label=\"faulty_softmax\\n[2, 4]",
           "label=\"x \\\"quoted\\\" \\\\ back\\n[2, 4]\", shape=ellipse]", "style=dashed", "l0 -> n", "l1 -> n"})
         EXPECT_NE(dot.find(part), std::string::npos) << part << " is missing in\n" << dot;
     // Two nodes, two leaves, three edges; every edge connects declared names; the braces are balanced.

@@ -6,16 +6,16 @@
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "core/device.h"
+#include "tests/autograd/faulty_ops.h"
 #include "tests/autograd/tape_ops.h"
-#include "tests/emulator/planted.h"
 #include "tests/support.h"
 
 namespace heddle {
 namespace {
 
-using planted::product;
-using planted::softmax;
-using planted::sum;
+using faulty::product;
+using faulty::softmax;
+using faulty::sum;
 
 // ---- the walk
 

@@ -78,7 +78,7 @@ TEST(CpuLevel, HasAShortName) {
     for (const char* other : {"", "v", "v1", "v22", "v5", "V3", "3"}) EXPECT_FALSE(cpu_level_named(other)) << other;
 }
 
-// levels_test compares the bits.
+// cpu_levels_test compares the bits.
 TEST(CpuLevel, WithFusedMultiplyAddsHasTheSameBits) {
     for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) EXPECT_TRUE(same_bits(level, level));
     EXPECT_TRUE(same_bits(CpuLevel::v3, CpuLevel::v4));

@@ -14,7 +14,7 @@ import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
-from disturbed_lines import Sequence, disturbed_lines, first_key, stable_hash
+from unicode_test_lines import Sequence, unicode_test_lines, first_key, stable_hash
 
 SEED, LINES = 20150917, 2000
 BOOTSTRAP_LINES, RESAMPLES, BOOTSTRAP_SEED = 300, 400, 5
@@ -42,7 +42,7 @@ class HeddleDraws:
 
 
 def bootstrap():
-    references, first, second = (lines[:BOOTSTRAP_LINES] for lines in disturbed_lines(SEED, LINES))
+    references, first, second = (lines[:BOOTSTRAP_LINES] for lines in unicode_test_lines(SEED, LINES))
     numpy.random.default_rng = lambda seed: HeddleDraws()
     _, results = PairedTest([("first", first), ("second", second)], metrics(False), [references], "bs", RESAMPLES)()
     out = {"lines": BOOTSTRAP_LINES, "resamples": RESAMPLES, "seed": BOOTSTRAP_SEED}
@@ -55,7 +55,7 @@ def bootstrap():
 
 
 def golden():
-    references, first, _ = disturbed_lines(SEED, LINES)
+    references, first, _ = unicode_test_lines(SEED, LINES)
     out = {"sacrebleu": sacrebleu.__version__, "seed": SEED, "lines": LINES,
            "hash": stable_hash("".join(h + "\0" + r + "\0" for h, r in zip(first, references)))}
     for case in ("mixed", "lowercase"):

@@ -7,7 +7,7 @@ import results
 from draw import SHARES
 
 sys.path.insert(0, os.path.dirname(results.HERE))
-import marked  # noqa: E402
+import generated_sections  # noqa: E402
 
 _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
           "reference": "references on the CPU"}
@@ -123,9 +123,9 @@ Small wrong versions of this chapter's source, one line each ([all results](../.
 
 def chapter(text, op, known, equivalent):
     """The chapter's text with its score; the section is added where there is none."""
-    if not marked.part(text, "mutants"):
+    if not generated_sections.part(text, "mutants"):
         text = text.rstrip("\n") + "\n" + _SECTION
-    return marked.replaced(text, "mutants", score(op, known, equivalent))
+    return generated_sections.replaced(text, "mutants", score(op, known, equivalent))
 
 
 def write(root, known, equivalent):

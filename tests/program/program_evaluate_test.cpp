@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/disturbed_lines.h"
 #include "tests/program.h"
 #include "tests/python.h"
+#include "tests/unicode_test_lines.h"
 
 namespace heddle {
 namespace {
@@ -107,7 +107,7 @@ TEST_F(ProgramEvaluate, NamesChrfFirstWhereATokenIsACharacter) {
 TEST_F(ProgramEvaluate, EqualsSacrebleuOnAThousandLinesByEachTokenizer) {
     HEDDLE_NEEDS_PYTHON_WITH("sacrebleu regex");
     const std::uint64_t seed = std::random_device()();
-    app::DisturbedLines lines = app::disturbed_lines(seed, 1000);
+    app::UnicodeTestLines lines = app::unicode_test_lines(seed, 1000);
     std::string hypotheses, references;
     const auto add = [](std::string& text, std::string line) {  // in files a line end ends a line
         for (char& c : line) c = c == '\n' ? ' ' : c;

@@ -7,8 +7,8 @@
 
 #include "core/digest.h"
 #include "tests/faults.h"
-#include "tests/letter_pairs.h"
 #include "tests/program/program_process.h"
+#include "tests/toy_corpus.h"
 
 namespace heddle {
 namespace {
@@ -35,7 +35,7 @@ std::string last_line(const std::string& text) {
 class Faults : public testing::Test {
   protected:
     Faults() {
-        write_letter_pairs(here_, 12);
+        write_toy_corpus(here_, 12);
         here_.write("input", "a b c\nd e\n");
         for (const auto& [run, updates] : std::map<std::string, std::string>{{"whole", "4"}, {"half", "2"}}) {
             const ProgramResult result = here_.run("train --out " + run + tiny + updates);

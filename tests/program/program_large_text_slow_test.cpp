@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "apps/tasks/tasks.h"
-#include "tests/many_processes.h"
+#include "tests/mpi_launcher.h"
 #include "tests/program.h"
 
 namespace heddle {

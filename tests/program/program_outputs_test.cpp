@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/digest.h"
-#include "tests/letter_pairs.h"
 #include "tests/program.h"
+#include "tests/toy_corpus.h"
 
 namespace heddle {
 namespace {
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class Outputs : public testing::Test {
   protected:
     Outputs() {
-        write_letter_pairs(here_, 12);
+        write_toy_corpus(here_, 12);
         const ProgramResult result = here_.run(
             "train --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 8 --heads 2 --d-ff 8 "
             "--threads 1 --batch-tokens 40 --valid-sentences 2 --updates 4 --save-every 2 --keep 0 --out run");

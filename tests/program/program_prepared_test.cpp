@@ -7,9 +7,9 @@
 #include <map>
 
 #include "apps/translation/prepared/header.h"
-#include "tests/letter_pairs.h"
 #include "tests/program.h"
 #include "tests/run_weights.h"
+#include "tests/toy_corpus.h"
 
 namespace heddle {
 namespace {
@@ -24,7 +24,7 @@ const char* const of_words = " --source a --target b --vocab-type word";
 
 class PreparedText : public testing::Test {
   protected:
-    PreparedText() { write_letter_pairs(here_, 90); }
+    PreparedText() { write_toy_corpus(here_, 90); }
 
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments + tiny_run); }
     ProgramResult prepare(const std::string& arguments) const { return here_.run("prepare" + arguments); }
@@ -234,7 +234,7 @@ TEST_F(PreparedText, IsWrittenOnlyWithWhatItNeeds) {
     EXPECT_EQ(prepare(all).status, 1);
     EXPECT_FALSE(here_.exists("prepared"));
     EXPECT_FALSE(here_.exists("prepared.part"));
-    write_letter_pairs(here_, 9);
+    write_toy_corpus(here_, 9);
     ASSERT_EQ(prepare(all).status, 0);
     expect_complaint(prepare(all), 1, "there is a prepared text already");
     EXPECT_EQ(prepare(all + " --overwrite").status, 0);

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "core/cpu.h"
-#include "tests/letter_pairs.h"
-#include "tests/many_processes.h"
+#include "tests/mpi_launcher.h"
 #include "tests/program.h"
 #include "tests/run_weights.h"
+#include "tests/toy_corpus.h"
 
 namespace heddle {
 namespace {
@@ -32,7 +32,7 @@ const char* const tiny =
 
 class Shards : public testing::Test {
   protected:
-    Shards() { write_letter_pairs(here_, 90); }
+    Shards() { write_toy_corpus(here_, 90); }
 
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
     std::map<std::string, std::string> digests(const std::string& run) const { return digests_of_weights(here_, run); }

@@ -9,8 +9,8 @@
 #include "core/digest.h"
 #include "core/random.h"
 #include "tests/faults.h"
-#include "tests/letter_pairs.h"
 #include "tests/program/program_process.h"
+#include "tests/toy_corpus.h"
 
 namespace heddle {
 namespace {
@@ -29,7 +29,7 @@ const char* const tiny =
 // A workplace with sixty sentence pairs.
 class Resuming : public testing::Test {
   protected:
-    Resuming() { write_letter_pairs(here_, 60); }
+    Resuming() { write_toy_corpus(here_, 60); }
 
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
     // The digest of a run's weights; nobody wants to read the bytes when they differ.

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
-#include "tests/lost_outputs.h"
+#include "tests/failing_outputs.h"
 #include "tests/support.h"
 
 namespace heddle::app {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/disturbed_lines.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
+#include "tests/unicode_test_lines.h"
 
 namespace heddle::app {
 namespace {
@@ -19,7 +19,7 @@ struct Systems {
     std::vector<LineStatistics> first;
     std::vector<LineStatistics> second;
 
-    explicit Systems(const DisturbedLines& lines)
+    explicit Systems(const UnicodeTestLines& lines)
         : first(line_statistics(lines.first, lines.references)), second(line_statistics(lines.second, lines.references)) {}
 };
 
@@ -36,7 +36,7 @@ std::vector<double> numbers_in(const std::vector<Comparison>& comparisons) {
 // sacrebleu sums resamples in f32: hence 1e-3.
 TEST(Bootstrap, EqualsSacrebleuOnTheSameDraws) {
     const nlohmann::json golden = golden_scores(), wanted = golden.at("bootstrap");
-    const Systems systems(disturbed_lines(golden.at("seed"), wanted.at("lines")));
+    const Systems systems(unicode_test_lines(golden.at("seed"), wanted.at("lines")));
     const std::vector<Comparison> made =
         paired_bootstrap(systems.first, systems.second, wanted.at("resamples"), wanted.at("seed"));
     ASSERT_EQ(made.size(), all_metrics.size());
@@ -58,13 +58,13 @@ struct PlainBootstrap {
     std::array<std::vector<double>, 3> first;
     std::array<std::vector<double>, 3> second;
 
-    PlainBootstrap(const DisturbedLines& lines, std::uint64_t resamples, std::uint64_t seed) {
+    PlainBootstrap(const UnicodeTestLines& lines, std::uint64_t resamples, std::uint64_t seed) {
         for (std::uint64_t i = 0; i < resamples; ++i) {
             Generator keys;
             keys.seed = seed;
             keys.start(i, 0);
             Sequence numbers(keys.next_key("bootstrap"));
-            DisturbedLines drawn;
+            UnicodeTestLines drawn;
             for (std::size_t n = 0; n < lines.references.size(); ++n) {
                 const std::uint64_t line = numbers.below(lines.references.size());
                 drawn.references.push_back(lines.references[line]);
@@ -91,7 +91,7 @@ struct PlainBootstrap {
 };
 
 TEST(Bootstrap, EqualsThePlainDefinition) {
-    const DisturbedLines lines = disturbed_lines(8, 40);
+    const UnicodeTestLines lines = unicode_test_lines(8, 40);
     const Systems systems(lines);
     const std::vector<Comparison> made = paired_bootstrap(systems.first, systems.second, 120, 9);
     PlainBootstrap plain(lines, 120, 9);
@@ -109,7 +109,7 @@ TEST(Bootstrap, EqualsThePlainDefinition) {
 }
 
 TEST(Bootstrap, FindsNoDifferenceBetweenASystemAndItself) {
-    const Systems systems(disturbed_lines(1, 100));
+    const Systems systems(unicode_test_lines(1, 100));
     for (const Comparison& one : paired_bootstrap(systems.first, systems.first, 200, 1)) {
         EXPECT_EQ(one.difference, 0.0);
         EXPECT_EQ(one.p, 1.0) << name(one.metric);
@@ -118,7 +118,7 @@ TEST(Bootstrap, FindsNoDifferenceBetweenASystemAndItself) {
 }
 
 TEST(Bootstrap, FindsAClearlyBetterSystem) {
-    const DisturbedLines lines = disturbed_lines(1, 200);
+    const UnicodeTestLines lines = unicode_test_lines(1, 200);
     const std::vector<LineStatistics> worse = line_statistics(lines.first, lines.references),
                                       better = line_statistics(lines.references, lines.references);
     for (const Comparison& one : paired_bootstrap(worse, better, 500, 1)) {
@@ -129,7 +129,7 @@ TEST(Bootstrap, FindsAClearlyBetterSystem) {
 
 // Half of the lines are better in one system, the other half in the other, by the same sentences.
 TEST(Bootstrap, DoesNotTakeChanceForADifference) {
-    DisturbedLines lines = disturbed_lines(2, 200);
+    UnicodeTestLines lines = unicode_test_lines(2, 200);
     for (std::size_t i = 0; i < 100; ++i) {
         lines.references[100 + i] = lines.references[i];
         lines.first[100 + i] = lines.references[i];
@@ -144,7 +144,7 @@ TEST(Bootstrap, DoesNotTakeChanceForADifference) {
 }
 
 TEST(Bootstrap, TurnsTheSignWithTheOrderOfTheSystems) {
-    const Systems systems(disturbed_lines(3, 150));
+    const Systems systems(unicode_test_lines(3, 150));
     const auto one = paired_bootstrap(systems.first, systems.second, 150, 4);
     const auto other = paired_bootstrap(systems.second, systems.first, 150, 4);
     for (std::size_t m = 0; m < one.size(); ++m) {
@@ -156,7 +156,7 @@ TEST(Bootstrap, TurnsTheSignWithTheOrderOfTheSystems) {
 }
 
 TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
-    const Systems systems(disturbed_lines(4, 100));
+    const Systems systems(unicode_test_lines(4, 100));
     const auto with = [&](int threads, std::uint64_t seed) {
         const WithThreads use(threads);
         return numbers_in(paired_bootstrap(systems.first, systems.second, 101, seed));
@@ -169,7 +169,7 @@ TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
 
 // Four times as many lines of the same kind: half the width.
 TEST(Bootstrap, GivesIntervalsThatShrinkWithTheTestSet) {
-    const DisturbedLines lines = disturbed_lines(5, 100);
+    const UnicodeTestLines lines = unicode_test_lines(5, 100);
     Systems few(lines), many(lines);
     for (int i = 0; i < 3; ++i) {
         many.first.insert(many.first.end(), few.first.begin(), few.first.end());
@@ -190,7 +190,7 @@ TEST(Bootstrap, GivesIntervalsThatShrinkWithTheTestSet) {
 }
 
 TEST(Bootstrap, TakesOneResampleAndOneLine) {
-    const Systems systems(disturbed_lines(6, 1));
+    const Systems systems(unicode_test_lines(6, 1));
     for (const Comparison& one : paired_bootstrap(systems.first, systems.second, 1, 1)) {
         EXPECT_EQ(one.first.low, one.first.high);
         EXPECT_EQ(one.first.mean, one.first.score);
@@ -198,7 +198,7 @@ TEST(Bootstrap, TakesOneResampleAndOneLine) {
 }
 
 TEST(Bootstrap, SaysWhatIsMissing) {
-    const Systems systems(disturbed_lines(7, 3));
+    const Systems systems(unicode_test_lines(7, 3));
     const std::span<const LineStatistics> three = systems.first, none;
     expect_error([&] { paired_bootstrap(three, three.first(2), 10, 1); }, "3 lines of the first system, but 2 of the second");
     expect_error([&] { paired_bootstrap(none, none, 10, 1); }, "no lines");

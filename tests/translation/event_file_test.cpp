@@ -14,7 +14,7 @@
 #include "apps/translation/run/log.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
 #include "core/file.h"
-#include "tests/lost_outputs.h"
+#include "tests/failing_outputs.h"
 #include "tests/python.h"
 #include "tests/support.h"
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "apps/translation/ranks/orders.h"
-#include "apps/translation/spread/spread.h"
+#include "apps/translation/distributed/commands.h"
+#include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/training/learner.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 #include "tests/support.h"
@@ -154,10 +154,10 @@ class LearningTogether : public testing::Test {
             try {
                 lead(learner);
             } catch (...) {
-                give_order(ranks, Order::end);
+                send_command(ranks, Command::end);
                 throw;
             }
-            give_order(ranks, Order::end);
+            send_command(ranks, Command::end);
         });
     }
     void alone(const std::function<void(Learner&)>& lead) const {
@@ -271,7 +271,7 @@ TEST_F(LearningTogether, ValidatesWithTheWeightsOfRank0) {
         }
         learn(learner, 2, 4, left);
         EXPECT_EQ(left, wanted);
-        give_order(ranks, Order::end);
+        send_command(ranks, Command::end);
     });
 }
 
@@ -309,7 +309,7 @@ TEST_F(LearningTogether, SendsSumsWhileBackwardRuns) {
                     learner.follow(data_.training);
                 } else {
                     for (std::int64_t update = 0; update < 3; ++update) learner.update(batches(update));
-                    give_order(ranks, Order::end);
+                    send_command(ranks, Command::end);
                 }
                 costs[static_cast<std::size_t>(ranks.rank())] = learner.exchange_costs();
             });
@@ -337,7 +337,7 @@ TEST_F(LearningTogether, SendsNoMoreThanTheCostModelSays) {
             if (ranks.rank() > 0) return learner.follow(data_.training);
             parameters = learner.parameters().values.numel();
             for (std::int64_t update = 0; update < updates; ++update) learner.update(batches(update));
-            give_order(ranks, Order::end);
+            send_command(ranks, Command::end);
         });
     };
     for (const int size : {2, 4}) {  // each rank has one subtree

@@ -6,10 +6,10 @@
 #include <random>
 
 #include "apps/command/version.h"
-#include "tests/disturbed_lines.h"
 #include "tests/numbers.h"
 #include "tests/python.h"
 #include "tests/support.h"
+#include "tests/unicode_test_lines.h"
 
 namespace heddle::app {
 namespace {
@@ -38,9 +38,9 @@ void expect_scores(const std::vector<LineStatistics>& lines, const nlohmann::jso
     }
 }
 
-TEST(Metrics, EqualSacrebleuOnTwoThousandDisturbedLines) {
+TEST(Metrics, EqualSacrebleuOnTwoThousandUnicodeTestLines) {
     const nlohmann::json golden = golden_scores();
-    const DisturbedLines lines = disturbed_lines(golden.at("seed"), golden.at("lines"));
+    const UnicodeTestLines lines = unicode_test_lines(golden.at("seed"), golden.at("lines"));
     ASSERT_EQ(lines.references.size(), 2000u);
     std::string all;
     for (std::size_t i = 0; i < lines.references.size(); ++i) all += lines.first[i] + '\0' + lines.references[i] + '\0';
@@ -56,7 +56,7 @@ TEST(Metrics, EqualSacrebleuOnTwoThousandDisturbedLines) {
 TEST(Metrics, EqualTheSacrebleuOfThisMachineOnFreshLines) {
     HEDDLE_NEEDS_PYTHON_WITH("sacrebleu numpy");
     const std::uint64_t seed = std::random_device()();
-    const DisturbedLines lines = disturbed_lines(seed, 500);
+    const UnicodeTestLines lines = unicode_test_lines(seed, 500);
     const TemporaryFolder folder;
     const std::string given = folder / "lines.json", made = folder / "scores.json";
     std::ofstream(given) << nlohmann::json{{"hypotheses", lines.first}, {"references", lines.references}};
@@ -72,7 +72,7 @@ TEST(Metrics, EqualTheSacrebleuOfThisMachineOnFreshLines) {
 }
 
 TEST(Metrics, AreTheSameForEveryNumberOfThreads) {
-    const DisturbedLines lines = disturbed_lines(3, 300);
+    const UnicodeTestLines lines = unicode_test_lines(3, 300);
     const auto scores = [&](int threads) {
         const WithThreads with(threads);
         std::vector<double> out;

@@ -1,5 +1,5 @@
 // How a process sees that it is one of several, and what ranks say to each other.
-#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/distributed/ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

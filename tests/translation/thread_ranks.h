@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/distributed/ranks.h"
 #include "core/error.h"
 
 namespace heddle::app {

@@ -8,7 +8,7 @@
 
 #include "apps/translation/run/history.h"
 #include "core/file.h"
-#include "tests/lost_outputs.h"
+#include "tests/failing_outputs.h"
 #include "tests/support.h"
 
 namespace heddle::app {

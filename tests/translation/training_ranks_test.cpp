@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/ranks/orders.h"
+#include "apps/translation/distributed/commands.h"
 #include "apps/translation/training/bucket_stream.h"
 #include "apps/translation/training/learner.h"
 #include "autograd/ops.h"
@@ -240,7 +240,7 @@ TEST_F(TrainingRanks, LeaveTheBytesOfOneProcess) {
                         learner.follow(data.training);
                     } else {
                         two = learn(learner);
-                        give_order(ranks, Order::end);
+                        send_command(ranks, Command::end);
                     }
                     const std::lock_guard lock(mutex);
                     sent_early += learner.exchange_costs().sent_early;

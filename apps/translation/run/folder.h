@@ -11,7 +11,7 @@
 //     RUN/events.out.*       its numbers, for TensorBoard
 //     RUN/report.html        the run on one page (report/training.h)
 //     RUN/all_scalars.json   the same numbers as JSON, when they were asked for
-//     RUN/text.prepared/     a text too large to be held (training/run_text.h)
+//     RUN/text.prepared/     a text too large to be held (training/auto_packed_text.h)
 //     RUN/lock               the process that is training
 #pragma once
 

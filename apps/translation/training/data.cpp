@@ -11,33 +11,33 @@ namespace heddle::app {
 namespace {
 
 // Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
-struct Wish {
+struct VocabularySize {
     std::vector<std::string_view> lines;
     std::string text;  // what messages call these lines
     std::optional<std::int64_t>& size;
     std::string_view option;
 };
 
-// One vocabulary of the wanted size. SentencePiece without a wish: of the default size, or else the largest of a falling row that
+// One vocabulary of the wanted size. SentencePiece without a size: of the default size, or else the largest of a falling row that
 // the text allows, or else the smallest.
-std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const Wish& wish, const Say& say) {
+std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const VocabularySize& wanted, const Say& say) {
     VocabularyOptions options{.type = request.type,
-                              .size = wish.size.value_or(is_sentencepiece(request.type) ? default_subwords : 0),
+                              .size = wanted.size.value_or(is_sentencepiece(request.type) ? default_subwords : 0),
                               .min_count = request.min_count,
                               .lowercase = request.lowercase,
                               .max_lines = request.max_lines,
                               .normalization = request.normalization.value_or(Normalization::nfc)};
-    const bool may_shrink = !wish.size && is_sentencepiece(request.type);
+    const bool may_shrink = !wanted.size && is_sentencepiece(request.type);
     for (bool smallest = false;;) try {
-            std::shared_ptr<const Vocabulary> vocabulary = train_vocabulary(options, wish.lines);
+            std::shared_ptr<const Vocabulary> vocabulary = train_vocabulary(options, wanted.lines);
             if (may_shrink && options.size != default_subwords)
                 say(fmt::format("the text is too small for {} tokens: the vocabulary has {}", default_subwords, options.size));
-            wish.size = options.size;
+            wanted.size = options.size;
             return vocabulary;
         } catch (const VocabularyTextError& error) {
-            fail_with("{}: {}", wish.text, error.what());
+            fail_with("{}: {}", wanted.text, error.what());
         } catch (const VocabularySizeError& error) {
-            if (!may_shrink || smallest) fail_with("{}; use {} {}", error.what(), wish.option, error.size_that_works);
+            if (!may_shrink || smallest) fail_with("{}; use {} {}", error.what(), wanted.option, error.size_that_works);
             smallest = error.size_that_works > options.size;
             if (smallest) options.size = error.size_that_works;
             while (options.size > error.size_that_works) options.size = options.size * 3 / 4;

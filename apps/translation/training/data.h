@@ -28,8 +28,8 @@ struct TrainingText {
 };
 
 /// Reads the files of the options; `prepared`: the training text, where that is what --train names; without `training`, the text
-/// to learn from is left for later (run_text.h). UsageError when options are missing, Error when files are. Pairs with an empty
-/// side are excluded from the training text and reported, as are read_corpus()'s notes.
+/// to learn from is left for later (auto_packed_text.h). UsageError when options are missing, Error when files are. Pairs with an
+/// empty side are excluded from the training text and reported, as are read_corpus()'s notes.
 TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared = {},
                                 bool training = true);
 

@@ -10,7 +10,7 @@
 
 #include "apps/translation/batching/batch_feed.h"
 #include "apps/translation/batching/batches.h"
-#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/divergence.h"
 #include "apps/translation/training/options.h"
 #include "apps/translation/training/rank_exchange.h"
@@ -95,9 +95,10 @@ class Learner {
     /// The same names, for writing. Fill in all of them, then call set_updates(). With several ranks the tensors are zeros, and
     /// they replace the moments of all ranks whether they were filled in or not.
     nn::NamedTensors moments_to_fill();
-    /// With several ranks: the others have rank 0's weights afterwards, for batches that are computed together (spread/spread.h).
+    /// With several ranks: the others have rank 0's weights afterwards, for batches that are computed together
+    /// (distributed/distributed_batches.h).
     void share_weights();
-    /// On the ranks after the first: computes what rank 0's learner wants, until Order::end. `pairs` are those of its batches.
+    /// On the ranks after the first: computes what rank 0's learner wants, until Command::end. `pairs` are those of its batches.
     void follow(const TokenPairs& pairs);
     /// What this rank sent, received and waited for; nothing for a learner that is alone.
     ExchangeCosts exchange_costs() const { return exchange_ != nullptr ? exchange_->costs() : ExchangeCosts(); }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "apps/translation/ranks/orders.h"
-#include "apps/translation/spread/spread.h"
+#include "apps/translation/distributed/commands.h"
+#include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/training/learner.h"
 #include "core/check.h"
 #include "core/format.h"
@@ -48,7 +48,7 @@ OrderedUpdate ordered_update(const TokenPairs& pairs, std::span<const std::int64
 UpdateReport Learner::update_together(std::span<const Batch> batches) {
     share_state();
     const double rate = schedule_.rate(updates());
-    give_order(exchange_->ranks(), Order::update, update_numbers(batches, rate));
+    send_command(exchange_->ranks(), Command::update, update_numbers(batches, rate));
     try {
         step_together(batches, rate);
         return report_;
@@ -102,12 +102,12 @@ void Learner::step_together(std::span<const Batch> batches, double rate) {
 // Rank 0 may have read weights and moments from files; before its first update the others have neither.
 void Learner::share_state() {
     if (std::exchange(shared_, true)) return;
-    give_order(exchange_->ranks(), Order::state, {updates(), whole_moments_.empty() ? 0 : 1});
+    send_command(exchange_->ranks(), Command::state, {updates(), whole_moments_.empty() ? 0 : 1});
     receive_state(updates(), !whole_moments_.empty());
     whole_moments_.clear();
 }
 
-// What every rank does at Order::state.
+// What every rank does at Command::state.
 void Learner::receive_state(std::int64_t updates, bool moments) {
     optimizer_.set_updates(updates);
     exchange_->broadcast(parameters_.values);
@@ -124,7 +124,7 @@ void Learner::share_weights() {
 
 nn::NamedTensors Learner::gathered_moments() {
     share_state();
-    give_order(exchange_->ranks(), Order::moments);
+    send_command(exchange_->ranks(), Command::moments);
     return named_moments([&](const Tensor& part) {
         const Tensor whole = Tensor::zeros(parameters_.values.shape(), part.dtype());
         exchange_->gather_to_first(part, whole);
@@ -142,11 +142,11 @@ nn::NamedTensors Learner::whole_moments_to_fill() {
 void Learner::follow(const TokenPairs& pairs) {
     check(exchange_ != nullptr && !exchange_->leads(), "learner: only the ranks after the first follow orders");
     for (;;) {
-        const GivenOrder given = receive_order(exchange_->ranks());
-        switch (given.order) {
-            case Order::begin: fail("learner: the training was begun twice");
-            case Order::state: receive_state(given.numbers.at(0), given.numbers.at(1) != 0); break;
-            case Order::update: {
+        const ReceivedCommand given = receive_command(exchange_->ranks());
+        switch (given.command) {
+            case Command::begin: fail("learner: the training was begun twice");
+            case Command::state: receive_state(given.numbers.at(0), given.numbers.at(1) != 0); break;
+            case Command::update: {
                 const OrderedUpdate update = ordered_update(pairs, given.numbers);
                 try {
                     step_together(update.batches, update.rate);
@@ -154,15 +154,15 @@ void Learner::follow(const TokenPairs& pairs) {
                 }
                 break;
             }
-            case Order::moments:
+            case Command::moments:
                 for (const auto& [name, part] : optimizer_.state()) exchange_->gather_to_first(part, {});
                 break;
-            case Order::batches:
+            case Command::batches:
                 model_.eval();
                 compute_batches(exchange_->ranks(), model_, given.numbers.at(0));
                 model_.train();
                 break;
-            case Order::end: return;
+            case Command::end: return;
         }
     }
 }

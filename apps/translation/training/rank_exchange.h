@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/ranks/device_link.h"
-#include "apps/translation/ranks/ranks.h"
+#include "apps/translation/distributed/device_link.h"
+#include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/bucket_stream.h"
 #include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/shards.h"

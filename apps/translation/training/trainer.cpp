@@ -1,7 +1,7 @@
 #include "apps/translation/training/trainer.h"
 #include "apps/translation/batching/batch_feed.h"
+#include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/run/json.h"
-#include "apps/translation/spread/spread.h"
 #include "core/number_text.h"
 
 #include <algorithm>

@@ -1,8 +1,0 @@
-// In a build without NCCL.
-#include "apps/translation/ranks/device_link.h"
-
-namespace heddle::app {
-
-std::unique_ptr<DeviceLink> link_by_nccl(Ranks&) { return nullptr; }
-
-}  // namespace heddle::app
