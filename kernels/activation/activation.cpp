@@ -7,7 +7,6 @@
 #include "core/check.h"
 #include "core/dual.h"
 #include "core/parallel.h"
-#include "kernels/activation/detail/activation.h"
 
 namespace heddle::kernels {
 namespace {

@@ -6,7 +6,7 @@
 // input (GELU) and writes dx, 3 s. That bounds ReLU. GELU's 25 or so instructions an element should hide behind 8 bytes
 // of f32 traffic, and just about behind 4 of bf16. Where a product stands before it, the sweep is better done there
 // (kernels/feed_forward).
-#include "kernels/activation/detail/activation.h"
+#include "kernels/activation/activation.h"
 #include "kernels/device/activation.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"

@@ -1,4 +1,4 @@
-#include "kernels/activation/detail/activation.h"
+#include "kernels/activation/activation.h"
 
 #include "kernels/activation/gelu_simd.h"
 

@@ -17,6 +17,7 @@
 
 #include "core/spans.h"
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -62,5 +63,12 @@ void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& first_moment
                const AdamStep& step, UpdateInMemory memory = {}, Where where = Where::current());
 void sgd_step(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active, const SgdStep& step,
               UpdateInMemory memory = {}, Where where = Where::current());
+
+// ---- the CUDA side (adam.cu): arguments are checked and results allocated by adam.cpp
+
+HEDDLE_CUDA_FUNCTION(void adam_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment,
+                                         const Spans& active, const AdamStep& step, UpdateInMemory& memory))
+HEDDLE_CUDA_FUNCTION(void sgd_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active,
+                                        const SgdStep& step, UpdateInMemory& memory))
 
 }  // namespace heddle::kernels

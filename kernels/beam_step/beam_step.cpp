@@ -8,7 +8,6 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/beam_step/detail/beam_step.h"
 
 namespace heddle::kernels {
 namespace {

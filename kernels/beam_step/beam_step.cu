@@ -14,7 +14,7 @@
 //
 // Divisions, sums and comparisons are f64 and exact, and powers come from a table: the CPU's bits.
 #include "core/dispatch.h"
-#include "kernels/beam_step/detail/beam_step.h"
+#include "kernels/beam_step/beam_step.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/shared.h"
 

@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/device/declare.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {
@@ -81,5 +82,11 @@ struct BeamStep {
 /// Results are exact: the same bits on every device. Error when a slot's rows leave `top`, its sentence does not exist, or no
 /// step is left (on CUDA the first two stop the kernel, and the error comes with the next call that waits for the device).
 BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots);
+
+// ---- the CUDA side (beam_step.cu): arguments are checked and results allocated by beam_step.cpp. A slot that leaves `top` or
+// names no sentence stops the kernel.
+
+/// Step number beams.steps, before it is counted.
+HEDDLE_CUDA_FUNCTION(void beam_step_cuda(Beams& beams, const TopK& top, const Tensor& slots, BeamStep& result))
 
 }  // namespace heddle::kernels

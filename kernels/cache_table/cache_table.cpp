@@ -5,7 +5,6 @@
 
 #include "core/check.h"
 #include "core/format.h"
-#include "kernels/cache_table/detail/cache_table.h"
 
 namespace heddle::kernels {
 

@@ -5,7 +5,7 @@
 //
 // Memory traffic: 8 bytes for each token that a hypothesis has read, where its keys and values in one layer are 4 d_model bytes
 // and more.
-#include "kernels/cache_table/detail/cache_table.h"
+#include "kernels/cache_table/cache_table.h"
 #include "kernels/device/cuda.h"
 #include "kernels/device/launch.h"
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -14,5 +15,11 @@ namespace heddle::kernels {
 /// or never. Error when a parent does not exist (on CUDA the kernel stops, and the error comes with the next call that waits for
 /// the device), the table is full or the last row does not fit into an i32.
 Tensor extended_cache_table(const Tensor& table, const Tensor& parents, std::int64_t position, std::int64_t first_row);
+
+// ---- the CUDA side (cache_table.cu): arguments are checked and the result allocated by cache_table.cpp. A parent that does not
+// exist stops the kernel.
+
+HEDDLE_CUDA_FUNCTION(void extended_cache_table_cuda(const Tensor& table, const Tensor& parents, std::int64_t position,
+                                                    std::int64_t first_row, Tensor& result))
 
 }  // namespace heddle::kernels

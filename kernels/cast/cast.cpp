@@ -5,7 +5,6 @@
 #include "core/check.h"
 #include "core/dual.h"
 #include "core/parallel.h"
-#include "kernels/cast/detail/cast.h"
 
 namespace heddle::kernels {
 

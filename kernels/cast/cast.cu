@@ -5,7 +5,7 @@
 //
 // Memory traffic of an element: x's size plus y's; filling, y's.
 #include "core/device.h"
-#include "kernels/cast/detail/cast.h"
+#include "kernels/cast/cast.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -17,5 +18,11 @@ Tensor cast(const Tensor& x, DType dtype);
 
 /// Overwrites y, of any dtype, with `value`. The caller bumps the version: it knows the place that errors should name.
 void fill(Tensor& y, double value);
+
+// ---- the CUDA side (cast.cu): arguments are checked and results allocated by cast.cpp
+
+/// y = x converted to y's dtype, which is another one.
+HEDDLE_CUDA_FUNCTION(void cast_cuda(const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void fill_cuda(Tensor& y, double value))
 
 }  // namespace heddle::kernels

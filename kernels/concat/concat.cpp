@@ -2,7 +2,6 @@
 
 #include "core/check.h"
 #include "core/format.h"
-#include "kernels/concat/detail/concat.h"
 #include "kernels/slice/slice.h"
 
 namespace heddle::kernels {

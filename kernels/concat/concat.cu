@@ -8,7 +8,7 @@
 // Memory traffic: each part is read once, y written once.
 #include <algorithm>
 
-#include "kernels/concat/detail/concat.h"
+#include "kernels/concat/concat.h"
 #include "kernels/device/division.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/sweep.h"

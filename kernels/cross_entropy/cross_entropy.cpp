@@ -8,7 +8,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
 
 namespace heddle::kernels {

@@ -10,7 +10,7 @@
 //
 // The sum of the deviations d_j = x_j - m, which label smoothing wants, would need the maximum m first. The target's logit r is
 // known from the start: sum d_j = sum (x_j - r) + V (r - m).
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
+#include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/exponentials.h"
 #include "kernels/device/launch.h"

@@ -1,5 +1,5 @@
 // Cross entropy of one row of logits: cross_entropy.h has the formula. Both losses call it: cross_entropy on each row, and
-// linear_cross_entropy on each row of a chunk. Its CUDA twin, cross_entropy_rows_cuda, stands in cross_entropy_cuda.h.
+// linear_cross_entropy on each row of a chunk. Its CUDA twin, cross_entropy_rows_cuda, stands in cross_entropy.h.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The CUDA side of an op, as its .cpp sees it.
+// The CUDA side of an op, as host code sees it. Each <op>.h ends with it: functions named *_cuda, which <op>.cu defines. Their
+// arguments have been checked by <op>.cpp.
 #pragma once
 
 #include "core/error.h"

@@ -3,8 +3,6 @@
 #include "core/check.h"
 #include "core/dual.h"
 #include "core/parallel.h"
-#include "kernels/dropout/detail/dropout.h"
-#include "kernels/dropout/dropout_fast.h"
 
 namespace heddle::kernels {
 namespace {

@@ -9,7 +9,7 @@
 // A dropped element is x times 0, not 0: what is NaN stays NaN, as on the CPU.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/dropout_walk.h"
-#include "kernels/dropout/detail/dropout.h"
+#include "kernels/dropout/dropout.h"
 
 namespace heddle::kernels {
 namespace {

@@ -10,6 +10,8 @@
 
 #include "core/random.h"
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
+#include "kernels/level.h"
 
 namespace heddle::kernels {
 
@@ -18,5 +20,16 @@ namespace heddle::kernels {
 Tensor dropout_forward(const Tensor& x, const Dropout& dropout);
 /// dx for dy; shapes and dtypes as forward.
 Tensor dropout_backward(const Tensor& dy, const Dropout& dropout);
+
+// ---- the vectorised CPU path (dropout_fast.cpp)
+
+/// y[r, c] = x[r, c] factor[r, c] for rows [begin, end); x, y [rows, cols]. y may be x.
+HEDDLE_DECLARE_LEVELS(void dropout_rows(const float* x, float* y, std::int64_t begin, std::int64_t end, std::int64_t cols,
+                                        const Dropout& dropout))
+
+// ---- the CUDA side (dropout.cu): arguments are checked and results allocated by dropout.cpp
+
+/// y = x factor; dropout is active.
+HEDDLE_CUDA_FUNCTION(void dropout_cuda(const Tensor& x, const Dropout& dropout, Tensor& y))
 
 }  // namespace heddle::kernels

@@ -1,4 +1,4 @@
-#include "kernels/dropout/dropout_fast.h"
+#include "kernels/dropout/dropout.h"
 
 #include "kernels/simd.h"
 

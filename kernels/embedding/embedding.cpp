@@ -9,7 +9,6 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/embedding/detail/embedding.h"
 #include "kernels/gather/gather.h"
 
 namespace heddle::kernels {

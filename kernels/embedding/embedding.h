@@ -15,6 +15,8 @@
 #include "core/random.h"
 #include "core/spans.h"
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
+#include "kernels/level.h"
 
 namespace heddle::kernels {
 
@@ -43,5 +45,21 @@ std::vector<std::int32_t> rows_by_token(std::span<const std::int32_t> tokens, co
 ///   table[p, 2 i] = sin(p / 10000^(2 i / d_model)),  table[p, 2 i + 1] = cos(p / 10000^(2 i / d_model))
 /// Row 0 is 0, 1, 0, 1, ... Source: Vaswani et al. (2017), section 3.5.
 Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype);
+
+// ---- the vectorised CPU path (embedding_fast.cpp)
+
+/// y[c] = (scale table[c] + position[c]) factor[row, c] for c < cols; `position` may be null.
+HEDDLE_DECLARE_LEVELS(void embed_row(const float* table, const float* position, float scale, float* y, std::int64_t row,
+                                     std::int64_t cols, const Dropout& dropout))
+
+// ---- the CUDA side (embedding.cu, embedding_backward.cu): arguments are checked and results allocated by embedding.cpp
+
+HEDDLE_CUDA_FUNCTION(void embedding_forward_cuda(const Tensor& table, const Tensor& tokens, const Spans& spans,
+                                                 const Tensor& positions, const EmbeddingPlan& plan, Tensor& y))
+/// `order` [2, rows] or undefined.
+HEDDLE_CUDA_FUNCTION(void embedding_backward_table_cuda(const Tensor& dy, const Tensor& tokens, const Spans& spans,
+                                                        const EmbeddingPlan& plan, const Tensor& order, Tensor& dtable))
+HEDDLE_CUDA_FUNCTION(void embedding_backward_positions_cuda(const Tensor& dy, const Spans& spans, const EmbeddingPlan& plan,
+                                                            Tensor& dpositions))
 
 }  // namespace heddle::kernels

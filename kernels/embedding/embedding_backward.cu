@@ -15,9 +15,9 @@
 #include "kernels/device/random.h"
 #include "kernels/device/sweep.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/detail/embedding.h"
 #include "kernels/embedding/detail/embedding_rows.h"
-#include "kernels/gather/gather_cuda.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/gather/gather.h"
 
 namespace heddle::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/embedding/detail/embedding.h"
+#include "kernels/embedding/embedding.h"
 
 #include "kernels/simd.h"
 

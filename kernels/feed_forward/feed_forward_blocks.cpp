@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "kernels/dropout/dropout_fast.h"
+#include "kernels/dropout/dropout.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/matmul/product.h"
 

@@ -2,7 +2,6 @@
 
 #include "core/check.h"
 #include "core/format.h"
-#include "kernels/few_rows/detail/few_rows.h"
 #include "kernels/matmul/batch_invariant.h"
 
 namespace heddle::kernels {

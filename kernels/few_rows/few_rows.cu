@@ -28,7 +28,7 @@
 #include "kernels/device/reduce.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/vector.h"
-#include "kernels/few_rows/detail/few_rows.h"
+#include "kernels/few_rows/few_rows.h"
 
 namespace heddle::kernels {
 namespace {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 #include "kernels/feed_forward/feed_forward.h"
 
 namespace heddle::kernels {
@@ -45,5 +46,9 @@ bool takes_few_rows(const Tensor& x, const Tensor& weight);
 
 /// Fills the result. Each row's bits depend on that row alone. Error when a shape, dtype or device does not fit.
 void few_rows_linear(const FewRowsLinear& call, FewRowsResult result);
+
+// ---- the CUDA side (few_rows.cu): arguments are checked by few_rows.cpp
+
+HEDDLE_CUDA_FUNCTION(void few_rows_linear_cuda(const FewRowsLinear& call, FewRowsResult& result))
 
 }  // namespace heddle::kernels

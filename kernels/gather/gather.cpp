@@ -7,7 +7,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/gather/gather_cuda.h"
 
 namespace heddle::kernels {
 namespace {

@@ -22,7 +22,7 @@
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
 #include "kernels/device/tickets.h"
-#include "kernels/gather/gather_cuda.h"
+#include "kernels/gather/gather.h"
 
 namespace heddle::kernels {
 namespace {

@@ -14,7 +14,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
-#include "kernels/gather/gather_cuda.h"
+#include "kernels/gather/gather.h"
 
 namespace heddle::kernels {
 namespace {

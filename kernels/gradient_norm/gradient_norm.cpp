@@ -8,7 +8,6 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/gradient_norm/detail/gradient_norm.h"
 
 namespace heddle::kernels {
 namespace {

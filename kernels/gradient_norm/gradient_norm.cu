@@ -10,7 +10,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/sweep.h"
-#include "kernels/gradient_norm/detail/gradient_norm.h"
+#include "kernels/gradient_norm/gradient_norm.h"
 
 namespace heddle::kernels {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "core/spans.h"
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -41,5 +42,12 @@ double clip_factor(double norm, double max_norm);
 
 /// gradients[i] *= factor in place. (kernels/adam takes the factor along instead and saves this sweep.)
 void scale_gradients(Tensor& gradients, double factor, Where where = Where::current());
+
+// ---- the CUDA side (gradient_norm.cu): arguments are checked and results allocated by gradient_norm.cpp
+
+/// Fills `result` f64 [2] as measure_gradients says.
+HEDDLE_CUDA_FUNCTION(void measure_gradients_cuda(const Tensor& gradients, const Spans& active, double max_norm, double scale,
+                                                 Tensor& result))
+HEDDLE_CUDA_FUNCTION(void scale_gradients_cuda(Tensor& gradients, double factor))
 
 }  // namespace heddle::kernels

@@ -9,7 +9,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/layer_norm/detail/layer_norm.h"
 #include "kernels/layer_norm/detail/layer_norm_rows.h"
 
 namespace heddle::kernels {

@@ -14,7 +14,7 @@
 #include "kernels/device/random.h"
 #include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
-#include "kernels/layer_norm/detail/layer_norm.h"
+#include "kernels/layer_norm/layer_norm.h"
 
 namespace heddle::kernels {
 namespace {

@@ -16,6 +16,7 @@
 
 #include "core/random.h"
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -54,5 +55,21 @@ struct ResidualLayerNormGradients {
 ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
                                                         const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                                                         const Dropout& dropout, bool need_sublayer, Tensor dgamma, Tensor dbeta);
+
+// ---- the CUDA side (layer_norm.cu, layer_norm_backward.cu): arguments are checked and results allocated by layer_norm.cpp
+
+/// What a backward pass reads and writes. Undefined where layer_norm.h says so: d_sum; dx, d_sublayer, dgamma, dbeta when not
+/// wanted.
+struct LayerNormBackwardTensors {
+    Tensor dy, d_sum, x, gamma, mean, rstd;  // x: what was normalised
+    Tensor dx, d_sublayer, dgamma, dbeta;
+};
+
+/// Fills result.y, mean and rstd, and with a sublayer result.sum.
+HEDDLE_CUDA_FUNCTION(void layer_norm_forward_cuda(const Tensor& x, const Tensor& sublayer, const Tensor& gamma,
+                                                  const Tensor& beta, double eps, const Dropout& dropout,
+                                                  LayerNormResult& result))
+/// Fills dx and d_sublayer, adds to dgamma and dbeta.
+HEDDLE_CUDA_FUNCTION(void layer_norm_backward_cuda(LayerNormBackwardTensors& tensors, const Dropout& dropout))
 
 }  // namespace heddle::kernels

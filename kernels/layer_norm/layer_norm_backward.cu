@@ -22,8 +22,8 @@
 #include "kernels/device/reduce.h"
 #include "kernels/device/tickets.h"
 #include "kernels/device/vector.h"
-#include "kernels/layer_norm/detail/layer_norm.h"
 #include "kernels/layer_norm/detail/layer_norm_affine.h"
+#include "kernels/layer_norm/layer_norm.h"
 
 namespace heddle::kernels {
 namespace {

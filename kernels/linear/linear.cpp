@@ -9,7 +9,6 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/cast/cast.h"
-#include "kernels/linear/linear_cuda.h"
 #include "kernels/matmul/batch_invariant.h"
 #include "kernels/matmul/product_cuda.h"
 

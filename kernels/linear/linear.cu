@@ -13,7 +13,7 @@
 // A block is eight warps. Lane x of warp y owns N neighbouring columns, which it loads with one access of 16 bytes, and every
 // eighth row; a warp thus reads 512 bytes in a row. The eight sums of a column meet in shared memory and are added in the order
 // of y. Memory traffic: dy is read once, partial [parts, cols] is written and read once (less than 1 % of dy in f32).
-#include "kernels/linear/linear_cuda.h"
+#include "kernels/linear/linear.h"
 
 #include <algorithm>
 #include <utility>

@@ -8,9 +8,11 @@
 // 128 rows each. Threads leave no trace in the bits.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 #include "kernels/matmul/product.h"
 
 namespace heddle::kernels {
@@ -51,5 +53,11 @@ class BiasSums {
     std::vector<BiasSum> waiting_;
     std::int64_t bytes_ = 0;  // of the dy's that are kept for them
 };
+
+// ---- the CUDA side (linear.cu), beside the products of kernels/matmul/product_cuda.h
+
+/// dbias [cols] += the sum of dy [rows, cols] over its rows, for each of them; no two of `sums` share a dbias. A dbias has its
+/// dy's dtype, or is f32 for a bf16 dy. Same bits at each run, and in whatever company. A launch for up to 16.
+HEDDLE_CUDA_FUNCTION(void linear_backward_biases_cuda(std::span<BiasSum> sums))
 
 }  // namespace heddle::kernels

@@ -9,7 +9,6 @@
 #include "core/parallel.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
 #include "kernels/linear/linear.h"
-#include "kernels/linear_cross_entropy/detail/linear_cross_entropy.h"
 #include "kernels/matmul/product.h"
 
 namespace heddle::kernels {

@@ -10,7 +10,7 @@
 // Memory traffic: gradient and target are read, target is written, once each.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/sweep.h"
-#include "kernels/linear_cross_entropy/detail/linear_cross_entropy.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
 namespace heddle::kernels {
 namespace {

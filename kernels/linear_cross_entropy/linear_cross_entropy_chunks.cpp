@@ -1,9 +1,9 @@
 // Linear + cross entropy on the device: the walk over chunks of rows. The CPU's walk is linear_cross_entropy.cpp.
 #include <algorithm>
 
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
+#include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/linear/linear.h"
-#include "kernels/linear_cross_entropy/detail/linear_cross_entropy.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 #include "kernels/matmul/product_cuda.h"
 
 namespace heddle::kernels {

@@ -8,7 +8,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/log_softmax/detail/log_softmax.h"
 
 namespace heddle::kernels {
 namespace {

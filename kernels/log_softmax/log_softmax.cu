@@ -10,7 +10,7 @@
 #include "kernels/device/exponentials.h"
 #include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
-#include "kernels/log_softmax/detail/log_softmax.h"
+#include "kernels/log_softmax/log_softmax.h"
 
 namespace heddle::kernels {
 namespace {

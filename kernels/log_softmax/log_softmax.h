@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -17,5 +18,10 @@ namespace heddle::kernels {
 Tensor log_softmax_forward(const Tensor& x);
 /// dx for dy and the forward's y, all of one shape.
 Tensor log_softmax_backward(const Tensor& dy, const Tensor& y);
+
+// ---- the CUDA side (log_softmax.cu): arguments are checked and results allocated by log_softmax.cpp
+
+HEDDLE_CUDA_FUNCTION(void log_softmax_forward_cuda(const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void log_softmax_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx))
 
 }  // namespace heddle::kernels

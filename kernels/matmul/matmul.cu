@@ -14,7 +14,6 @@
 #include "core/storage.h"
 #include "kernels/device/launch.h"
 #include "kernels/matmul/batch_invariant.h"
-#include "kernels/matmul/detail/matmul_rows.h"
 
 namespace heddle::kernels {
 namespace {

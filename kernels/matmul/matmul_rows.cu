@@ -1,5 +1,5 @@
 // Beside cuBLASLt: rows that a product starts from, and rows copied to where an algorithm takes them.
-#include "kernels/matmul/detail/matmul_rows.h"
+#include "kernels/matmul/product_cuda.h"
 
 #include <algorithm>
 

@@ -10,7 +10,6 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/concat/concat.h"
-#include "kernels/mean_probability/detail/mean_probability.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {

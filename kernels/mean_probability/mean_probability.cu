@@ -10,7 +10,7 @@
 #include "kernels/device/exponentials.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/vector.h"
-#include "kernels/mean_probability/detail/mean_probability.h"
+#include "kernels/mean_probability/mean_probability.h"
 
 namespace heddle::kernels {
 namespace {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -17,5 +18,11 @@ namespace heddle::kernels {
 /// shapes differ, or a row of a model holds NaN or +inf, or nothing but -inf: it has no distribution (on CUDA the kernel traps,
 /// and the next call that waits for the device reports the error).
 Tensor mean_probability(std::span<const Tensor> logits);
+
+// ---- the CUDA side (mean_probability.cu): arguments are checked and the result allocated by mean_probability.cpp. A row without
+// a distribution stops the kernel.
+
+/// logits [M rows, V]: those of the models one after another.
+HEDDLE_CUDA_FUNCTION(void mean_probability_cuda(const Tensor& logits, Tensor& result))
 
 }  // namespace heddle::kernels

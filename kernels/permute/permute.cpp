@@ -6,7 +6,6 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/permute/detail/permute.h"
 
 namespace heddle::kernels {
 namespace {

@@ -23,7 +23,7 @@
 #include "kernels/device/division.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
-#include "kernels/permute/detail/permute.h"
+#include "kernels/permute/permute.h"
 
 namespace heddle::kernels {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -15,5 +16,10 @@ namespace heddle::kernels {
 Tensor permute_forward(const Tensor& x, std::span<const int> axes);
 /// dx for dy [the permuted shape].
 Tensor permute_backward(const Tensor& dy, std::span<const int> axes);
+
+// ---- the CUDA side (permute.cu): arguments are checked and results allocated by permute.cpp
+
+/// y = x with axis order[k] of x as its axis k; order counts from the front and names each axis once.
+HEDDLE_CUDA_FUNCTION(void permute_cuda(const Tensor& x, const std::vector<int>& order, Tensor& y))
 
 }  // namespace heddle::kernels

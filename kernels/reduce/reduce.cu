@@ -24,7 +24,7 @@
 #include "kernels/device/division.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/sweep.h"
-#include "kernels/reduce/detail/reduce.h"
+#include "kernels/reduce/reduce.h"
 
 namespace heddle::kernels {
 namespace {

@@ -4,7 +4,6 @@
 #include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/residual/detail/residual.h"
 
 namespace heddle::kernels {
 namespace {

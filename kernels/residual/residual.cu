@@ -8,7 +8,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/dropout_walk.h"
 #include "kernels/device/sweep.h"
-#include "kernels/residual/detail/residual.h"
+#include "kernels/residual/residual.h"
 
 namespace heddle::kernels {
 namespace {

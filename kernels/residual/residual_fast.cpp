@@ -1,4 +1,4 @@
-#include "kernels/residual/detail/residual.h"
+#include "kernels/residual/residual.h"
 
 #include "kernels/simd.h"
 

@@ -6,7 +6,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/slice/detail/slice.h"
 
 namespace heddle::kernels {
 namespace {

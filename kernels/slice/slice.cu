@@ -8,7 +8,7 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/division.h"
 #include "kernels/device/sweep.h"
-#include "kernels/slice/detail/slice.h"
+#include "kernels/slice/slice.h"
 
 namespace heddle::kernels {
 namespace {

@@ -8,7 +8,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/softmax/detail/softmax.h"
 
 namespace heddle::kernels {
 namespace {

@@ -10,7 +10,7 @@
 #include "kernels/device/exponentials.h"
 #include "kernels/device/rows.h"
 #include "kernels/device/vector.h"
-#include "kernels/softmax/detail/softmax.h"
+#include "kernels/softmax/softmax.h"
 
 namespace heddle::kernels {
 namespace {

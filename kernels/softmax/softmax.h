@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -37,5 +38,11 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask = {}, const SoftmaxRe
                        const SoftmaxScores& scores = {});
 /// scale ds for dy and the forward's y, all of one shape: with the forward's scale dx, with 1 what the bias gets in each row.
 Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale = 1);
+
+// ---- the CUDA side (softmax.cu): arguments are checked and results allocated by softmax.cpp
+
+HEDDLE_CUDA_FUNCTION(void softmax_forward_cuda(const Tensor& x, const Tensor& mask, const SoftmaxReach& reach,
+                                               const SoftmaxScores& scores, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void softmax_backward_cuda(const Tensor& dy, const Tensor& y, double scale, Tensor& dx))
 
 }  // namespace heddle::kernels

@@ -3,7 +3,6 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/target_log_probability/detail/target_log_probability.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {

@@ -8,7 +8,7 @@
 #include "kernels/device/exponentials.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/vector.h"
-#include "kernels/target_log_probability/detail/target_log_probability.h"
+#include "kernels/target_log_probability/target_log_probability.h"
 
 namespace heddle::kernels {
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -12,5 +13,10 @@ namespace heddle::kernels {
 /// row holds NaN or +inf, or nothing but -inf: it has no distribution (on CUDA the kernel stops, and the error comes with the
 /// next call that waits for the device).
 Tensor target_log_probability(const Tensor& logits, const Tensor& targets);
+
+// ---- the CUDA side (target_log_probability.cu): arguments are checked and the result allocated by target_log_probability.cpp. A
+// target outside the vocabulary and a row without a distribution stop the kernel.
+
+HEDDLE_CUDA_FUNCTION(void target_log_probability_cuda(const Tensor& logits, const Tensor& targets, Tensor& result))
 
 }  // namespace heddle::kernels

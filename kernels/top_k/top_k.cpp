@@ -10,7 +10,6 @@
 #include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/top_k/detail/top_k.h"
 
 namespace heddle::kernels {
 

@@ -10,7 +10,7 @@
 #include "kernels/device/exponentials.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/vector.h"
-#include "kernels/top_k/detail/top_k.h"
+#include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {
 namespace {

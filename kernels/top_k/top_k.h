@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
@@ -28,5 +29,10 @@ bool top_k_row(const T* logits, std::int64_t vocabulary, std::int64_t k, T* valu
 
 HEDDLE_DECLARE_LEVELS(bool top_k_row(const float* logits, std::int64_t vocabulary, std::int64_t k, float* values,
                                      std::int32_t* ids))
+
+// ---- the CUDA side (top_k.cu): arguments are checked and results allocated by top_k.cpp. A row without a distribution stops the
+// kernel.
+
+HEDDLE_CUDA_FUNCTION(void top_k_cuda(const Tensor& logits, std::int64_t k, TopK& result))
 
 }  // namespace heddle::kernels

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "core/check.h"
-#include "kernels/update_tally/detail/update_tally.h"
-#include "kernels/update_tally/detail/update_tally_layout.h"
 
 namespace heddle::kernels {
 namespace {

@@ -10,8 +10,7 @@
 #include <limits>
 
 #include "kernels/device/launch.h"
-#include "kernels/update_tally/detail/update_tally.h"
-#include "kernels/update_tally/detail/update_tally_layout.h"
+#include "kernels/update_tally/update_tally.h"
 
 namespace heddle::kernels {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "core/tensor.h"
 #include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -33,5 +34,23 @@ void tally_losses(Tensor& tally, const Tensor& statistics, Where where = Where::
 void tally_update(Tensor& tally, Tensor& measured, Where where = Where::current());
 /// Waits for the device when the tally lies on one.
 UpdateTally read_tally(const Tensor& tally);
+
+// ---- where a tally's numbers stand
+
+enum TallyPlace : int {
+    kTallySums = 0,         // loss, nll, counted, correct of the updates that were made
+    kTallyPending = 4,      // the same of the current update
+    kTallyNorm = 8,         // of the last update that was made
+    kTallyUpdates = 9,      // that were made
+    kTallyFailed = 10,      // 1 after an update that was not finite
+    kTallyFailedLoss = 11,  // of this update
+    kTallyFailedNorm = 12,
+    kTallySize = 13,
+};
+
+// ---- the CUDA side (update_tally.cu): arguments are checked by update_tally.cpp
+
+HEDDLE_CUDA_FUNCTION(void tally_losses_cuda(Tensor& tally, const Tensor& statistics))
+HEDDLE_CUDA_FUNCTION(void tally_update_cuda(Tensor& tally, Tensor& measured))
 
 }  // namespace heddle::kernels

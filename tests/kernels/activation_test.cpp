@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "core/dual.h"
-#include "kernels/activation/detail/activation.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 

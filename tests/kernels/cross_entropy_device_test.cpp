@@ -1,6 +1,5 @@
 // Cross entropy on every device: extreme logits, and the gradient in the place of the logits.
 #include "kernels/cross_entropy/cross_entropy.h"
-#include "kernels/cross_entropy/cross_entropy_cuda.h"
 #include "tests/devices.h"
 #include "tests/support.h"
 

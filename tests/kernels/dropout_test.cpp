@@ -1,7 +1,6 @@
 #include "kernels/dropout/dropout.h"
 
 #include "autograd/ops.h"
-#include "kernels/dropout/dropout_fast.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 

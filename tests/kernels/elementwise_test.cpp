@@ -1,7 +1,7 @@
 #include "kernels/elementwise/elementwise.h"
 
 #include "autograd/ops.h"
-#include "kernels/elementwise/detail/broadcast.h"
+#include "kernels/elementwise/detail/elementwise.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 

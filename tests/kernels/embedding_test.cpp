@@ -2,7 +2,6 @@
 
 #include "autograd/ops.h"
 #include "core/device.h"
-#include "kernels/embedding/detail/embedding.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 

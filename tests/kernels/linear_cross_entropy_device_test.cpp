@@ -3,7 +3,6 @@
 
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/linear/linear.h"
-#include "kernels/linear_cross_entropy/detail/linear_cross_entropy.h"
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 #include "tests/devices.h"
 #include "tests/support.h"

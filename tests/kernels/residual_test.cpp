@@ -2,7 +2,6 @@
 
 #include "autograd/ops.h"
 #include "kernels/dropout/dropout.h"
-#include "kernels/residual/detail/residual.h"
 #include "tests/kernels/residual_cases.h"
 #include "tests/support.h"
 

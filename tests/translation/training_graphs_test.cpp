@@ -12,7 +12,6 @@
 #include "apps/translation/training/learner.h"
 #include "autograd/tape.h"
 #include "core/format.h"
-#include "kernels/update_tally/detail/update_tally_layout.h"
 #include "kernels/update_tally/update_tally.h"
 #include "tests/translation/training_device_support.h"
 

@@ -1,13 +1,10 @@
-// What stands below adam.cpp: the vectorised CPU path and the CUDA side.
+// An update's numbers, and the vectorised CPU path (adam_fast.cpp).
 #pragma once
 
 #include "kernels/adam/adam.h"
-#include "kernels/device/declare.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
-
-// ---- the vectorised CPU path (adam_fast.cpp)
 
 /// An update's numbers, as the loop needs them.
 template <class T>
@@ -53,12 +50,5 @@ HEDDLE_DECLARE_LEVELS(void adam_values(float* parameters, const float* gradients
 /// parameters, gradients, momentum (m) [n].
 HEDDLE_DECLARE_LEVELS(void sgd_values(float* parameters, const float* gradients, float* momentum, std::int64_t n,
                                       const SgdCoefficients<float>& with))
-
-// ---- the CUDA side: arguments are checked and results allocated by adam.cpp
-
-HEDDLE_CUDA_FUNCTION(void adam_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& first_moment, Tensor& second_moment,
-                                         const Spans& active, const AdamStep& step, UpdateInMemory& memory))
-HEDDLE_CUDA_FUNCTION(void sgd_step_cuda(Tensor& parameters, const Tensor& gradients, Tensor& momentum, const Spans& active,
-                                        const SgdStep& step, UpdateInMemory& memory))
 
 }  // namespace heddle::kernels

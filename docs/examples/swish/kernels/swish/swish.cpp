@@ -5,7 +5,6 @@
 
 #include "core/dual.h"
 #include "core/parallel.h"
-#include "kernels/swish/detail/swish.h"
 
 namespace heddle::kernels {
 namespace {

@@ -6,8 +6,8 @@
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/vector.h"
-#include "kernels/linear/linear_cuda.h"
-#include "kernels/swish/detail/swish.h"
+#include "kernels/linear/linear.h"
+#include "kernels/swish/swish.h"
 
 namespace heddle::kernels {
 namespace {

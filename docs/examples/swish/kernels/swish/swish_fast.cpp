@@ -1,5 +1,5 @@
 #include "kernels/simd.h"
-#include "kernels/swish/detail/swish.h"
+#include "kernels/swish/swish.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
