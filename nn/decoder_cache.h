@@ -7,7 +7,7 @@
 
 #include "core/spans.h"
 #include "core/tensor.h"
-#include "kernels/attention/attention_cached.h"
+#include "kernels/attention/cached/attention_cached.h"
 
 namespace heddle::nn {
 

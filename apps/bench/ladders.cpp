@@ -7,7 +7,7 @@
 #include "autograd/bench_cases.h"
 #include "core/device.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_ladder.h"
+#include "kernels/attention/ladder/attention_ladder.h"
 #include "kernels/feed_forward/feed_forward.h"
 #include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/layer_norm/layer_norm.h"

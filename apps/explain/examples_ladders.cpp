@@ -1,6 +1,6 @@
 // The teaching ladders, step by step.
 #include "apps/explain/example_inputs.h"
-#include "kernels/attention/attention_ladder.h"
+#include "kernels/attention/ladder/attention_ladder.h"
 #include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/layer_norm/layer_norm_ladder.h"
 #include "kernels/matmul/matmul_ladder.h"

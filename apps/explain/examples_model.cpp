@@ -4,7 +4,7 @@
 
 #include "apps/explain/example_inputs.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_cached.h"
+#include "kernels/attention/cached/attention_cached.h"
 #include "kernels/beam_step/beam_step.h"
 #include "kernels/cache_table/cache_table.h"
 #include "kernels/feed_forward/feed_forward.h"

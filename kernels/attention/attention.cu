@@ -1,95 +1,180 @@
-// Attention forward, the simplest fused form: f32 and f64 by multiply-add, any head of up to 256 columns, every rule.
-//
-//     S = scale Q K^T,   P = softmax(S),   O = (P * F) V        for one sentence and one head (attention.h)
-//
-// The scores never see memory. A block owns a few query rows of one head and walks over the keys, a tile of 32 at a time:
-//
-//     K, V tile -> shared memory
-//     s   = log2(e) (scale q . k + bias)         lane = key      (attention_plain.h)
-//     m'  = max(m, max over the tile of s)       over the lanes
-//     p   = 2^(s - m')
-//     l   = l 2^(m - m') + p                     each lane sums its own keys; the lanes are added at the end
-//     O   = O 2^(m - m') + p V                   lane = column
-//
-// and at the end O / l is the output, m ln 2 + ln l its log-sum-exp. Powers of two instead of e because that is what the chip
-// computes: log2(e) is folded into the scale, and one multiplication less is made for each score.
-//
-// clang-format off
-// Owns     block: kForwardRows query rows a warp, 4 warps, of one head. Warp: its rows' m, l and O, in registers. Lane: a key,
-//          then columns.
-// Traffic  Q and O once; K and V once per block, so rows / (4 kForwardRows) times, mostly from the L2 cache. 4 bytes of L per row
-//          and head.
-// Limits   each multiply-add of the products needs its operands from shared memory: with 8 rows a warp there are 8 per number of
-//          K. That is why the bf16 path (attention_mma.cu) uses tensor cores, whose operands are tiles.
-// clang-format on
-#include "kernels/attention/detail/attention_plain.h"
+// What attention's kernels need around them, and which of them a call gets.
+#include "kernels/attention/detail/attention_device.h"
+#include "kernels/cast/cast.h"
 
 namespace heddle::kernels {
 namespace {
 
-using device::kWarp, device::warp;
+using device::kWarp, device::lane, device::warp;
 
-template <class T, int D>
-__global__ void __launch_bounds__((PlainSizes<T, D>::kThreads))
-    attention_forward_kernel(AttentionTask<T> task, DeviceRows<T> output,  // output [rows, heads * dv]
-                             device::Accumulator<T>* log_sum) {            // [rows, heads] or null
-    using Sizes = PlainSizes<T, D>;
+// seen[row] = whether the mask (and the causal rule) shows key row to any query of its sentence in any head: a thread a key. Only
+// calls with a mask need it. Reads the mask once.
+template <class T>
+__global__ void __launch_bounds__(128)
+    seen_keys_kernel(AttentionTask<T> task, int heads, std::uint8_t* seen, int tile_rows) {  // seen [rows']
+    AttentionPlace at = attention_place(task, blockIdx.x);
+    const int key = at.first + device::thread_in_block();
+    if (key >= min(at.keys, at.first + tile_rows)) return;
+    bool any = false;
+    for (at.head = 0; at.head < heads; ++at.head)
+        for (int i = 0; i < at.queries && !any; ++i) any = may_attend(task, at, i, key);
+    seen[at.key_start + key] = any ? 1 : 0;
+}
+
+// P of one query row a warp, for pictures: once over the keys for the maximum and the sum, once more to write.
+template <class T>
+__global__ void __launch_bounds__(128)
+    attention_weights_kernel(AttentionTask<T> task, T* weights,  // weights [sentences, heads, query_time, key_time]
+                             std::int64_t query_time, std::int64_t key_time) {
     using A = device::Accumulator<T>;
-    constexpr int kRows = Sizes::kForwardRows;
-    if (zero_gaps(task.gaps)) return;
     const AttentionPlace at = attention_place(task, blockIdx.x);
-
-    device::SharedArena arena;
-    A* const queries = arena.take<A>(Sizes::kWarps * kRows * Sizes::kPitch);  // [4 kRows, kPitch]
-    A* const keys = arena.take<A>(Sizes::kTile * Sizes::kPitch);
-    A* const values = arena.take<A>(Sizes::kTile * Sizes::kPitch);
-    A* const weights = arena.take<A>(Sizes::kWarps * kRows * kWarp) + warp() * kRows * kWarp;  // this warp's [kRows, 32]
-
-    const int own = at.first + warp() * kRows;  // this warp's first query
-    RunningRows<T, D> rows;
-    load_rows<Sizes::kWarps * kRows, D>(queries, task.query, at.query_start + at.first, at.head, task.vectors,
-                                        [&](int r) { return at.first + r < at.queries; });
-    const int last = min(at.queries, at.first + Sizes::kWarps * kRows) - 1;
-    const int end = visible_keys(task, at, last);    // the last query sees the most
-    const int own_end = own < at.queries ? end : 0;  // a warp past the sentence's end only helps to load
-    for (int key = 0; key < end; key += Sizes::kTile) {
-        const auto takes_part = [&](int r) { return key_takes_part(task, at, key + r); };
-        load_rows<Sizes::kTile, D>(keys, task.key, at.key_start + key, at.key_head, task.vectors, takes_part);
-        load_rows<Sizes::kTile, D>(values, task.value, at.key_start + key, at.key_head, task.vectors, takes_part);
-        __syncthreads();  // the tiles are there, before the first one the queries, too
-
-        if (key < own_end) rows.meet(task, at, own, key, queries + warp() * kRows * Sizes::kPitch, keys, values, weights);
-        __syncthreads();  // no thread reads the tiles or the weights any more: the next round overwrites them
+    const int i = at.first + warp();
+    if (i >= at.queries) return;
+    const T* const query = task.query.at(at.query_start + i, at.head);
+    const A scale = task.scale_log2;
+    const auto score = [&](int j) {
+        if (!may_attend(task, at, i, j)) return device::lowest<A>();
+        const T* const key = task.key.at(at.key_start + j, at.key_head);
+        A sum = 0;
+        for (int c = 0; c < task.query.width; ++c) sum += device::load(query[c]) * device::load(key[c]);
+        return sum * scale + bias_in_twos(task, at, i, j);
+    };
+    A largest = device::lowest<A>(), sum = 0;  // of this lane's keys
+    for (int j = lane(); j < at.keys; j += kWarp) {
+        const A s = score(j), next = device::larger(largest, s);
+        if (s == device::lowest<A>()) continue;
+        sum = sum * device::power_of_two(largest - next) + device::power_of_two(s - next);
+        largest = next;
     }
-    rows.finish(task, at, own, output, log_sum);
+    const A all = device::warp_max(largest);
+    const A total = device::warp_sum(largest == device::lowest<A>() ? A{0} : sum * device::power_of_two(largest - all));
+    T* const to = weights + ((std::int64_t{at.sentence} * task.heads + at.head) * query_time + i) * key_time;
+    for (int j = lane(); j < at.keys; j += kWarp) {
+        const A s = score(j);
+        if (s != device::lowest<A>()) to[j] = device::store<T>(device::power_of_two(s - all) / total);
+    }
+}
+
+// [rows'], or undefined when there is no mask.
+template <class T>
+Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
+    if (!rules.mask.defined()) return {};
+    constexpr int kKeys = 128;
+    Tensor seen = Tensor::empty({rules.key_spans.rows()}, DType::u8, Device::cuda);
+    const Tensor tiles = attention_tiles(rules.key_spans, kKeys);
+    task.tiles = tiles.data<std::int32_t>();
+    const int masks = task.mask_head == 0 ? 1 : task.heads;
+    task.heads = task.group = 1;  // a block for each tile
+    device::launch({.grid = device::blocks_for(tiles.dim(0), 1), .block = kKeys}, seen_keys_kernel<T>, task, masks,
+                   seen.mutable_data<std::uint8_t>(), kKeys);
+    return seen;
+}
+
+// Wide heads do not fit into a warp's registers, and a scale below 0 would turn the largest score into the smallest.
+template <class T>
+bool by_tensor_cores(const AttentionTask<T>& task) {
+    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0;
+}
+
+// In the type that the kernels add it in; the same handle when it has that type already.
+template <class T>
+Tensor bias_of(const AttentionRules& rules) {
+    return rules.bias.defined() ? cast(rules.bias, dtype_of<device::Accumulator<T>>()) : Tensor();
+}
+
+// A task and the tensors that are made for it.
+template <class T>
+struct HeldTask {
+    HeldTask(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules)
+        : bias(bias_of<T>(rules)), task(attention_task<T>(query, key, value, rules, bias)), seen(seen_keys(task, rules)) {
+        if (seen.defined()) task.seen = seen.template data<std::uint8_t>();
+    }
+    Tensor bias;
+    AttentionTask<T> task;
+    Tensor seen;
+};
+
+bool all_short(const AttentionRules& rules) {
+    return std::max(rules.query_spans.longest(), rules.key_spans.longest()) <= kShortSentence;
+}
+
+template <class T>
+bool narrow_heads(const AttentionTask<T>& task) {
+    return std::max(task.query.width, task.value.width) <= kShortHead;
 }
 
 }  // namespace
 
-template <class T>
-void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules, DeviceRows<T> output,
-                             device::Accumulator<T>* log_sum) {
-    with_head_width(std::max(task.query.width, task.value.width), [&](auto width) {
-        constexpr int D = std::is_same_v<T, bf16> ? 256 : width;  // narrow heads of bf16 go over tensor cores, nearly always
-        using Sizes = PlainSizes<T, D>;
+void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                            AttentionResult& result) {
+    device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
-        constexpr int kQueries = Sizes::kWarps * Sizes::kForwardRows;
-        const Tensor tiles = attention_tiles(rules.query_spans, kQueries);
-        task.tiles = tiles.data<std::int32_t>();
-        constexpr auto kShared = device::SharedSize()
-                                     .take<A>(kQueries * Sizes::kPitch)
-                                     .template take<A>(Sizes::kTile * Sizes::kPitch)
-                                     .template take<A>(Sizes::kTile * Sizes::kPitch)
-                                     .template take<A>(kQueries * kWarp);
-        device::launch({.grid = task.gaps.grid(device::blocks_for(attention_items(tiles, rules.heads), 1)),
-                        .block = Sizes::kThreads,
-                        .shared = kShared.bytes()},
-                       attention_forward_kernel<T, D>, task, output, log_sum);
+        HeldTask<T> held(query, key, value, rules);
+        AttentionTask<T>& task = held.task;
+        const auto output = mutable_device_rows<T>(result.output, rules.heads);
+        A* const log_sum = result.log_sum.defined() ? result.log_sum.mutable_data<A>() : nullptr;
+        task.gaps.add(task.gaps.outputs[0], output.data, output.pitch, result.output.cols(), rules.query_spans);
+        task.gaps.add(task.gaps.log_sum, log_sum, rules.heads, rules.heads, rules.query_spans);
+        if constexpr (std::is_same_v<T, bf16>)
+            if (by_tensor_cores(task)) {
+                if (all_short(rules)) return attention_forward_short(task, rules, output, log_sum);
+                return attention_forward_mma(task, rules, output, log_sum);
+            }
+        if constexpr (std::is_same_v<T, float>)
+            if (all_short(rules) && narrow_heads(task)) return attention_forward_short(task, rules, output, log_sum);
+        attention_forward_plain(task, rules, output, log_sum);
     });
 }
 
-template void attention_forward_plain<float>(AttentionTask<float>, const AttentionRules&, DeviceRows<float>, float*);
-template void attention_forward_plain<double>(AttentionTask<double>, const AttentionRules&, DeviceRows<double>, double*);
-template void attention_forward_plain<bf16>(AttentionTask<bf16>, const AttentionRules&, DeviceRows<bf16>, float*);
+void attention_backward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                             const AttentionResult& forward, const Tensor& d_output, AttentionGradients& gradients) {
+    device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        using A = device::Accumulator<T>;
+        HeldTask<T> held(query, key, value, rules);
+        AttentionTask<T>& task = held.task;
+        Tensor delta = Tensor::empty({query.rows(), rules.heads}, dtype_of<A>(), Device::cuda);
+        AttentionBackwardTask<T> back;
+        back.output = device_rows<T>(forward.output, rules.heads);
+        back.d_output = device_rows<T>(d_output, rules.heads);
+        back.log_sum = forward.log_sum.data<A>();
+        back.delta = delta.template mutable_data<A>();
+        back.d_query = mutable_device_rows<T>(gradients.query, rules.heads);
+        back.d_key = mutable_device_rows<T>(gradients.key, rules.heads_of_keys());
+        back.d_value = mutable_device_rows<T>(gradients.value, rules.heads_of_keys());
+        const auto add_gaps = [&](int i, const DeviceRows<T>& to, std::int64_t heads, const Spans& spans) {
+            task.gaps.add(task.gaps.outputs[i], to.data, to.pitch, to.width * heads, spans);
+        };
+        add_gaps(0, back.d_query, rules.heads, rules.query_spans);
+        add_gaps(1, back.d_key, rules.heads_of_keys(), rules.key_spans);
+        add_gaps(2, back.d_value, rules.heads_of_keys(), rules.key_spans);
+        back.vectors = vectors_fit(back.output) && vectors_fit(back.d_output);
+        back.store_vectors = vectors_fit(back.d_query) && vectors_fit(back.d_key) && vectors_fit(back.d_value);
+        const bool biased = gradients.bias.defined();
+        if (biased) {
+            attention_delta(task, rules, back);
+            attention_bias_gradient(task, rules, back, gradients.bias);
+        }
+        if constexpr (std::is_same_v<T, bf16>)
+            if (by_tensor_cores(task) && all_short(rules) && narrow_heads(task))
+                return attention_backward_short(task, rules, back);
+        if constexpr (std::is_same_v<T, float>)
+            if (all_short(rules) && narrow_heads(task)) return attention_backward_short(task, rules, back);
+        if (!biased) attention_delta(task, rules, back);
+        if constexpr (std::is_same_v<T, bf16>)
+            if (by_tensor_cores(task)) return attention_backward_mma(task, rules, back);
+        attention_backward_plain(task, rules, back);
+    });
+}
+
+void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules, Tensor& weights) {
+    device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
+        const Tensor bias = bias_of<T>(rules);
+        AttentionTask<T> task = attention_task<T>(query, key, key, rules, bias);
+        const Tensor tiles = attention_tiles(rules.query_spans, 4);
+        task.tiles = tiles.data<std::int32_t>();
+        device::launch({.grid = device::blocks_for(attention_items(tiles, rules.heads), 1), .block = 128},
+                       attention_weights_kernel<T>, task, weights.mutable_data<T>(), weights.dim(2), weights.dim(3));
+    });
+}
 
 }  // namespace heddle::kernels

@@ -53,14 +53,14 @@ class Promise:
 
 # Kernels of these files that are not named must not spill either. Attention's second argument: whether there is a bias.
 PROMISES = {
-    "kernels/attention/attention_mma.cu": {
+    "kernels/attention/mma/attention_mma.cu": {
         "attention_forward_mma_kernel<32, false>": Promise(registers=208, mma=1.8, loop=48, copy=10, stores=2),
         "attention_forward_mma_kernel<64, false>": Promise(registers=248, mma=1.8, loop=26, copy=9, stores=4),
         # sm_80: values that do not change in the loop, some 15 loads for 256 mma
         "attention_forward_mma_kernel<128, false>": Promise(mma=1.8, loop=15, copy=9, stores=8, spills={"sm_80": 60}),
         "attention_forward_mma_kernel<128, true>": Promise(mma=1.8, copy=9, stores=8, spills={"sm_80": 90}),
     },
-    "kernels/attention/attention_mma_backward.cu": {
+    "kernels/attention/mma/attention_mma_backward.cu": {
         "attention_d_query_mma_kernel<32, false>": Promise(registers=208, mma=3.5, loop=39, copy=11.5, stores=2, narrow=0),
         "attention_d_query_mma_kernel<64, false>": Promise(registers=240, mma=2.9, loop=21, copy=10, stores=4, narrow=0),
         "attention_d_query_mma_kernel<128, false>": Promise(registers=176, mma=2.9, loop=15, copy=10, stores=8, narrow=0),
@@ -69,23 +69,23 @@ PROMISES = {
         "attention_d_key_mma_kernel<64, false>": Promise(mma=3.3, loop=30, copy=9.5, stores=8, narrow=0),
         "attention_d_key_mma_kernel<128, false>": Promise(registers=252, mma=3.4, loop=26, copy=9.5, stores=16, narrow=0),
     },
-    "kernels/attention/attention_short.cu": {
+    "kernels/attention/short/attention_short.cu": {
         "attention_forward_short_kernel<32, false>": Promise(registers=88, mma=7.6, copy=9.8, stores=2, spills={"sm_80": 4}),
         "attention_forward_short_kernel<64, false>": Promise(registers=100, mma=5, copy=9, stores=4),
         "attention_forward_short_kernel<128, false>": Promise(registers=136, mma=3.7, copy=9, stores=8),
     },
-    "kernels/attention/attention_short_backward.cu": {
+    "kernels/attention/short/attention_short_backward.cu": {
         # head 32: three blocks of 128 threads on a multiprocessor
         "attention_backward_short_kernel<32, false>": Promise(registers=156, mma=4.7, copy=11.5, loads=2, stores=6),
         "attention_backward_short_kernel<32, true>": Promise(registers=160, mma=4.8, copy=11.5, loads=2, stores=6),
         "attention_backward_short_kernel<64, false>": Promise(registers=224, mma=4.2, copy=10.5, loads=4, stores=12),
         "attention_backward_short_kernel<64, true>": Promise(registers=224, mma=4.3, copy=10.5, loads=4, stores=12),
     },
-    "kernels/attention/attention_short_f32.cu": {
+    "kernels/attention/short/attention_short_f32.cu": {
         "attention_forward_short_f32_kernel<32>": Promise(registers=100),
         "attention_forward_short_f32_kernel<64>": Promise(registers=106),
     },
-    "kernels/attention/attention_short_f32_backward.cu": {
+    "kernels/attention/short/attention_short_f32_backward.cu": {
         "attention_backward_short_f32_kernel<32>": Promise(registers=188, loads=2),
         "attention_backward_short_f32_kernel<64>": Promise(registers=172, loads=4),
     },

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_cached.h"
+#include "kernels/attention/cached/attention_cached.h"
 #include "tests/devices.h"
 #include "tests/numbers.h"
 #include "tests/support.h"

@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_cached.h"
+#include "kernels/attention/cached/attention_cached.h"
 
 #include <algorithm>
 

@@ -32,7 +32,7 @@ class Mutant:
 
 
 def _files(root, *patterns):
-    found = sorted(os.path.relpath(path, root) for pattern in patterns for path in glob.glob(os.path.join(root, pattern)))
+    found = sorted(os.path.relpath(path, root) for pattern in patterns for path in glob.glob(os.path.join(root, pattern), recursive=True))
     return [path for path in found if not path.startswith("kernels/emulator/")]
 
 
@@ -42,12 +42,12 @@ class Pool:
     def __init__(self, root, includes, levels):
         self.root, self.levels = root, levels
         self._sources, self._changes = {}, {}
-        kernels = _files(root, "kernels/*/*.cu")
-        compiled = _files(root, "kernels/*/*.cpp")
+        kernels = _files(root, "kernels/*/**/*.cu")
+        compiled = _files(root, "kernels/*/**/*.cpp")
         fast = [path for path in compiled if path.endswith("_fast.cpp")]
         plain = [path for path in compiled if not path.endswith("_fast.cpp")]
         tape = _files(root, "autograd/ops/*.cpp") + [path for path in _files(root, "autograd/*.cpp") if _is_tape(path)]
-        headers = _files(root, "kernels/*/detail/*.h", "kernels/*/*.h", "kernels/simd.h")
+        headers = _files(root, "kernels/*/**/*.h", "kernels/simd.h")
         self._units = {}  # file that is changed: the files that are compiled with it
         parts = {}
         for part, units in {"cuda": kernels, "fast": fast, "tape": tape, "reference": plain}.items():

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/attention_cached.h"
+#include "kernels/attention/cached/attention_cached.h"
 #include "kernels/device/declare.h"
 
 namespace heddle::kernels {

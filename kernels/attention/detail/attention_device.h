@@ -276,10 +276,10 @@ void with_head_width(std::int64_t width, Body&& body) {
     return body(std::integral_constant<int, 256>{});
 }
 
-// The paths. Each takes what attention_prepare.cu hands out, and fills the gaps, too: in backward delta does it, or the short
+// The paths. Each takes what attention.cu hands out, and fills the gaps, too: in backward delta does it, or the short
 // one.
 
-/// attention.cu: f32, f64, bf16.
+/// attention_plain.cu: f32, f64, bf16.
 template <class T>
 void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules, DeviceRows<T> output,
                              device::Accumulator<T>* log_sum);
@@ -299,7 +299,7 @@ void attention_backward_short(AttentionTask<float> task, const AttentionRules& r
 template <class T>
 void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
                              Tensor& d_bias);
-/// attention_backward.cu; delta first, which fills back.delta.
+/// attention_plain_backward.cu; delta first, which fills back.delta.
 template <class T>
 void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);
 template <class T>

@@ -1,5 +1,5 @@
-// Attention backward in bf16 on tensor cores, for heads of up to 128 columns: the two passes of attention_backward.cu with the
-// tiles of attention_mma.cu.
+// Attention backward in bf16 on tensor cores, for heads of up to 128 columns: the two passes of attention_plain_backward.cu with
+// the tiles of attention_mma.cu.
 //
 //     d_query kernel   own rows: queries    S = Q K^T, dP = dO V^T, dS in registers, dQ += dS K
 //     d_key kernel     own rows: keys       S^T = K Q^T, dP^T = V dO^T, then dV += (P F)^T dO and dK += dS^T Q, for one head of
@@ -14,10 +14,10 @@
 // and
 //          dV's) columns for them, in f32. A warp's 32 rows are two tiles, as in forward; with 128 columns only one fits into the
 //          registers.
-// Traffic  as attention_backward.cu, with 128 (64) own rows a block.
+// Traffic  as attention_plain_backward.cu, with 128 (64) own rows a block.
 // Barriers one a tile, as in attention_mma.cu.
 // Rounding P F and dS are rounded to bf16 before their second product.
-#include "kernels/attention/detail/attention_mma_backward.h"
+#include "kernels/attention/mma/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {

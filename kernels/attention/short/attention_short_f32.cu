@@ -1,9 +1,9 @@
 // Attention forward in f32 for sentences of up to 64 tokens and heads of up to 64 columns: what a translator's batches are made
 // of.
 //
-// attention.cu brings K and V of such a sentence once for every 32 queries, a tile of 32 keys at a time, with two barriers a
-// tile. Here all of them fit into shared memory at once: they come by asynchronous copies, one barrier says that they are there,
-// and from then on no warp waits for another.
+// attention_plain.cu brings K and V of such a sentence once for every 32 queries, a tile of 32 keys at a time, with two barriers
+// a tile. Here all of them fit into shared memory at once: they come by asynchronous copies, one barrier says that they are
+// there, and from then on no warp waits for another.
 //
 // clang-format off
 //     all warps   bring K and V; each brings 8 queries of its own
@@ -16,7 +16,7 @@
 //
 // Owns     block: a sentence and a head, with a warp for every 8 queries that the batch's longest sentence has. Warp: 8 queries.
 // Traffic  Q and O once; K and V once for each head of queries.
-#include "kernels/attention/detail/attention_plain.h"
+#include "kernels/attention/plain/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {

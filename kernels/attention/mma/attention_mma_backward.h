@@ -2,7 +2,7 @@
 // attention_short_backward.cu once.
 #pragma once
 
-#include "kernels/attention/detail/attention_mma.h"
+#include "kernels/attention/mma/attention_mma.h"
 
 namespace heddle::kernels {
 

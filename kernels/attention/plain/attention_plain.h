@@ -1,4 +1,4 @@
-// What the kernels by multiply-add share: attention.cu and attention_backward.cu, and for short sentences in f32
+// What the kernels by multiply-add share: attention_plain.cu and attention_plain_backward.cu, and for short sentences in f32
 // attention_short_f32.cu and attention_short_f32_backward.cu. One shape of work serves all of their products.
 //
 // A block of 4 warps owns rows of one head (query rows, in dK and dV: key rows) and walks over tiles of the other side's rows, up

@@ -1,7 +1,7 @@
-// Attention forward in bf16 on tensor cores, for heads of up to 128 columns: the tiles of attention.cu, each product a matrix
-// instruction.
+// Attention forward in bf16 on tensor cores, for heads of up to 128 columns: the tiles of attention_plain.cu, each product a
+// matrix instruction.
 //
-// What is new against attention.cu, and why:
+// What is new against attention_plain.cu, and why:
 //
 // clang-format off
 //   - a warp owns 32 query rows (two tiles of 16) and all of a tile's keys: S, the softmax and O stay in its registers, and warps
@@ -23,7 +23,7 @@
 //          the tensor cores.
 // Rounding P is rounded to bf16 before it meets V; sums, maxima and O are f32 until the end.
 // clang-format on
-#include "kernels/attention/detail/attention_mma.h"
+#include "kernels/attention/mma/attention_mma.h"
 
 namespace heddle::kernels {
 namespace {

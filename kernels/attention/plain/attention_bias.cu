@@ -1,6 +1,6 @@
 // The gradient of attention's bias: dB = dS, summed over the sentences and, when they share a bias, over the heads.
 //
-//     P  = 2^{log2(e) (S - L)},    dS = P * ((dO V^T) * F - D)         as in attention_backward.cu, from the saved L and D
+//     P  = 2^{log2(e) (S - L)},    dS = P * ((dO V^T) * F - D)         as in attention_plain_backward.cu, from the saved L and D
 //     dB[head, i, j] = sum over sentences of dS_ij                     a sentence without query i or key j adds nothing
 //
 // The other backward kernels own rows of one sentence; a number of dB belongs to all of them. So here a block owns a square of dB
@@ -15,7 +15,7 @@
 //          rows. Lane: a column.
 // Traffic  per pair and square: Q and dO of the rows, K and V of the columns, B once; 4 bytes of dB per square and chunk.
 // clang-format on
-#include "kernels/attention/detail/attention_plain.h"
+#include "kernels/attention/plain/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {

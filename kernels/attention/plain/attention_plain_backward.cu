@@ -8,12 +8,12 @@
 // So there are two passes, and each computes S and dP itself (7 products where 5 are needed), but every sum has one owner and one
 // order: the same bits each time.
 //
-//     d_query kernel   a block owns query rows and walks over the keys     (as forward: attention.cu)
+//     d_query kernel   a block owns query rows and walks over the keys     (as forward: attention_plain.cu)
 //     d_key kernel     a block owns key rows and walks over the queries    (the same with the roles exchanged: dK and dV)
 //
 // Traffic  delta: reads O and dO. d_query: Q, dO and dQ once, K and V once per block. d_key: K, V, dK, dV once, Q and dO once per
 // block.
-#include "kernels/attention/detail/attention_plain.h"
+#include "kernels/attention/plain/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {

@@ -2,7 +2,7 @@
 // head by one block.
 //
 // Q, K, V and dO of a short sentence fit into shared memory together, and so do P and dS. So they are read once, S and dP are
-// computed once (5 products, where the two passes of attention_backward.cu make 7), and D needs no kernel of its own:
+// computed once (5 products, where the two passes of attention_plain_backward.cu make 7), and D needs no kernel of its own:
 //
 // clang-format off
 //     all warps   bring Q, K, V, dO
@@ -19,7 +19,7 @@
 // Owns     block: a sentence and a head of keys, with a warp for every 8 rows that the batch's longest sentence has.
 // Traffic  each of Q, K, V, O, dO, dQ, dK, dV once. dO comes to shared memory once, and D reads it there.
 // Limits   64 rows of 64 columns take 98 KB, which leaves an A100 one block of 8 warps, and a larger head nothing.
-#include "kernels/attention/detail/attention_plain.h"
+#include "kernels/attention/plain/attention_plain.h"
 
 namespace heddle::kernels {
 namespace {

@@ -16,7 +16,7 @@
 // Traffic  Q and O once; K and V once per 16 query rows, 4 times for 64 tokens, mostly from the first-level cache.
 // Waits    one for the copies, then __syncwarp: the tiles were loaded by the lanes of this warp only.
 // clang-format on
-#include "kernels/attention/detail/attention_mma.h"
+#include "kernels/attention/mma/attention_mma.h"
 
 namespace heddle::kernels {
 namespace {

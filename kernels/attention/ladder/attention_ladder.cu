@@ -13,12 +13,12 @@
 //     padding   registers        once for 8 queries                     2 numbers
 //     rows      registers        once for 32 queries                    1 1/4 numbers
 //
-// The last one is the idea of attention.cu, which has 8 queries a warp and reads shared memory by 16 bytes, and to whose steps
-// tensor cores are the next one (attention_mma.cu).
+// The last one is the idea of attention_plain.cu, which has 8 queries a warp and reads shared memory by 16 bytes, and to whose
+// steps tensor cores are the next one (attention_mma.cu).
 #include <cmath>
 #include <string>
 
-#include "kernels/attention/attention_ladder.h"
+#include "kernels/attention/ladder/attention_ladder.h"
 #include "kernels/device/element.h"
 #include "kernels/device/inspect.h"
 #include "kernels/device/launch.h"

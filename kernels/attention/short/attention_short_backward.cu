@@ -15,7 +15,7 @@
 //
 // Owns     block: a sentence and a head of keys; warp: 16 of its keys and 16 of its queries.
 // Traffic  each of Q, K, V, O, dO, dQ, dK, dV once.
-#include "kernels/attention/detail/attention_mma_backward.h"
+#include "kernels/attention/mma/attention_mma_backward.h"
 
 namespace heddle::kernels {
 namespace {
