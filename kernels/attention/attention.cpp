@@ -14,7 +14,6 @@
 #include "core/check.h"
 #include "core/dual.h"
 #include "core/parallel.h"
-#include "kernels/attention/detail/attention_cuda.h"
 #include "kernels/attention/detail/attention_fast.h"
 #include "kernels/attention/detail/attention_prepare.h"
 #include "kernels/attention/detail/attention_running.h"
@@ -198,19 +197,14 @@ AttentionResult make_cuda_result(const Columns& query, const Columns& value, con
     return result;
 }
 
-bool on_cuda(const Columns& columns) { return columns.base.device() == Device::cuda; }
-
 void zero_gradient_gaps(const AttentionRules& rules, AttentionGradients& gradients) {
     zero_gaps(gradients.query, rules.query_spans);
     zero_gaps(gradients.key, rules.key_spans);
     zero_gaps(gradients.value, rules.key_spans);
 }
 
-}  // namespace
-
-AttentionResult attention_forward_reference(const Columns& query, const Columns& key, const Columns& value,
-                                            const AttentionRules& rules, bool with_log_sum) {
-    check_attention(query, key, value, rules);
+AttentionResult forward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  bool with_log_sum) {
     AttentionResult result = make_result(query, value, rules, with_log_sum);
     dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
@@ -223,9 +217,30 @@ AttentionResult attention_forward_reference(const Columns& query, const Columns&
     return result;
 }
 
-void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                                  const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients) {
-    check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+AttentionResult forward_fast(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                             bool with_log_sum) {
+    AttentionResult result = make_result(query, value, rules, with_log_sum);
+    const auto view = view_attention<float>(query, key, value, rules);
+    const auto output = mutable_head_rows<float>(result.output, rules.heads);
+    float* const log_sum = with_log_sum ? result.log_sum.mutable_data<float>() : nullptr;
+    const std::int64_t floats = attention_forward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
+    for_pieces(rules, rules.heads, view.dk() + view.dv(), [&](std::span<const AttentionItem> items) {
+        Tensor scratch = Tensor::empty({floats}, DType::f32);
+        by_level(v2::attention_forward_fast, v3::attention_forward_fast, v4::attention_forward_fast)(
+            view, items.data(), std::ssize(items), output, log_sum, scratch.mutable_data<float>());
+    });
+    return result;
+}
+
+AttentionResult forward_cuda(AttentionVariant variant, const Columns& query, const Columns& key, const Columns& value,
+                             const AttentionRules& rules, bool with_log_sum) {
+    AttentionResult result = make_cuda_result(query, value, rules, with_log_sum);
+    attention_forward_cuda(variant, query, key, value, rules, result);
+    return result;
+}
+
+void backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                        const AttentionResult& forward, const Tensor& d_output, AttentionGradients& gradients) {
     zero_gradient_gaps(rules, gradients);
     dispatch_real("attention", query.base, [&]<class T>(TypeTag<T>) {
         const auto view = view_attention<T>(query, key, value, rules);
@@ -244,40 +259,8 @@ void attention_backward_reference(const Columns& query, const Columns& key, cons
     });
 }
 
-AttentionResult attention_forward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                                  bool with_log_sum) {
-    if (on_cuda(query)) {
-        check_attention(query, key, value, rules);
-        AttentionResult result = make_cuda_result(query, value, rules, with_log_sum);
-        attention_forward_cuda(query, key, value, rules, result);
-        return result;
-    }
-    if (!query.base.defined() || query.base.dtype() != DType::f32)
-        return attention_forward_reference(query, key, value, rules, with_log_sum);
-    check_attention(query, key, value, rules);
-    AttentionResult result = make_result(query, value, rules, with_log_sum);
-    const auto view = view_attention<float>(query, key, value, rules);
-    const auto output = mutable_head_rows<float>(result.output, rules.heads);
-    float* const log_sum = with_log_sum ? result.log_sum.mutable_data<float>() : nullptr;
-    const std::int64_t floats = attention_forward_scratch(rules.key_spans.longest(), view.dk(), view.dv());
-    for_pieces(rules, rules.heads, view.dk() + view.dv(), [&](std::span<const AttentionItem> items) {
-        Tensor scratch = Tensor::empty({floats}, DType::f32);
-        by_level(v2::attention_forward_fast, v3::attention_forward_fast, v4::attention_forward_fast)(
-            view, items.data(), std::ssize(items), output, log_sum, scratch.mutable_data<float>());
-    });
-    return result;
-}
-
-void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                        const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients) {
-    if (on_cuda(query)) {
-        check_attention_backward(query, key, value, rules, forward, d_output, gradients);
-        attention_backward_cuda(query, key, value, rules, forward, d_output, gradients);
-        return;
-    }
-    if (!query.base.defined() || query.base.dtype() != DType::f32)
-        return attention_backward_reference(query, key, value, rules, forward, d_output, gradients);
-    check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+void backward_fast(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                   const AttentionResult& forward, const Tensor& d_output, AttentionGradients& gradients) {
     zero_gradient_gaps(rules, gradients);
     const auto view = view_attention<float>(query, key, value, rules);
     const auto back = view_backward<float>(rules, forward, d_output, gradients);
@@ -301,12 +284,48 @@ void attention_backward(const Columns& query, const Columns& key, const Columns&
     });
 }
 
+}  // namespace
+
+AttentionResult attention_forward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  bool with_log_sum) {
+    check_attention(query, key, value, rules);
+    const AttentionVariant variant = attention_variant(AttentionPass::forward, attention_call(query, value, rules));
+    switch (variant) {
+        case AttentionVariant::reference: return forward_reference(query, key, value, rules, with_log_sum);
+        case AttentionVariant::fast: return forward_fast(query, key, value, rules, with_log_sum);
+        default: return forward_cuda(variant, query, key, value, rules, with_log_sum);
+    }
+}
+
+void attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                        const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients) {
+    check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+    const AttentionVariant variant = attention_variant(AttentionPass::backward, attention_call(query, value, rules));
+    switch (variant) {
+        case AttentionVariant::reference: return backward_reference(query, key, value, rules, forward, d_output, gradients);
+        case AttentionVariant::fast: return backward_fast(query, key, value, rules, forward, d_output, gradients);
+        default: return attention_backward_cuda(variant, query, key, value, rules, forward, d_output, gradients);
+    }
+}
+
+AttentionResult attention_forward_reference(const Columns& query, const Columns& key, const Columns& value,
+                                            const AttentionRules& rules, bool with_log_sum) {
+    check_attention(query, key, value, rules);
+    return forward_reference(query, key, value, rules, with_log_sum);
+}
+
+void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
+                                  const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients) {
+    check_attention_backward(query, key, value, rules, forward, d_output, gradients);
+    backward_reference(query, key, value, rules, forward, d_output, gradients);
+}
+
 Tensor attention_weights(const Columns& query, const Columns& key, const AttentionRules& rules) {
     check_attention(query, key, key, rules);
     const std::int64_t query_time = rules.query_spans.longest(), key_time = rules.key_spans.longest();
     Tensor weights =
         Tensor::zeros({rules.query_spans.size(), rules.heads, query_time, key_time}, query.base.dtype(), query.base.device());
-    if (on_cuda(query)) {
+    if (query.base.device() == Device::cuda) {
         attention_weights_cuda(query, key, rules, weights);
         return weights;
     }

@@ -1,4 +1,5 @@
-// What attention's kernels need around them, and which of them a call gets.
+// The CUDA side of attention: each call is handed to the kernels of its variant (attention_variant.h). Beside it two small
+// kernels: which keys a mask shows, and the weights as a matrix.
 #include "kernels/attention/detail/attention_device.h"
 #include "kernels/cast/cast.h"
 
@@ -70,12 +71,6 @@ Tensor seen_keys(AttentionTask<T> task, const AttentionRules& rules) {
     return seen;
 }
 
-// Wide heads do not fit into a warp's registers, and a scale below 0 would turn the largest score into the smallest.
-template <class T>
-bool by_tensor_cores(const AttentionTask<T>& task) {
-    return std::max(task.query.width, task.value.width) <= 128 && task.scale > 0;
-}
-
 // In the type that the kernels add it in; the same handle when it has that type already.
 template <class T>
 Tensor bias_of(const AttentionRules& rules) {
@@ -94,19 +89,10 @@ struct HeldTask {
     Tensor seen;
 };
 
-bool all_short(const AttentionRules& rules) {
-    return std::max(rules.query_spans.longest(), rules.key_spans.longest()) <= kShortSentence;
-}
-
-template <class T>
-bool narrow_heads(const AttentionTask<T>& task) {
-    return std::max(task.query.width, task.value.width) <= kShortHead;
-}
-
 }  // namespace
 
-void attention_forward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                            AttentionResult& result) {
+void attention_forward_cuda(AttentionVariant variant, const Columns& query, const Columns& key, const Columns& value,
+                            const AttentionRules& rules, AttentionResult& result) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
         HeldTask<T> held(query, key, value, rules);
@@ -116,18 +102,16 @@ void attention_forward_cuda(const Columns& query, const Columns& key, const Colu
         task.gaps.add(task.gaps.outputs[0], output.data, output.pitch, result.output.cols(), rules.query_spans);
         task.gaps.add(task.gaps.log_sum, log_sum, rules.heads, rules.heads, rules.query_spans);
         if constexpr (std::is_same_v<T, bf16>)
-            if (by_tensor_cores(task)) {
-                if (all_short(rules)) return attention_forward_short(task, rules, output, log_sum);
-                return attention_forward_mma(task, rules, output, log_sum);
-            }
-        if constexpr (std::is_same_v<T, float>)
-            if (all_short(rules) && narrow_heads(task)) return attention_forward_short(task, rules, output, log_sum);
+            if (variant == AttentionVariant::mma) return attention_forward_mma(task, rules, output, log_sum);
+        if constexpr (!std::is_same_v<T, double>)
+            if (variant == AttentionVariant::short_sentences) return attention_forward_short(task, rules, output, log_sum);
         attention_forward_plain(task, rules, output, log_sum);
     });
 }
 
-void attention_backward_cuda(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
-                             const AttentionResult& forward, const Tensor& d_output, AttentionGradients& gradients) {
+void attention_backward_cuda(AttentionVariant variant, const Columns& query, const Columns& key, const Columns& value,
+                             const AttentionRules& rules, const AttentionResult& forward, const Tensor& d_output,
+                             AttentionGradients& gradients) {
     device::dispatch("attention", query.base.dtype(), [&]<class T>(TypeTag<T>) {
         using A = device::Accumulator<T>;
         HeldTask<T> held(query, key, value, rules);
@@ -154,14 +138,11 @@ void attention_backward_cuda(const Columns& query, const Columns& key, const Col
             attention_delta(task, rules, back);
             attention_bias_gradient(task, rules, back, gradients.bias);
         }
-        if constexpr (std::is_same_v<T, bf16>)
-            if (by_tensor_cores(task) && all_short(rules) && narrow_heads(task))
-                return attention_backward_short(task, rules, back);
-        if constexpr (std::is_same_v<T, float>)
-            if (all_short(rules) && narrow_heads(task)) return attention_backward_short(task, rules, back);
+        if constexpr (!std::is_same_v<T, double>)
+            if (variant == AttentionVariant::short_sentences) return attention_backward_short(task, rules, back);
         if (!biased) attention_delta(task, rules, back);
         if constexpr (std::is_same_v<T, bf16>)
-            if (by_tensor_cores(task)) return attention_backward_mma(task, rules, back);
+            if (variant == AttentionVariant::mma) return attention_backward_mma(task, rules, back);
         attention_backward_plain(task, rules, back);
     });
 }

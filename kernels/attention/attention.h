@@ -31,6 +31,8 @@
 #include "core/random.h"
 #include "core/spans.h"
 #include "core/tensor.h"
+#include "kernels/attention/attention_variant.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -92,5 +94,22 @@ AttentionResult attention_forward_reference(const Columns& query, const Columns&
                                             const AttentionRules& rules, bool with_log_sum = true);
 void attention_backward_reference(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                                   const AttentionResult& forward, const Tensor& d_output, AttentionGradients gradients);
+
+// ---- the CUDA side (attention.cu): arguments are checked and results allocated by attention.cpp
+
+/// The widest head that the kernels take, dk and dv.
+inline constexpr std::int64_t kWidestCudaHead = 256;
+
+/// Fills result.output [rows, heads * dv] and, where it is defined, result.log_sum [rows, heads] (f32; f64 for f64).
+HEDDLE_CUDA_FUNCTION(void attention_forward_cuda(AttentionVariant variant, const Columns& query, const Columns& key,
+                                                 const Columns& value, const AttentionRules& rules, AttentionResult& result))
+/// Fills those gradients that have a base.
+HEDDLE_CUDA_FUNCTION(void attention_backward_cuda(AttentionVariant variant, const Columns& query, const Columns& key,
+                                                  const Columns& value, const AttentionRules& rules,
+                                                  const AttentionResult& forward, const Tensor& d_output,
+                                                  AttentionGradients& gradients))
+/// Writes P into `weights` [sentences, heads, query_time, key_time], which holds zeros.
+HEDDLE_CUDA_FUNCTION(void attention_weights_cuda(const Columns& query, const Columns& key, const AttentionRules& rules,
+                                                 Tensor& weights))
 
 }  // namespace heddle::kernels

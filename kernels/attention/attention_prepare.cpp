@@ -9,7 +9,6 @@
 #include "core/check.h"
 #include "core/dual.h"
 #include "core/format.h"
-#include "kernels/attention/detail/attention_cuda.h"
 
 namespace heddle::kernels {
 namespace {
@@ -123,6 +122,15 @@ std::pair<std::int64_t, std::int64_t> mask_strides(const Tensor& mask) {
     return {mask.dim(0) == 1 ? 0 : mask.dim(1) * square, mask.dim(1) == 1 ? 0 : square};
 }
 
+AttentionCall attention_call(const Columns& query, const Columns& value, const AttentionRules& rules) {
+    const std::int64_t dk = query.count / rules.heads, dv = value.count / rules.heads_of_keys();
+    return {.device = query.base.device(),
+            .dtype = query.base.dtype(),
+            .head_width = std::max(dk, dv),
+            .longest_sentence = std::max(rules.query_spans.longest(), rules.key_spans.longest()),
+            .scale = rules.scale.value_or(1 / std::sqrt(static_cast<double>(dk)))};
+}
+
 template <class T>
 AttentionView<T> view_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules) {
     AttentionView<T> view;
@@ -196,6 +204,42 @@ std::span<const AttentionItem> AttentionPieces::operator[](std::int64_t piece) c
     const auto at = static_cast<std::size_t>(piece);
     const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
     return std::span(items_).subspan(begin, ends_[at] - begin);
+}
+
+// ---- the work list
+
+namespace {
+
+// More than any batch of the capacity has: each sentence wastes less than a tile.
+std::int64_t most_tiles(const Spans& spans, std::int64_t size) {
+    return std::min(spans.rows() / size + spans.size(), spans.size() * ((spans.longest() + size - 1) / size));
+}
+
+std::vector<std::int32_t> make_tiles(const Spans& spans, std::int64_t size) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(spans.size()));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return spans[a].length > spans[b].length; });
+    std::vector<std::int32_t> tiles;
+    for (const std::int64_t sentence : order)
+        for (std::int64_t tile = (spans[sentence].length + size - 1) / size - 1; tile >= 0; --tile) {
+            tiles.push_back(static_cast<std::int32_t>(sentence));
+            tiles.push_back(static_cast<std::int32_t>(tile * size));
+        }
+    if (!spans.within_capacity()) return tiles;
+    // The rest of the list is tiles of the last sentence, which is empty.
+    for (auto left = most_tiles(spans, size) - static_cast<std::int64_t>(tiles.size()) / 2; left > 0; --left) {
+        tiles.push_back(static_cast<std::int32_t>(spans.size() - 1));
+        tiles.push_back(0);
+    }
+    return tiles;
+}
+
+}  // namespace
+
+Tensor attention_tiles(const Spans& spans, std::int64_t size) {
+    const Tensor tiles = spans.table(make_tiles, size);
+    return tiles.reshape({tiles.numel() / 2, 2});
 }
 
 }  // namespace heddle::kernels

@@ -7,7 +7,6 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "kernels/attention/detail/attention_cuda.h"
 #include "kernels/attention/detail/attention_fast.h"
 #include "kernels/attention/detail/attention_prepare.h"
 #include "kernels/attention/detail/attention_running.h"

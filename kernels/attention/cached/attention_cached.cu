@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/attention/cached/attention_cached.h"
 #include "kernels/attention/detail/attention_device.h"
 
 namespace heddle::kernels {

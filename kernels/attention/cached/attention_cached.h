@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/tensor.h"
+#include "kernels/device/declare.h"
 
 namespace heddle::kernels {
 
@@ -25,5 +26,11 @@ struct CachedKeys {
 /// tensors on one device; on CUDA f32, bf16 or f64 and heads of up to 256 columns, bits within rounding, and a table that leaves
 /// the cache traps the kernel.
 Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::optional<double> scale = {});
+
+// ---- the CUDA side (attention_cached.cu): arguments are checked and the result allocated by attention_cached.cpp
+
+/// Fills output [rows, heads * dv].
+HEDDLE_CUDA_FUNCTION(void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::int64_t heads, double scale,
+                                                Tensor& output))
 
 }  // namespace heddle::kernels

@@ -8,10 +8,9 @@
 #include <tuple>
 
 #include "core/random.h"
-#include "kernels/attention/detail/attention_cuda.h"
+#include "kernels/attention/attention.h"
 #include "kernels/attention/detail/attention_gaps.h"
 #include "kernels/attention/detail/attention_prepare.h"
-#include "kernels/attention/detail/attention_work.h"
 #include "kernels/device/contraction.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"
@@ -42,7 +41,7 @@ struct AttentionTask {
     DeviceRows<const T> value;                  // [rows', heads / group * dv]
     const std::int32_t* query_spans = nullptr;  // [sentences, 2]: start, length
     const std::int32_t* key_spans = nullptr;    // [sentences, 2]
-    const std::int32_t* tiles = nullptr;        // [tiles, 2]: sentence, first row (attention_work.h)
+    const std::int32_t* tiles = nullptr;        // [tiles, 2]: sentence, first row (attention_tiles)
     const std::uint8_t* mask = nullptr;         // or null
     std::int64_t mask_sentence = 0;             // elements from one sentence's mask to the next; 0: shared
     std::int64_t mask_head = 0;                 // and from one head's to the next
@@ -276,33 +275,28 @@ void with_head_width(std::int64_t width, Body&& body) {
     return body(std::integral_constant<int, 256>{});
 }
 
-// The paths. Each takes what attention.cu hands out, and fills the gaps, too: in backward delta does it, or the short
-// one.
+// The variants (attention_variant.h). Each takes what attention.cu hands out, and fills the gaps, too: in backward
+// attention_delta or the short kernel does it.
 
-/// attention_plain.cu: f32, f64, bf16.
+/// plain/: f32, f64, bf16. In backward attention_delta comes first and fills back.delta.
 template <class T>
 void attention_forward_plain(AttentionTask<T> task, const AttentionRules& rules, DeviceRows<T> output,
                              device::Accumulator<T>* log_sum);
-/// attention_mma.cu, attention_mma_backward.cu: heads of up to 128 columns, a scale above 0.
-void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
-void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
-/// attention_short.cu, attention_short_backward.cu: the same for spans of up to kShortSentence rows; backward for heads of up to
-/// kShortHead columns, and without delta.
-inline constexpr int kShortSentence = 64, kShortHead = 64;
-void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
-void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
-/// attention_short_f32.cu, attention_short_f32_backward.cu: spans of up to kShortSentence rows and heads of up to kShortHead
-/// columns; without delta.
-void attention_forward_short(AttentionTask<float> task, const AttentionRules& rules, DeviceRows<float> output, float* log_sum);
-void attention_backward_short(AttentionTask<float> task, const AttentionRules& rules, const AttentionBackwardTask<float>& back);
-/// attention_bias.cu, for heads of up to 256 columns, after delta: fills d_bias [heads or 1, queries, keys].
-template <class T>
-void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
-                             Tensor& d_bias);
-/// attention_plain_backward.cu; delta first, which fills back.delta.
 template <class T>
 void attention_delta(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);
 template <class T>
 void attention_backward_plain(AttentionTask<T> task, const AttentionRules& rules, const AttentionBackwardTask<T>& back);
+/// plain/attention_bias.cu, for heads of up to 256 columns, after delta: fills d_bias [heads or 1, queries, keys].
+template <class T>
+void attention_bias_gradient(const AttentionTask<T>& task, const AttentionRules& rules, const AttentionBackwardTask<T>& back,
+                             Tensor& d_bias);
+/// mma/: backward after delta.
+void attention_forward_mma(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
+void attention_backward_mma(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
+/// short/: backward without delta.
+void attention_forward_short(AttentionTask<bf16> task, const AttentionRules& rules, DeviceRows<bf16> output, float* log_sum);
+void attention_backward_short(AttentionTask<bf16> task, const AttentionRules& rules, const AttentionBackwardTask<bf16>& back);
+void attention_forward_short(AttentionTask<float> task, const AttentionRules& rules, DeviceRows<float> output, float* log_sum);
+void attention_backward_short(AttentionTask<float> task, const AttentionRules& rules, const AttentionBackwardTask<float>& back);
 
 }  // namespace heddle::kernels

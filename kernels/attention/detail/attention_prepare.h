@@ -1,4 +1,4 @@
-// Checks of an attention call, its view for the loops, and its pieces for the threads. For the .cpp files of this folder.
+// Checks of an attention call, its view for the CPU loops, and the pieces that threads and CUDA blocks take.
 #pragma once
 
 #include <span>
@@ -18,6 +18,9 @@ DType log_sum_dtype(DType dtype);
 /// The same for the arguments that backward has on top.
 void check_attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                               const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
+
+/// What attention_variant() decides by.
+AttentionCall attention_call(const Columns& query, const Columns& value, const AttentionRules& rules);
 
 /// How many elements the mask's rows of one sentence lie behind those of the sentence before, and those of one head behind those
 /// of the head before; 0: shared.
@@ -54,5 +57,12 @@ class AttentionPieces {
     std::vector<AttentionItem> items_;
     std::vector<std::size_t> ends_;
 };
+
+/// The work list of the CUDA kernels: all tiles of `size` rows of the sentences, as i32 [tiles, 2] on the device: (sentence,
+/// first row within it). Each tile has a row, so no block is started for nothing, however different the lengths are. The longest
+/// sentence comes first and the last tile of a sentence before its first (which sees the fewest keys when causal): the longest
+/// work starts first. Made and uploaded once per spans and size. For spans within a capacity, as many as it can need; the last
+/// ones are tiles of an empty sentence.
+Tensor attention_tiles(const Spans& spans, std::int64_t size);
 
 }  // namespace heddle::kernels
