@@ -28,7 +28,7 @@ double factor(const Dropout& dropout, const AttentionItem& item, std::int64_t qu
     return kept ? dropout.scale() : 0;
 }
 
-// What stands in the way of one query row of one head, and what is added to its scores.
+// Mask and bias of one query row of one head.
 template <class T>
 struct RowRules {
     const std::uint8_t* mask;  // [keys] or null

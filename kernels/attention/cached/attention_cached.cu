@@ -222,7 +222,7 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
                 device::launch({.grid = device::blocks_for(items, kWarps), .block = kWarps * kWarp},
                                attention_combine_kernel<T, D>, partial[0], partial[1], to, task.rows, task.heads, task.pieces);
         };
-        // A lane holds the columns of four values at a time: as many registers as the heads need, not as the widest would.
+        // A lane holds the columns of four values at a time, so a kernel for narrow heads needs fewer registers.
         if (to.width <= 32) return run(std::integral_constant<int, 32>{});
         if (to.width <= 64) return run(std::integral_constant<int, 64>{});
         run(std::integral_constant<int, static_cast<int>(kWidestCudaHead)>{});

@@ -1,4 +1,4 @@
-// What the attention kernels share: their parameters, who may attend to whom, and how rows are loaded into shared memory. For .cu
+// Shared by all attention kernels: their parameters, who may attend to whom, and how rows are loaded into shared memory. For .cu
 // files.
 #pragma once
 
@@ -159,7 +159,8 @@ __device__ __forceinline__ bool key_takes_part(const AttentionTask<T>& task, con
     return j < at.keys && (task.seen == nullptr || task.seen[at.key_start + j] != 0);
 }
 
-/// The same for query i, in backward: one that sees no key has the log-sum-exp +inf. A NaN there takes part, and stays.
+/// Whether query i takes part in backward. A query that sees no key has the log-sum-exp +inf and does not; a NaN does, so that it
+/// reaches the gradients.
 template <class T>
 __device__ __forceinline__ bool query_takes_part(const AttentionTask<T>& task, const AttentionPlace& at, int i,
                                                  const device::Accumulator<T>* log_sum) {  // log_sum [rows, heads]
@@ -185,7 +186,8 @@ __device__ __forceinline__ device::Vector<T, N> load_columns(const T* row, int c
     return values;
 }
 
-/// a . b: what 16 bytes of two rows add to D. Both kernels that make D sum these over lanes, so it has the same bits in both.
+/// a . b: the share that 16 bytes of two rows have in D. Both kernels that make D sum these over lanes, so D has the same bits in
+/// both.
 template <class T, int N>
 __device__ __forceinline__ device::Accumulator<T> dot(const device::Vector<T, N>& a, const device::Vector<T, N>& b) {
     device::Accumulator<T> sum = 0;
@@ -250,7 +252,7 @@ AttentionTask<T> attention_task(const Columns& query, const Columns& key, const 
     return task;
 }
 
-/// What backward reads and writes beside the task. A gradient without data is not computed.
+/// Tensors that only backward reads or writes. A gradient without data is not computed.
 template <class T>
 struct AttentionBackwardTask {
     using A = device::Accumulator<T>;

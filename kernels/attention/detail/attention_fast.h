@@ -13,7 +13,7 @@ inline constexpr std::int64_t kKeyTile = 64;
 /// Up to a multiple of the widest vector (16 floats), which is also a multiple of every product tile's height.
 [[gnu::always_inline]] inline std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
-/// Floats of scratch memory, aligned to 64 bytes, that a call needs whose longest key span is `time`.
+/// How many floats of scratch memory, aligned to 64 bytes, a call needs if its longest key span is `time`.
 inline std::int64_t attention_forward_scratch(std::int64_t time, std::int64_t dk, std::int64_t dv) {
     return padded(time) * (padded(dk) + padded(dv)) + kQueryBlock * (2 * padded(dk) + padded(dv) + kKeyTile + 3);
 }

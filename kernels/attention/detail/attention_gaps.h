@@ -23,7 +23,8 @@ struct GapRows {
     bool vectors = false;  // rows may be written 16 bytes at a time
 };
 
-/// What the blocks behind a kernel's own ones do: block `first` + b looks at the rows [kRows b, kRows b + kRows) of each output.
+/// The work of the blocks that follow a kernel's own: block `first` + b looks at the rows [kRows b, kRows b + kRows) of each
+/// output.
 template <class T>
 struct AttentionGaps {
     static constexpr int kRows = 128;

@@ -70,7 +70,8 @@ struct OneQuerySoftmax {
     float largest = -kInfinity;
     float sum = 0;
 
-    // What earlier tiles are multiplied with, now that the scores of another one are there; they become e^{S - largest}.
+    // Turns a tile's scores into e^{S - largest}. Returns the factor that shrinks the sums of earlier tiles to the new largest
+    // score.
     float weigh(float* scores, std::int64_t keys) {
         VecF most = broadcast(largest);
         for (std::int64_t k = 0; k < keys; k += kFloats) most = maximum<float>(load(scores + k), most);

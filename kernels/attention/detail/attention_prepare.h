@@ -13,13 +13,13 @@ namespace heddle::kernels {
 
 /// Error unless the arguments fit together; see attention_forward.
 void check_attention(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules);
-/// What the log-sum-exp is kept in: f32 for bf16, else `dtype`.
+/// The dtype of the log-sum-exp: f32 for bf16, else `dtype`.
 DType log_sum_dtype(DType dtype);
 /// The same for the arguments that backward has on top.
 void check_attention_backward(const Columns& query, const Columns& key, const Columns& value, const AttentionRules& rules,
                               const AttentionResult& forward, const Tensor& d_output, const AttentionGradients& gradients);
 
-/// What attention_variant() decides by.
+/// The facts by which attention_variant() chooses.
 AttentionCall attention_call(const Columns& query, const Columns& value, const AttentionRules& rules);
 
 /// How many elements the mask's rows of one sentence lie behind those of the sentence before, and those of one head behind those
@@ -61,8 +61,8 @@ class AttentionPieces {
 /// The work list of the CUDA kernels: all tiles of `size` rows of the sentences, as i32 [tiles, 2] on the device: (sentence,
 /// first row within it). Each tile has a row, so no block is started for nothing, however different the lengths are. The longest
 /// sentence comes first and the last tile of a sentence before its first (which sees the fewest keys when causal): the longest
-/// work starts first. Made and uploaded once per spans and size. For spans within a capacity, as many as it can need; the last
-/// ones are tiles of an empty sentence.
+/// work starts first. Made and uploaded once per spans and size. For spans within a capacity the list is as long as any batch can
+/// need; the last ones are tiles of an empty sentence.
 Tensor attention_tiles(const Spans& spans, std::int64_t size);
 
 }  // namespace heddle::kernels

@@ -185,7 +185,7 @@ inline void zero(float* at, std::int64_t floats) {
 }
 
 /// Zeros for the packed keys and values that the mask hides from every query of the sentence in heads [head, head + heads): their
-/// weights are 0, but whatever stands there, 0 * NaN would reach everybody.
+/// weights are 0, but the rows may hold a NaN, and 0 * NaN would reach every query.
 inline void clear_hidden(const AttentionView<float>& view, std::int64_t sentence, std::int64_t head, std::int64_t heads,
                          float* key, float* value) {
     if (view.mask == nullptr) return;

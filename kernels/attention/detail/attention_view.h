@@ -1,4 +1,4 @@
-// What the attention loops see: checked arguments as plain pointers. For the .cpp files of this folder.
+// Checked arguments as plain pointers, for the CPU's loops.
 //
 // The members are always inlined: the *_fast.cpp files are built for several processor levels, and an out-of-line copy of one
 // of them could end up serving all.
@@ -73,7 +73,7 @@ struct AttentionView {
     }
 };
 
-/// What a backward item reads and writes beside the inputs; a gradient without data is not wanted.
+/// Arrays that only backward reads or writes; a gradient without data is not wanted.
 template <class T>
 struct AttentionBackwardView {
     HeadRows<const T> output;    // [rows, heads * dv]

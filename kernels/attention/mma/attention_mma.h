@@ -1,4 +1,4 @@
-// What the tensor-core kernels share: tiles of bf16 rows in shared memory, and the two products that all of attention is made of.
+// Shared by the tensor-core kernels: tiles of bf16 rows in shared memory, and the two products that all of attention is made of.
 //
 // A warp owns 16-row tiles of one side (queries; in dK and dV keys) and meets tiles of N rows of the other side:
 //
@@ -20,8 +20,8 @@ namespace heddle::kernels {
 
 using device::Accumulator16x8, device::FragmentA, device::FragmentB;
 
-/// What the swizzle of a row changes in the places of its elements: the pieces of 16 bytes, of which eight are a line of 128, are
-/// numbered anew, so that eight rows of a piece lie in different banks. Two rows of 32 share a line.
+/// The swizzle of a row: its elements' places are combined with this number by exclusive or. It renumbers the pieces of 16 bytes,
+/// eight to a line of 128, so that the same piece of eight rows lies in eight different banks. Two rows of 32 share a line.
 template <int D>
 __device__ __forceinline__ constexpr int tile_turn(int row) {
     return (D == 32 ? row / 2 : row) % 8 * 8;
@@ -255,9 +255,9 @@ __device__ __forceinline__ void hide_scores_transposed(Accumulator16x8 (&score)[
                 score[n][e] = device::lowest<float>();
 }
 
-/// Which weights of two tiles side by side, queries [i, i + 16) and keys [8 group, 8 group + 16), dropout keeps: bit 4 tile +
-/// element. A row's eight keys of one tile are one call of Philox, and four lanes share a row: each asks for one of two rows and
-/// two tiles, and the answers go round.
+/// The weights that dropout keeps in two tiles side by side, queries [i, i + 16) and keys [8 group, 8 group + 16): bit 4 tile +
+/// element. One call of Philox decides a row's eight keys of one tile, and four lanes share a row: each makes the call for one of
+/// two rows and one of two tiles, and they exchange the answers.
 __device__ __forceinline__ unsigned kept_in_rows(const AttentionTask<bf16>& task, const AttentionPlace& at, int i, int group) {
     const int l = device::lane() % Accumulator16x8::kRowLanes;
     const unsigned asked = kept_keys(task, at, i + Accumulator16x8::row(2 * (l % 2)), group + l / 2);

@@ -1,4 +1,4 @@
-// What the kernels by multiply-add share: attention_plain.cu and attention_plain_backward.cu, and for short sentences in f32
+// Shared by the kernels that multiply and add: attention_plain.cu and attention_plain_backward.cu, and for short sentences in f32
 // attention_short_f32.cu and attention_short_f32_backward.cu. One shape of work serves all of their products.
 //
 // A block of 4 warps owns rows of one head (query rows, in dK and dV: key rows) and walks over tiles of the other side's rows, up
@@ -115,7 +115,7 @@ __device__ __forceinline__ void update(device::Accumulator<T> (&sum)[Rows][Plain
     }
 }
 
-/// The saved log-sum-exp as the exponent of 2 that a score's is compared with.
+/// The saved log-sum-exp as an exponent of 2, like the scores.
 template <class A>
 __device__ __forceinline__ A in_twos(A log_sum) {
     return device::product(log_sum, static_cast<A>(kLog2E));
@@ -132,8 +132,8 @@ __device__ __forceinline__ void write_row(T* to, const device::Accumulator<T> (&
     }
 }
 
-/// What row r of a warp needs of dropout: which of the 32 keys from `key` on it keeps, in the lanes of these keys. 32 keys are
-/// four groups of eight: lane 4 r + g asks for group g of row r, and hands the answer round.
+/// Dropout's decisions for row r of a warp and the 32 keys from `key` on, each in the lane of its key. 32 keys are four groups of
+/// eight: lane 4 r + g makes the call for group g of row r, and the other lanes read its answer.
 template <int Rows>
 struct KeptKeys {
     unsigned group;

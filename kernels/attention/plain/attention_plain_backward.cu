@@ -4,9 +4,9 @@
 //     P   = e^{S - L}, made again from Q, K and the saved L
 //     dV  = (P * F)^T dO,    dP = (dO V^T) * F,    dS = P * (dP - D),    dQ = scale dS K,    dK = scale dS^T Q
 //
-// dQ sums over keys, dK and dV over queries. Who sums both ways in one pass needs atomics, whose order differs from run to run.
-// So there are two passes, and each computes S and dP itself (7 products where 5 are needed), but every sum has one owner and one
-// order: the same bits each time.
+// dQ sums over keys, dK and dV over queries. A single pass that sums both ways needs atomics, whose order differs from run to
+// run. So there are two passes, and each computes S and dP itself (7 products where 5 are needed), but every sum has one owner
+// and one order: the same bits each time.
 //
 //     d_query kernel   a block owns query rows and walks over the keys     (as forward: attention_plain.cu)
 //     d_key kernel     a block owns key rows and walks over the queries    (the same with the roles exchanged: dK and dV)

@@ -55,7 +55,7 @@ struct Deltas {
             sums[n] = device::warp_sum<kLanes>(dot(outputs[n], piece));
         }
     }
-    // Of row r, in every lane.
+    // D of row r, in every lane.
     __device__ __forceinline__ float of(int r) const {
         return __shfl_sync(device::kAllLanes, sums[r / kTogether], r % kTogether * kLanes);
     }
