@@ -1,5 +1,5 @@
-// The pictures and pages of docs/explained: what `heddle explain --picture` draws, and that the committed files are the program's
-// own.
+// The pages of docs/explained and the pictures of the chapters: what `heddle explain --picture` draws, and that the committed
+// files are the program's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,15 +38,31 @@ TEST(ExplainPictures, ShowTheChosenSteps) {
     EXPECT_EQ(std::distance(std::sregex_iterator(conflict.begin(), conflict.end(), of_bank_0), std::sregex_iterator()), 32);
 }
 
-// docs/explained, byte for byte.
+// Every picture below the folder, as OP/NAME.svg.
+std::set<std::string> pictures_below(const std::string& kernels) {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(kernels))
+        if (entry.path().extension() == ".svg") names.insert(entry.path().lexically_relative(kernels).string());
+    return names;
+}
+
+// Byte for byte.
 TEST(ExplainPictures, TheCommittedFilesAreTheProgramsOwn) {
 #if defined(__clang__) || !defined(__x86_64__)
     GTEST_SKIP() << "the pages are those of GCC on x86-64: which instruction belongs to which line is the compiler's choice";
 #endif
     const Workplace here;
-    const std::string root = HEDDLE_SOURCE_DIR, made = here.path("explained");
-    const ShellOutput script = shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + made + "' 2>&1");
+    const std::string root = HEDDLE_SOURCE_DIR, made = here.path("explained"), drawn = here.path("kernels");
+    const ShellOutput script =
+        shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + made + "' '" + drawn + "' 2>&1");
     ASSERT_EQ(script.status, 0) << script.text;
+    EXPECT_EQ(pictures_below(drawn), pictures_below(root + "/kernels"));
+    for (const std::string& name : pictures_below(drawn)) {
+        const std::string svg = read_file(drawn + "/" + name);
+        EXPECT_LE(svg.size(), 30'000u) << name;
+        EXPECT_TRUE(svg == read_file(root + "/kernels/" + name))
+            << name << " is not what the program draws: bash docs/make-explained.sh PROGRAM docs/explained kernels";
+    }
     int pages = 0;
     const auto files = [](const std::string& folder) {
         std::set<std::string> names;
@@ -56,10 +72,9 @@ TEST(ExplainPictures, TheCommittedFilesAreTheProgramsOwn) {
     EXPECT_EQ(files(made), files(root + "/docs/explained"));
     for (const std::string& name : files(made)) {
         const std::string page = read_file(made + "/" + name);
-        EXPECT_LE(page.size(), name.ends_with(".svg") ? 30'000u : 200'000u) << name;
+        EXPECT_LE(page.size(), 200'000u) << name;
         EXPECT_TRUE(page == read_file(root + "/docs/explained/" + name))
-            << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained";
-        if (name.ends_with(".svg")) continue;
+            << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained kernels";
         for (const char* reader : {"docs/explain.md", "docs/gpu-basics.md"})
             EXPECT_THAT(project_file(reader), HasSubstr("(explained/" + name + ")")) << reader;
         ++pages;
@@ -71,22 +86,24 @@ TEST(ExplainPictures, TheCommittedFilesAreTheProgramsOwn) {
 // it.
 TEST(ExplainPictures, AreInEachChapter) {
     const std::string root = HEDDLE_SOURCE_DIR;
-    std::set<std::string> pictures, shown;
-    for (const auto& entry : std::filesystem::directory_iterator(root + "/docs/explained"))
-        if (entry.path().extension() == ".svg") pictures.insert(entry.path().filename());
-    const std::regex picture(R"(\n!\[([^\]]*)\]\(\.\./\.\./docs/explained/([^)]*)\)\n)");
+    const std::set<std::string> pictures = pictures_below(root + "/kernels");
+    std::set<std::string> shown;
+    const std::regex picture(R"(\n!\[([^\]]*)\]\(([^)/]*\.svg)\)\n)"), label("aria-label=\"(heddle explain [a-z0-9-]+) ");
     for (const auto& folder : std::filesystem::directory_iterator(root + "/kernels")) {
         const std::string op = folder.path().filename();
         if (!folder.is_directory() || op == "device" || op == "emulator") continue;
         const std::string chapter = read_file(folder.path() / "README.md");
         std::size_t count = 0;
         for (std::sregex_iterator at(chapter.begin(), chapter.end(), picture), end; at != end; ++at, ++count) {
-            const std::string name = (*at)[2];
+            const std::string name = op + "/" + (*at)[2].str();
             EXPECT_GE((*at)[1].length(), 60) << op << ": " << name << " needs a text that says what is seen";
-            EXPECT_TRUE(pictures.contains(name)) << op << " shows " << name << ", which docs/make-explained.sh does not draw";
+            ASSERT_TRUE(pictures.contains(name)) << op << " shows " << name << ", which docs/make-explained.sh does not draw";
             EXPECT_TRUE(shown.insert(name).second) << name << " is shown twice";
-            EXPECT_TRUE(chapter.find("`heddle explain " + name.substr(0, name.rfind('.')) + "`") != std::string::npos)
-                << op << " does not name the command that shows all steps of " << name;
+            const std::string svg = read_file(root + "/kernels/" + name);
+            std::smatch command;
+            ASSERT_TRUE(std::regex_search(svg, command, label)) << name;
+            EXPECT_TRUE(chapter.find("`" + command[1].str() + "`") != std::string::npos)
+                << op << " does not name the command that shows all steps of " << name << ": " << command[1];
         }
         EXPECT_GE(count, 1u) << op << " has no picture";
     }
