@@ -57,6 +57,9 @@ endif()
 
 # What Device::cuda is made of, as heddle_cuda: the CUDA runtime with cuBLASLt, the emulator in its place, or nothing.
 add_library(heddle_cuda INTERFACE)
+if(HEDDLE_CUDA_MODE STREQUAL "off")
+  target_compile_definitions(heddle_cuda INTERFACE HEDDLE_WITHOUT_CUDA)  # for programs that use an installed Heddle
+endif()
 if(HEDDLE_CUDA_MODE STREQUAL "nvcc")
   target_link_libraries(heddle_cuda INTERFACE CUDA::cudart_static CUDA::cublasLt)
 elseif(HEDDLE_CUDA_MODE STREQUAL "emulated")
@@ -108,8 +111,9 @@ function(heddle_kernel_objects name checked)
   endif()
 endfunction()
 
-# heddle_kernel_files(TARGET FILES...): adds .cu files to TARGET, compiled as the mode asks.
-function(heddle_kernel_files target)
+# heddle_add_kernels(TARGET FILES...): adds .cu files to TARGET, compiled as the mode asks. An installed Heddle has a function of this name, too
+# (heddleKernels.cmake).
+function(heddle_add_kernels target)
   if(HEDDLE_CUDA_MODE STREQUAL "off" OR NOT ARGN)
     return()
   endif()

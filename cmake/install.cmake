@@ -20,12 +20,20 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 
 # The headers of all rooms lie below include/heddle, and include/ alone is on the path: another project's core/tensor.h is never taken for
 # Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Headers of a
-# detail/ folder, a room's own (_impl), and what kernels are written in and run on are not installed; of the latter the headers of ops need one.
+# detail/ folder or of attention's variants and a room's own (_impl) are not installed. Kernels of a program are written with kernels/device; where
+# they are emulated, they need the emulator's headers, too, and without CUDA nothing but the declarations.
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
         PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
-        REGEX "/detail$|/kernels/simd\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
-install(FILES kernels/device/declare.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
+        REGEX "/detail$|/attention/(plain|mma|short)$|/kernels/simd\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
+set(device_headers kernels/device/declare.h)
+if(NOT HEDDLE_CUDA_MODE STREQUAL "off")
+  file(GLOB device_headers CONFIGURE_DEPENDS kernels/device/*.h)
+endif()
+install(FILES ${device_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
+if(HEDDLE_CUDA_MODE STREQUAL "emulated")
+  install(DIRECTORY kernels/emulator DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels COMPONENT development FILES_MATCHING PATTERN "*.h")
+endif()
 list(JOIN rooms "|" room_names)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")
 set(room_names \"${room_names}\")" COMPONENT development)
@@ -37,9 +45,10 @@ endif()
 
 set(config ${PROJECT_BINARY_DIR}/generated)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)
-configure_package_config_file(cmake/heddleConfig.cmake.in ${config}/heddleConfig.cmake INSTALL_DESTINATION ${config_folder})
+configure_package_config_file(cmake/heddleConfig.cmake.in ${config}/heddleConfig.cmake INSTALL_DESTINATION ${config_folder}
+                              PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${config}/heddleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake DESTINATION ${config_folder} COMPONENT development)
+install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake cmake/heddleKernels.cmake DESTINATION ${config_folder} COMPONENT development)
 install(EXPORT heddle NAMESPACE heddle:: FILE heddleTargets.cmake DESTINATION ${config_folder} COMPONENT development)
 
 install(TARGETS heddle heddle-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)

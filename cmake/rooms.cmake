@@ -60,7 +60,7 @@ function(heddle_room name)
     endforeach()
   endif()
   add_library(heddle_${name} STATIC ${objects})
-  heddle_kernel_files(heddle_${name} ${kernel_files})
+  heddle_add_kernels(heddle_${name} ${kernel_files})
   set(libraries heddle_${name})
   if(HEDDLE_EMULATOR_CHECK AND kernel_files)
     # The same room with watched kernels; all that is no kernel is shared.

@@ -3,16 +3,15 @@
 //     y  = log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)      the second form cannot overflow
 //     dx = dy / (1 + e^-x)
 //
-// With an installed Heddle, the headers are <heddle/core/dispatch.h>, <heddle/kernels/device/dispatch.h> and so on.
-// docs/add-an-op.md describes each step of an op that becomes a part of Heddle.
-#include "docs/examples/custom_op.h"
+// docs/install.md says how an installed Heddle builds it. docs/add-an-op.md describes each step of an op that becomes a part of
+// Heddle.
+#include "custom_op.h"
 
+#include <heddle/core/dispatch.h>
+#include <heddle/core/parallel.h>
 #include <heddle/heddle.h>
 
 #include <cmath>
-
-#include "core/dispatch.h"
-#include "core/parallel.h"
 
 namespace example {
 

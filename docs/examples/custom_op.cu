@@ -1,8 +1,9 @@
 // softplus on CUDA: a thread computes 16 bytes of the result and needs nothing of another thread (kernels/device/sweep.h).
 // Forward reads x and writes y; backward reads dy and x and writes dx.
-#include "docs/examples/custom_op.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/sweep.h"
+#include <heddle/kernels/device/dispatch.h>
+#include <heddle/kernels/device/sweep.h>
+
+#include "custom_op.h"
 
 namespace example {
 namespace {

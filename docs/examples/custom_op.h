@@ -1,8 +1,8 @@
 // What custom_op.cpp calls and custom_op.cu defines.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/device/declare.h"
+#include <heddle/core/tensor.h>
+#include <heddle/kernels/device/declare.h>
 
 namespace example {
 

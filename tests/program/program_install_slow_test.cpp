@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/device.h"
 #include "tests/documents.h"
 #include "tests/program.h"
 #include "tests/shell.h"
@@ -68,6 +69,27 @@ TEST_F(Installed, BuildsAndRunsAProgramThatFindsIt) {
     EXPECT_TRUE(fs::exists(folder().path("build/net.safetensors")));
 }
 
+// The project of docs/install.md with an op and a kernel of its own: the kernel runs on the device that the build has.
+TEST_F(Installed, BuildsAndRunsAnOpWithItsKernel) {
+    const std::string source = folder().path("op"), build = quoted(folder().path("op-build"));
+    fs::create_directories(source);
+    for (const char* file : {"custom_op.h", "custom_op.cpp", "custom_op.cu"})
+        fs::copy_file(HEDDLE_SOURCE_DIR "/docs/examples/" + std::string(file), source + "/" + file);
+    std::ofstream(source + "/CMakeLists.txt") << "cmake_minimum_required(VERSION 3.22)\nproject(uses_heddle LANGUAGES CXX)\n"
+                                              << "find_package(heddle REQUIRED)\n"
+                                              << fenced_blocks("docs/install.md", "cmake").at(1);
+    const ShellOutput made =
+        shell("cmake -S " + quoted(source) + " -B " + build + " -DCMAKE_CXX_COMPILER='" HEDDLE_CXX "'" +
+              " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=" + quoted(path("")) +
+              " 2>&1 && cmake --build " + build + " 2>&1");
+    ASSERT_EQ(made.status, 0) << made.text;
+    const ShellOutput ran = shell(build + "/custom_op 2>&1");
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr("proven on the CPU\n"));
+    if (!device::available()) return;
+    EXPECT_THAT(ran.text, AllOf(HasSubstr("proven on " + device::description() + "\n"), HasSubstr("f32 kernel: largest error ")));
+}
+
 TEST_F(Installed, RunsTheProgram) {
     EXPECT_EQ(shell(quoted(path("bin/heddle")) + " --version").text, shell("'" HEDDLE_PROGRAM "' --version").text);
 }
@@ -105,9 +127,11 @@ TEST_F(Installed, NamesNoFolderOfTheBuild) {
 
 // Each source file includes its own header first, so a header that compiles here compiles there if its own includes are there.
 // All stand below include/heddle and name each other from include/ on, so that a program's own core/tensor.h is another header.
+// The emulator's name each other from include/heddle on, as where it is used alone; only builds with emulated kernels need them.
 TEST_F(Installed, HasEveryHeaderThatItsHeadersIncludeBelowOneFolder) {
     const fs::path include = path("include");
     const std::string before = "#include \"";
+    const auto emulator_headers = [](const std::string& path) { return path.find("/kernels/emulator/") != std::string::npos; };
     std::string wrong;
     int found = 0;
     for (const fs::path& header : files_below(include)) {
@@ -117,6 +141,11 @@ TEST_F(Installed, HasEveryHeaderThatItsHeadersIncludeBelowOneFolder) {
             if (!line.starts_with(before)) continue;
             ++found;
             const std::string included = line.substr(before.size(), line.rfind('"') - before.size());
+            if (emulator_headers(header.string())) {
+                if (!fs::exists(include / "heddle" / included)) wrong += header.string() + ": " + included + "\n";
+                continue;
+            }
+            if (emulator_headers(included) && !fs::exists(include / "heddle/kernels/emulator")) continue;
             if (!included.starts_with("heddle/") || !fs::exists(include / included))
                 wrong += header.string() + ": " + included + "\n";
         }
