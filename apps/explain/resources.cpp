@@ -13,7 +13,7 @@
 namespace heddle::explain {
 namespace {
 
-// kernels/emulator/limits.cpp has the limits of a launch, too, but gives out those of the emulated chip only.
+// kernels/emulator/run/limits.cpp has the limits of a launch, too, but gives out those of the emulated chip only.
 constexpr int kWarpsOfAnSm = 64, kBlocksOfAnSm = 32, kQuarters = 4, kRegistersOfAQuarter = 16384, kRegisterUnit = 256;
 constexpr std::size_t kSharedUnit = 128, kSharedOfTheSystem = 1024;
 

@@ -1,7 +1,7 @@
 #include "apps/explain/session.h"
 
 #include "core/device.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/run.h"
 
 namespace heddle::explain {
 

@@ -3,7 +3,8 @@
 //     wrong    d = mma(a, b, d) along all of k
 //     right    d = mma(a, b, d) along 128 of k, then total += d by an ordinary addition
 //
-// The tensor cores are those of the emulator (kernels/emulator/fused_sum.h): a sum loses what f32 has no room for, toward zero.
+// The tensor cores are those of the emulator (kernels/emulator/run/fused_sum.h): a sum loses what f32 has no room for, toward
+// zero.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
-#include "kernels/emulator/fused_sum.h"
+#include "kernels/emulator/run/fused_sum.h"
 
 namespace heddle::lab::tensor_core_sums {
 namespace {

@@ -1,8 +1,8 @@
 #include "kernels/emulator/access.h"
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
 
 namespace heddle::emulator {
 

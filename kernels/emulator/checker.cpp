@@ -1,5 +1,5 @@
 // The checker's rules for one access, and its interface to the scheduler and the runtime.
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
@@ -8,8 +8,8 @@
 
 #include "kernels/emulator/checker_cells.h"
 #include "kernels/emulator/checker_state.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/trace_notes.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/trace_hooks.h"
 
 namespace heddle::emulator::checker {
 

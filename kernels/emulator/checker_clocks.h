@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 namespace heddle::emulator::checker {
 

@@ -1,5 +1,5 @@
 // Asynchronous copies: between issue and the issuer's wait no thread may touch what they write, or write what they read.
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 

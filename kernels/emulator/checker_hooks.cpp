@@ -1,6 +1,6 @@
 // The callbacks that GCC inserts before each memory access in a file compiled with -fsanitize=thread. The program is linked with
 // these functions instead of ThreadSanitizer's library. The README lists what GCC 12 instruments and what it does not.
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 

@@ -1,5 +1,5 @@
 // The checker's interface for the runtime: which device memory is allocated and written.
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "kernels/emulator/checker_state.h"
-#include "kernels/emulator/memory.h"
+#include "kernels/emulator/run/memory.h"
 
 namespace heddle::emulator::checker {
 

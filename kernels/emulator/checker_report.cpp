@@ -1,6 +1,6 @@
 // The checker's reports: each names both source locations and what is missing between them.
-#include "kernels/emulator/checker.h"
 #include "kernels/emulator/reported.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
@@ -9,11 +9,11 @@
 #include <algorithm>
 
 #include "kernels/emulator/checker_state.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
-#include "kernels/emulator/scheduler.h"
-#include "kernels/emulator/trace_notes.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/trace_hooks.h"
 
 namespace heddle::emulator::checker {
 

@@ -9,7 +9,7 @@
 
 #include "kernels/emulator/checker_clocks.h"
 #include "kernels/emulator/checker_shadow.h"
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/run/action.h"
 
 namespace heddle::emulator::checker {
 

@@ -7,7 +7,7 @@
 
 #include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/report.h"
 #include "kernels/emulator/runtime.h"
 
 using namespace heddle::emulator;

@@ -3,7 +3,7 @@
 
 #include "kernels/emulator/access.h"
 #include "kernels/emulator/cublas_lt.h"
-#include "kernels/emulator/memory.h"
+#include "kernels/emulator/run/memory.h"
 
 namespace heddle::emulator {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/report.h"
 
 namespace heddle::emulator {
 namespace {

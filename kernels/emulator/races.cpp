@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
 
 namespace heddle::emulator {
 namespace {

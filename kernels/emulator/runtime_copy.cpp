@@ -4,9 +4,9 @@
 
 #include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/memory.h"
 #include "kernels/emulator/pinned.h"
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
 #include "kernels/emulator/runtime.h"
 
 using namespace heddle::emulator;

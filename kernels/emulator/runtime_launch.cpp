@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "kernels/emulator/launch_request.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
 #include "kernels/emulator/runtime.h"
 
 namespace heddle::emulator {

@@ -1,8 +1,8 @@
 // Device memory and pinned host memory.
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/memory.h"
 #include "kernels/emulator/pinned.h"
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
 #include "kernels/emulator/runtime.h"
 
 using namespace heddle::emulator;

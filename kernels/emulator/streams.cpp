@@ -7,13 +7,13 @@
 #include <exception>
 #include <optional>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/notes.h"
 #include "kernels/emulator/pinned.h"
 #include "kernels/emulator/races.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/notes.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
 
 namespace heddle::emulator {
 namespace {

@@ -8,10 +8,10 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/scheduler.h"
-#include "kernels/emulator/trace_notes.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/trace_hooks.h"
 
 namespace heddle::emulator {
 

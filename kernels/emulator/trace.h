@@ -16,22 +16,9 @@
 #include <vector>
 
 #include "kernels/emulator/include/vector_types.h"
+#include "kernels/emulator/run/action.h"
 
 namespace heddle::emulator {
-
-/// What a thread did, or where lanes of a warp met.
-enum class Action : std::uint8_t {
-    read,
-    write,
-    atomic,
-    copy_read,   ///< an asynchronous copy is issued: its source
-    copy_write,  ///< and its destination, directly after the source
-    commit,      ///< of a group of asynchronous copies
-    copy_wait,   ///< for all but the last `address` groups
-    collective,  ///< of a warp: shuffle, vote, __syncwarp, ldmatrix, mma
-    barrier,     ///< of a block or more; one event for each warp that takes part
-};
-constexpr bool is_access(Action action) { return action <= Action::copy_write; }
 
 struct TraceEvent {
     std::uint64_t address = 0;            ///< global memory: the address; shared memory: the offset as the kernel counts it

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/emulator/banks.h"
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/traffic_hooks.h"
 #include "kernels/emulator/sectors.h"
-#include "kernels/emulator/traffic_notes.h"
 
 namespace heddle::emulator {
 

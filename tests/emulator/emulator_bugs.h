@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "kernels/device/launch.h"
-#include "kernels/emulator/checker.h"
 #include "kernels/emulator/launch.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/run.h"
 
 namespace heddle::bugs {
 

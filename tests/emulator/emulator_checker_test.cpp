@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/report.h"
 #include "tests/emulator/emulator_bugs.h"
 
 namespace heddle::bugs {

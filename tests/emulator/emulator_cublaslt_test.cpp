@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 #include "tests/emulator/emulator_cublaslt_support.h"
 
 namespace heddle::emulator {

@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "core/sanitizers.h"
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/memory.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/memory.h"
 #include "tests/emulator/emulator_runtime_support.h"
 
 namespace heddle::emulator {

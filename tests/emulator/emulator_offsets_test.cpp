@@ -17,7 +17,7 @@
 #include "kernels/dropout/dropout.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/embedding/embedding.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/run.h"
 #include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/gather/gather.h"
 #include "kernels/layer_norm/layer_norm.h"

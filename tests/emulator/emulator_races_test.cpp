@@ -1,5 +1,5 @@
 // Races between the streams of the emulated runtime: operations on the same memory that no event orders.
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 #include "tests/emulator/emulator_runtime_support.h"
 
 namespace heddle::emulator {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/run.h"
 #include "tests/emulator/emulator_runtime_kernels.h"
 
 namespace heddle::emulator {

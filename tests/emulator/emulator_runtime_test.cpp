@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/sanitizers.h"
-#include "kernels/emulator/memory.h"
+#include "kernels/emulator/run/memory.h"
 #include "tests/emulator/emulator_runtime_support.h"
 
 namespace heddle::emulator {

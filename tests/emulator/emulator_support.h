@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/emulator/launch.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
 
 namespace heddle::emulator {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/checker.h"
 #include "kernels/emulator/reported.h"
 #include "kernels/emulator/requests.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/run.h"
 #include "kernels/emulator/traffic.h"
 #include "tests/emulator/emulator_trace_kernels.h"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/emulator/fused_sum.h"
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/fused_sum.h"
+#include "kernels/emulator/run/scheduler.h"
 #include "tests/emulator/emulator_support.h"
 
 namespace heddle::emulator {

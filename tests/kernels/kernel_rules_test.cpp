@@ -81,7 +81,7 @@ TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerAndToTheseTwoOnly) {
                 continue;
             EXPECT_EQ(
                 lines_with(source,
-                           R"(__CUDACC__|__CUDA_ARCH__|HEDDLE_WITHOUT_CUDA|HEDDLE_EMULAT|kernels/emulator/(?!fused_sum\.h))"),
+                           R"(__CUDACC__|__CUDA_ARCH__|HEDDLE_WITHOUT_CUDA|HEDDLE_EMULAT|kernels/emulator/(?!run/fused_sum\.h))"),
                 "");
         }
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "apps/translation/search/beam_search.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/run.h"
 #include "tests/translation/decoding_support.h"
 #include "tests/translation/training_device_support.h"
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "kernels/emulator/checker.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 namespace heddle::learn {
 namespace {

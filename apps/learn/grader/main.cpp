@@ -19,9 +19,9 @@
 #include "apps/learn/grader/attempt.h"
 #include "apps/learn/grader/tape_attempt.h"
 #include "apps/learn/grader/watch.h"
-#include "kernels/emulator/checker.h"
 #include "kernels/emulator/kernel_name.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/run.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "apps/learn/grader/verdict.h"
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/report.h"
 
 namespace {
 

@@ -7,12 +7,12 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/fused_sum.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
-#include "kernels/emulator/traffic_notes.h"
-#include "kernels/emulator/warp.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/fused_sum.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/traffic_hooks.h"
+#include "kernels/emulator/run/warp.h"
 
 namespace heddle::emulator {
 namespace {

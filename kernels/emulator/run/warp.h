@@ -1,7 +1,7 @@
 // Meetings of a warp's lanes at a collective.
 #pragma once
 
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/scheduler.h"
 
 namespace heddle::emulator {
 

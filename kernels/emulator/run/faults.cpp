@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "kernels/emulator/fiber.h"
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/fiber.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/scheduler.h"
 
 namespace heddle::emulator {
 namespace {

@@ -1,11 +1,11 @@
 // Barriers of blocks, clusters and grids, named barriers, and fences.
 #include <cstring>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/scheduler.h"
-#include "kernels/emulator/trace_notes.h"
-#include "kernels/emulator/traffic_notes.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/traffic_hooks.h"
 
 namespace heddle::emulator {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/run/action.h"
+#include "kernels/emulator/run/checker_hooks.h"
 
 namespace heddle::emulator {
 

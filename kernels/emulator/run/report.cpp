@@ -1,4 +1,4 @@
-#include "kernels/emulator/report.h"
+#include "kernels/emulator/run/report.h"
 
 #include <dlfcn.h>
 
@@ -24,7 +24,7 @@ namespace {
 // The project folder with a trailing slash, from this file's path at compile time. Reports omit it.
 std::string_view project_folder() {
     static const std::string_view folder = [] {
-        constexpr std::string_view own = "kernels/emulator/report.cpp";
+        constexpr std::string_view own = "kernels/emulator/run/report.cpp";
         const std::string_view file = __FILE__;
         return file.ends_with(own) ? file.substr(0, file.size() - own.size()) : std::string_view();
     }();

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kernels/emulator/fused_sum.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/fused_sum.h"
+#include "kernels/emulator/run/run.h"
 
 namespace heddle::emulator {
 namespace {

@@ -6,7 +6,8 @@
 #pragma once
 
 #if defined(HEDDLE_EMULATOR_SHARED)
-#error "this source is compiled for builds with and without the checker at once; include checker.h in it directly and run cmake again"
+#error \
+    "this source is compiled for builds with and without the checker at once; include checker.h in it directly and run cmake again"
 #endif
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "kernels/emulator/memory.h"
+#include "kernels/emulator/run/memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,8 +14,8 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/fiber.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/fiber.h"
 
 namespace heddle::emulator {
 

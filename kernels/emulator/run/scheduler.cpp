@@ -1,4 +1,4 @@
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/scheduler.h"
 
 #include <sys/mman.h>
 
@@ -6,10 +6,10 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
-#include "kernels/emulator/traffic_notes.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/traffic_hooks.h"
 
 namespace heddle::emulator {
 

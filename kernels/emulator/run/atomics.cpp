@@ -1,7 +1,7 @@
 // Integer atomics: real atomic operations, because blocks run on several CPU threads. Relaxed, as in CUDA: they order nothing.
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
 
 namespace heddle::emulator {
 namespace {

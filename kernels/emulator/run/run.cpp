@@ -1,5 +1,5 @@
 // Runs a launch from its first block to its last: any free CPU thread takes the next group of blocks.
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/run.h"
 
 #include <unistd.h>
 
@@ -13,11 +13,11 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/notes.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/scheduler.h"
-#include "kernels/emulator/trace_notes.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/notes.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/trace_hooks.h"
 
 namespace heddle::emulator {
 namespace {

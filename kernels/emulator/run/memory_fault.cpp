@@ -4,8 +4,8 @@
 #include <csignal>
 #include <cstdio>
 
-#include "kernels/emulator/memory.h"
-#include "kernels/emulator/run.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/run.h"
 
 namespace heddle::emulator {
 namespace {

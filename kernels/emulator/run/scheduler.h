@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/fiber.h"
 #include "kernels/emulator/kernel.h"
 #include "kernels/emulator/launch_request.h"
+#include "kernels/emulator/run/fiber.h"
 
 namespace heddle::emulator {
 

@@ -1,4 +1,4 @@
-#include "kernels/emulator/notes.h"
+#include "kernels/emulator/run/notes.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@
 #include <set>
 #include <string>
 
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/run.h"
-#include "kernels/emulator/scheduler.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/scheduler.h"
 
 namespace heddle::emulator {
 namespace {

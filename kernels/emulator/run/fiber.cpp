@@ -1,4 +1,4 @@
-#include "kernels/emulator/fiber.h"
+#include "kernels/emulator/run/fiber.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

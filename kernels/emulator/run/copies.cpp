@@ -1,11 +1,11 @@
 // Memory accesses other than plain loads and stores: vectors, shared memory's pieces, asynchronous copies.
 #include <cstring>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/scheduler.h"
-#include "kernels/emulator/trace_notes.h"
-#include "kernels/emulator/traffic_notes.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/traffic_hooks.h"
 
 namespace heddle::emulator {
 namespace {

@@ -1,11 +1,11 @@
 // Warp collectives: __syncwarp, shuffles, votes. The last lane to arrive computes every lane's result.
 #include <cstdio>
 
-#include "kernels/emulator/checker.h"
-#include "kernels/emulator/report.h"
-#include "kernels/emulator/trace_notes.h"
-#include "kernels/emulator/traffic_notes.h"
-#include "kernels/emulator/warp.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/traffic_hooks.h"
+#include "kernels/emulator/run/warp.h"
 
 namespace heddle::emulator {
 
