@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "kernels/emulator/sectors.h"
+#include "kernels/emulator/trace/sectors.h"
 
 namespace heddle::explain {
 

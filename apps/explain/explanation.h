@@ -13,7 +13,7 @@
 
 #include "apps/picture/page.h"
 #include "core/dtype.h"
-#include "kernels/emulator/requests.h"
+#include "kernels/emulator/trace/requests.h"
 
 namespace heddle::explain {
 

@@ -9,7 +9,7 @@
 
 #include "apps/explain/explanation.h"
 #include "core/tensor.h"
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/trace/trace.h"
 
 namespace heddle::explain {
 

@@ -1,5 +1,5 @@
 // One element of global or shared memory, for teaching kernels: to a GPU a plain access. On the emulated device, which cannot
-// count what goes through a plain *pointer, it is counted as vectors are (kernels/emulator/traffic.h).
+// count what goes through a plain *pointer, it is counted as vectors are (kernels/emulator/trace/traffic.h).
 #pragma once
 
 #include <type_traits>

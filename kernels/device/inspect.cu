@@ -4,7 +4,7 @@
 #include "core/error.h"
 
 #if !defined(__CUDACC__)
-#include "kernels/emulator/traffic.h"
+#include "kernels/emulator/trace/traffic.h"
 #endif
 
 namespace heddle::device {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "kernels/emulator/reported.h"
-#include "kernels/emulator/requests.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/run.h"
-#include "kernels/emulator/traffic.h"
+#include "kernels/emulator/trace/requests.h"
+#include "kernels/emulator/trace/traffic.h"
 #include "tests/emulator/emulator_trace_kernels.h"
 
 namespace heddle::emulator {

@@ -5,7 +5,7 @@
 #include "kernels/device/pipeline.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/vector.h"
-#include "kernels/emulator/traffic.h"
+#include "kernels/emulator/trace/traffic.h"
 #include "tests/emulator/emulator_support.h"
 
 namespace heddle::emulator {

@@ -23,8 +23,8 @@
 #include "core/dtype.h"
 #include "kernels/emulator/launch.h"
 #include "kernels/emulator/reported.h"
-#include "kernels/emulator/requests.h"
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/trace/requests.h"
+#include "kernels/emulator/trace/trace.h"
 
 namespace heddle::learn {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/trace/trace.h"
 
 namespace heddle::learn {
 

@@ -1,4 +1,4 @@
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/trace/trace.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "kernels/emulator/traffic.h"
+#include "kernels/emulator/trace/traffic.h"
 
 #include <algorithm>
 #include <map>
@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/emulator/banks.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/traffic_hooks.h"
-#include "kernels/emulator/sectors.h"
+#include "kernels/emulator/trace/banks.h"
+#include "kernels/emulator/trace/sectors.h"
 
 namespace heddle::emulator {
 

@@ -1,4 +1,4 @@
-#include "kernels/emulator/banks.h"
+#include "kernels/emulator/trace/banks.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "kernels/emulator/requests.h"
+#include "kernels/emulator/trace/requests.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/emulator/banks.h"
-#include "kernels/emulator/sectors.h"
+#include "kernels/emulator/trace/banks.h"
+#include "kernels/emulator/trace/sectors.h"
 
 namespace heddle::emulator {
 namespace {

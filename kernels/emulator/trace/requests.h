@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/emulator/trace.h"
+#include "kernels/emulator/trace/trace.h"
 
 namespace heddle::emulator {
 
