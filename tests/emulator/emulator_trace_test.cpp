@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/reported.h"
+#include "kernels/emulator/checker/reported.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/trace/requests.h"

@@ -21,8 +21,8 @@
 #include "apps/learn/grader/traced_run.h"
 #include "apps/learn/grader/verdict.h"
 #include "core/dtype.h"
+#include "kernels/emulator/checker/reported.h"
 #include "kernels/emulator/launch.h"
-#include "kernels/emulator/reported.h"
 #include "kernels/emulator/trace/requests.h"
 #include "kernels/emulator/trace/trace.h"
 

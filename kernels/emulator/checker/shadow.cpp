@@ -1,4 +1,4 @@
-#include "kernels/emulator/checker_shadow.h"
+#include "kernels/emulator/checker/shadow.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 

@@ -1,5 +1,5 @@
 // Vector clocks: joins at barriers, and what fences and atomics carry.
-#include "kernels/emulator/checker_clocks.h"
+#include "kernels/emulator/checker/clocks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 

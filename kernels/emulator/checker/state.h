@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/emulator/checker_clocks.h"
-#include "kernels/emulator/checker_shadow.h"
+#include "kernels/emulator/checker/clocks.h"
+#include "kernels/emulator/checker/shadow.h"
 #include "kernels/emulator/run/action.h"
 
 namespace heddle::emulator::checker {

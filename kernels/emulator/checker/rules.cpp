@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/emulator/checker_cells.h"
-#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/checker/cells.h"
+#include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/trace_hooks.h"
 

@@ -1,5 +1,5 @@
 // The checker's reports: each names both source locations and what is missing between them.
-#include "kernels/emulator/reported.h"
+#include "kernels/emulator/checker/reported.h"
 #include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"

@@ -7,7 +7,7 @@
 #include <bit>
 #include <mutex>
 
-#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
 
 namespace heddle::emulator::checker {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/checker/state.h"
 
 namespace heddle::emulator::checker {
 

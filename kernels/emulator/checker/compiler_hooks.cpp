@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "kernels/emulator/checker_state.h"
+#include "kernels/emulator/checker/state.h"
 
 // The compiler prescribes the names and declares the functions itself.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
