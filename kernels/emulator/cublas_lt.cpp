@@ -5,10 +5,10 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/access.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 

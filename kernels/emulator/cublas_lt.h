@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/emulator/include/cublasLt.h"
-#include "kernels/emulator/streams.h"
+#include "kernels/emulator/runtime/streams.h"
 
 namespace heddle::emulator {
 

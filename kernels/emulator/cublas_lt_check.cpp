@@ -1,9 +1,9 @@
 // What cuBLASLt refuses. NOT_SUPPORTED: no algorithm does that; INVALID_VALUE: the arguments contradict each other.
 #include <algorithm>
 
-#include "kernels/emulator/access.h"
 #include "kernels/emulator/cublas_lt.h"
 #include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/runtime/access.h"
 
 namespace heddle::emulator {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "kernels/emulator/cublas_lt.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 

@@ -12,8 +12,8 @@
 #include <mutex>
 #include <thread>
 
-#include "kernels/emulator/access.h"
 #include "kernels/emulator/cublas_lt.h"
+#include "kernels/emulator/runtime/access.h"
 
 namespace heddle::emulator {
 namespace {

@@ -2,12 +2,12 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/pinned.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/access.h"
+#include "kernels/emulator/runtime/pinned.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 

@@ -1,4 +1,4 @@
-#include "kernels/emulator/access.h"
+#include "kernels/emulator/runtime/access.h"
 
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/memory.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/emulator/streams.h"
+#include "kernels/emulator/runtime/streams.h"
 
 namespace heddle::emulator {
 

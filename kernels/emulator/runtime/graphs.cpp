@@ -1,12 +1,12 @@
-#include "kernels/emulator/graphs.h"
+#include "kernels/emulator/runtime/graphs.h"
 
 #include <algorithm>
 
-#include "kernels/emulator/access.h"
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/pinned.h"
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/access.h"
+#include "kernels/emulator/runtime/pinned.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 namespace heddle::emulator {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/emulator/streams.h"
+#include "kernels/emulator/runtime/streams.h"
 
 namespace heddle::emulator {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "kernels/emulator/graphs.h"
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/graphs.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 

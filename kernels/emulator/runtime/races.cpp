@@ -1,4 +1,4 @@
-#include "kernels/emulator/races.h"
+#include "kernels/emulator/runtime/races.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernels/emulator/include/driver_types.h"
-#include "kernels/emulator/streams.h"
+#include "kernels/emulator/runtime/streams.h"
 
 namespace heddle::emulator {
 

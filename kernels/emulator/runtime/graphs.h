@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/emulator/streams.h"
+#include "kernels/emulator/runtime/streams.h"
 
 /// One operation of a graph, and the ones that it comes after. Lane 0 is the stream that the capture began in; each stream that
 /// joined it has a lane of its own.

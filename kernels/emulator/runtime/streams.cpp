@@ -1,4 +1,4 @@
-#include "kernels/emulator/streams.h"
+#include "kernels/emulator/runtime/streams.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,13 +7,13 @@
 #include <exception>
 #include <optional>
 
-#include "kernels/emulator/pinned.h"
-#include "kernels/emulator/races.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/notes.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/runtime/pinned.h"
+#include "kernels/emulator/runtime/races.h"
 
 namespace heddle::emulator {
 namespace {

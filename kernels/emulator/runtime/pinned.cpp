@@ -1,4 +1,4 @@
-#include "kernels/emulator/pinned.h"
+#include "kernels/emulator/runtime/pinned.h"
 
 #include <cstdlib>
 #include <cstring>

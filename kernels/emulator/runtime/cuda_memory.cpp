@@ -1,9 +1,9 @@
 // Device memory and pinned host memory.
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/pinned.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/runtime.h"
+#include "kernels/emulator/runtime/pinned.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 
