@@ -11,7 +11,7 @@ unset(CMAKE_REQUIRED_LIBRARIES)
 
 # heddle_emulator(NAME): a library of the emulator. What knows nothing of the checker is compiled once for all of them.
 function(heddle_emulator name)
-  file(GLOB sources CONFIGURE_DEPENDS ${HEDDLE_EMULATOR_FOLDER}/*.cpp ${HEDDLE_EMULATOR_FOLDER}/*/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${HEDDLE_EMULATOR_FOLDER}/*/*.cpp)
   set(own "")
   foreach(source ${sources})
     file(STRINGS ${source} checked REGEX "^#include .*/(checker|run/trace_hooks)" LIMIT_COUNT 1)

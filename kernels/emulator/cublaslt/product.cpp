@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-#include "kernels/emulator/cublas_lt.h"
+#include "kernels/emulator/cublaslt/cublas_lt.h"
 #include "kernels/emulator/runtime/access.h"
 
 namespace heddle::emulator {

@@ -1,7 +1,7 @@
 // What cuBLASLt refuses. NOT_SUPPORTED: no algorithm does that; INVALID_VALUE: the arguments contradict each other.
 #include <algorithm>
 
-#include "kernels/emulator/cublas_lt.h"
+#include "kernels/emulator/cublaslt/cublas_lt.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/runtime/access.h"
 

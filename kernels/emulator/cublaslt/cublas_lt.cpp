@@ -1,5 +1,5 @@
 // cuBLASLt's products: the choice of an algorithm, and a product as work of a stream.
-#include "kernels/emulator/cublas_lt.h"
+#include "kernels/emulator/cublaslt/cublas_lt.h"
 
 #include <algorithm>
 #include <bit>

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <set>
 
-#include "kernels/emulator/cublas_lt.h"
+#include "kernels/emulator/cublaslt/cublas_lt.h"
 #include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
