@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "kernels/emulator/trace/sectors.h"
+#include "kernels/emulator/trace/costs.h"
 
 namespace heddle::explain {
 

@@ -14,7 +14,7 @@
 #include "apps/explain/explanation_finding.h"
 #include "apps/explain/resources.h"
 #include "core/file.h"
-#include "kernels/emulator/trace/sectors.h"
+#include "kernels/emulator/trace/costs.h"
 
 namespace heddle::explain {
 namespace {

@@ -1,4 +1,5 @@
-// The source location of a call, for reports.
+// The source location of a call, for reports. Apart from kernel.h, because the functions of cuda_runtime.h take one, too, and
+// host code that includes these must not get CUDA's keywords.
 #pragma once
 
 namespace heddle::emulator {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "apps/learn/grader/attempt.h"
-#include "kernels/emulator/trace/sectors.h"
+#include "kernels/emulator/trace/costs.h"
 
 namespace heddle::learn {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
 #include "kernels/emulator/run/traffic_hooks.h"
-#include "kernels/emulator/run/warp.h"
 
 namespace heddle::emulator {
 

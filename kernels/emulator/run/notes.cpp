@@ -1,4 +1,4 @@
-#include "kernels/emulator/run/notes.h"
+#include "kernels/emulator/run/run.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,7 +17,6 @@
 #include <string>
 
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/scheduler.h"
 
 namespace heddle::emulator {

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "kernels/emulator/run/checker_hooks.h"
-#include "kernels/emulator/run/notes.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"

@@ -76,6 +76,10 @@ std::vector<std::string> synchronisation_places();
 /// Synchronisation at this place ("file:line") does nothing from now on; "" ends it. A mutation: the checker must report it.
 /// HEDDLE_EMULATOR_SKIP names one from the start. (A barrier with a result, __syncthreads_count, cannot be left out.)
 void skip_synchronisation(const std::string& place);
+/// Records a launched kernel, for launched_kernels().
+void note_launch(const void* kernel);
+/// Records work of a stream that has run, for work_done(): a kernel, or, without one, what the call `what` queued.
+void note_work(const void* kernel, const std::string& what);
 /// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
 /// line, behind "> " and its command line.
 std::vector<std::string> launched_kernels();

@@ -211,6 +211,28 @@ Scheduler& in_kernel(const char* what);
 /// Arrives at a barrier of `expected` threads; the last one releases all. Returns the sum of the predicates.
 int meet(Barrier& barrier, int expected, int predicate, const char* what, Place place);
 
+// Meetings of a warp's lanes at a collective.
+
+/// The running thread arrives at `what` (a literal, compared by address). Checks its mask and location against those of the
+/// waiting lanes.
+Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place place);
+/// All lanes have arrived: makes all ready except the last one, which is running.
+void close(Warp& warp, Meeting* meeting, const Thread& last);
+
+/// Waits until every lane of the mask has arrived; the last one calls compute(warp) before any lane continues.
+template <class Compute>
+void together(const char* what, unsigned mask, Place place, Compute&& compute) {
+    Thread& thread = *scheduler->current;
+    Warp& warp = *thread.warp;
+    Meeting* const meeting = join(warp, thread, what, mask, place);
+    if (meeting->arrived == mask) {
+        compute(warp);
+        close(warp, meeting, thread);
+    } else {
+        scheduler->wait(what, place);
+    }
+}
+
 bool same_place(const Place& a, const Place& b);
 /// Records that a kernel synchronises here; true if a mutation skips it.
 bool skipped(const Place& place, const char* what);

@@ -11,8 +11,8 @@
 #include "kernels/emulator/run/fused_sum.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/traffic_hooks.h"
-#include "kernels/emulator/run/warp.h"
 
 namespace heddle::emulator {
 namespace {

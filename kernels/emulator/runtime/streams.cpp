@@ -9,7 +9,6 @@
 
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/memory.h"
-#include "kernels/emulator/run/notes.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/runtime/pinned.h"

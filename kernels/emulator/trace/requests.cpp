@@ -7,8 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/emulator/trace/banks.h"
-#include "kernels/emulator/trace/sectors.h"
+#include "kernels/emulator/trace/costs.h"
 
 namespace heddle::emulator {
 namespace {

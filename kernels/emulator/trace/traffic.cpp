@@ -9,8 +9,7 @@
 
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/traffic_hooks.h"
-#include "kernels/emulator/trace/banks.h"
-#include "kernels/emulator/trace/sectors.h"
+#include "kernels/emulator/trace/costs.h"
 
 namespace heddle::emulator {
 

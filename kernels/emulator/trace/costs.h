@@ -1,10 +1,12 @@
-// How a chip fetches global memory: in sectors of 32 bytes. Shared by the count of traffic (traffic.h) and by requests of a warp
-// (requests.h).
+// How a chip serves what a warp asks of memory, for the count of traffic (traffic.h) and for requests (requests.h). Global memory
+// is fetched in sectors of 32 bytes. Shared memory has 32 banks of 4 bytes; each delivers one word a cycle, to any number of
+// lanes. A warp's accesses of 16 bytes a lane are served a quarter warp at a time, those of 8 bytes half a warp.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,5 +30,21 @@ inline std::uint64_t covered_bytes(std::vector<std::pair<std::uint64_t, std::uin
     }
     return sum;
 }
+
+/// What one lane of a warp accesses.
+struct BankAccess {
+    std::size_t lane = 0;
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+};
+
+struct BankCycles {
+    std::uint32_t degree = 0;  ///< the most words that one bank must deliver for one part of the warp: 1 is without conflict
+    std::uint32_t cycles = 0;  ///< the sum of that over the parts
+    std::uint32_t parts = 0;   ///< with an active lane: the least number of cycles
+};
+
+/// The cycles of one access of a warp, given as at most one entry for each lane.
+BankCycles bank_cycles(std::span<const BankAccess> accesses);
 
 }  // namespace heddle::emulator

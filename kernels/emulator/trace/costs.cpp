@@ -1,4 +1,4 @@
-#include "kernels/emulator/trace/banks.h"
+#include "kernels/emulator/trace/costs.h"
 
 #include <algorithm>
 #include <array>
