@@ -22,7 +22,7 @@ function(heddle_emulator name)
   if(NOT TARGET heddle_emulator_shared)
     list(REMOVE_ITEM sources ${own})
     add_library(heddle_emulator_shared OBJECT ${sources})
-    target_compile_definitions(heddle_emulator_shared PRIVATE HEDDLE_EMULATOR_SHARED)  # checker.h refuses to be included
+    target_compile_definitions(heddle_emulator_shared PRIVATE HEDDLE_EMULATOR_SHARED)  # checker_hooks.h refuses to be included
     target_include_directories(heddle_emulator_shared PRIVATE ${HEDDLE_EMULATOR_ROOT})
     heddle_emulator_options(heddle_emulator_shared)
   endif()

@@ -25,7 +25,7 @@ struct Gathered {
     void add(const std::shared_ptr<const Foreign>& more) {
         if (more) foreign.insert(foreign.end(), more->begin(), more->end());
     }
-    /// For all blocks but `own`, whose clocks are raised instead.
+    /// Joins what was heard of all blocks except `own`, whose clocks are raised instead.
     std::shared_ptr<const Foreign> without(std::uint32_t own, Clocks& clocks) {
         if (foreign.empty()) return nullptr;
         std::stable_sort(foreign.begin(), foreign.end(), [](const Heard& a, const Heard& b) { return a.ordinal < b.ordinal; });

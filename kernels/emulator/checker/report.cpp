@@ -94,7 +94,7 @@ std::string missing(const Target& target, const Block& block, const Access& othe
     return "without a barrier between";
 }
 
-// The access as the last one of the trace, if there is one.
+// Adds the access to the trace, if there is one, as its last event.
 void trace_reported(const Target& target, const Access* earlier) {
     if (!traces()) return;
     const State& s = state();
@@ -108,7 +108,7 @@ void trace_reported(const Target& target, const Access* earlier) {
                   earlier == nullptr ? nullptr : &other);
 }
 
-// Of the running launch.
+// The report about the running launch.
 std::optional<ReportedAccess>& reported() {
     static std::optional<ReportedAccess> last;
     return last;

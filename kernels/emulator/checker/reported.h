@@ -1,4 +1,4 @@
-// The access that the checker reported last, for programs; its message (report.h) says the same to people.
+// The access that the checker reported last, as fields for programs. Its message (run/report.h) says the same in words.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@ struct ReportedAccess {
     std::size_t bytes = 0;
     std::uint64_t allocation = 0;  ///< start of the device allocation that contains it or lies nearest; 0: none, or shared memory
     bool is_freed = false;         ///< that allocation
-    // Of a race and of a copy: the earlier access.
+    // The earlier access, if the mistake is a race or touches a copy's memory:
     std::string earlier_thread = {};  ///< "thread (27, 0, 0)", with its block if that is another one
     std::string earlier_verb = {};    ///< "wrote", "issued"
     std::string earlier_place = {};
-    std::string missing = {};        ///< of a race, what would order the two: "without a barrier between"
-    bool is_between_blocks = false;  ///< of a race: plain accesses of two blocks
-    bool both_write = false;         ///< of a race: plainly
+    std::string missing = {};        ///< for a race: what would order the two accesses: "without a barrier between"
+    bool is_between_blocks = false;  ///< for a race: both are plain accesses, by different blocks
+    bool both_write = false;         ///< for a race: both are plain writes
 };
 
-/// Of the last launch, if it ended with such a report. For the thread that launched it, once it has waited.
+/// The access for which the last launch was reported, if it was. Called by the thread that launched it, after it has waited.
 std::optional<ReportedAccess> last_reported_access();
 
 }  // namespace heddle::emulator

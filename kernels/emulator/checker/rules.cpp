@@ -53,7 +53,7 @@ namespace {
 struct Visit {
     Space& space;
     Arena* arena;  // null: device memory
-    Block& owner;  // of the running thread
+    Block& owner;  // the running thread's block
     Target target;
     Access access;
     bool reads;

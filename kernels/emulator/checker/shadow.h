@@ -53,7 +53,7 @@ struct Cell {
 };
 
 /// The threads whose further plain reads of a word are no race and do not change its cells, so that they need no check: those of
-/// a crowd (checker_clocks.h) in some quarters of one warp, or in all warps.
+/// a crowd (clocks.h) in some quarters of one warp, or in all warps.
 struct Settled {
     std::uint32_t crowd = 0;  // 0: of none
     std::uint8_t warp = 0, quarters = 0;

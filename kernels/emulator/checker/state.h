@@ -49,7 +49,7 @@ struct State {
     std::unordered_map<std::uint64_t, std::uint32_t> in_flight;  // copy number to index
     std::vector<Place> places;                                   // interned
     bool unwritten_shared_is_reported = true;
-    // What of a copy is being checked; its landing was traced at its issue.
+    // Which part of a copy is being checked. A landing is not traced, because its writes were traced at the copy's issue.
     enum class CopyStep : std::uint8_t { none, issue, landing } copy_step = CopyStep::none;
 };
 State& state();
@@ -59,20 +59,20 @@ Block* running_block();
 /// A Place as the origin of an access.
 Origin intern(Place place);
 
-/// Creates the shadow of a page of device memory that was not touched before (checker_memory.cpp).
+/// Creates the shadow of a page of device memory that was not touched before (memory.cpp).
 Page& new_device_page(std::size_t offset);
 
 /// Makes all checks of one access by the running thread.
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too = false);
 
-/// Reports (checker_report.cpp). None of them returns.
+/// Reports (report.cpp). None of them returns.
 struct Target {
     const std::byte* address;
     std::size_t bytes;
     Kind kind;
     Origin origin;
 };
-/// What a trace calls such an access at the current step of a copy.
+/// The kind of event for an access of this kind, at the current step of a copy.
 Action traced_action(Kind kind);
 [[noreturn]] void report_race(const Target& target, const Block& block, const Access& other, bool shared);
 [[noreturn]] void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena);
@@ -81,7 +81,7 @@ Action traced_action(Kind kind);
 [[noreturn]] void report_host_memory(const Target& target);
 [[noreturn]] void report_misaligned(const Target& target);
 [[noreturn]] void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination);
-/// A launch begins: last_reported_access() (reported.h) is of this one from now on.
+/// Called when a launch begins: clears last_reported_access() (reported.h).
 void forget_reported();
 /// Whether a kernel may read this host memory: the program's constants.
 bool is_constant_data(const void* address);

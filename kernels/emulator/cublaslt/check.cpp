@@ -1,4 +1,4 @@
-// What cuBLASLt refuses. NOT_SUPPORTED: no algorithm does that; INVALID_VALUE: the arguments contradict each other.
+// Refuses what cuBLASLt refuses. NOT_SUPPORTED: no algorithm can do it. INVALID_VALUE: the arguments contradict each other.
 #include <algorithm>
 
 #include "kernels/emulator/cublaslt/cublas_lt.h"
@@ -79,7 +79,7 @@ Answer check_epilogue(const Description& p, const Layout& d) {
     return {};
 }
 
-/// First and last byte of all of a batch.
+/// The first and last byte of a whole batch.
 struct Extent {
     const std::byte *first, *last;
 };
@@ -93,14 +93,14 @@ Extent extent_of(const Matrix& matrix, std::int32_t batch) {
 bool meet(const Matrix& a, const Matrix& b, std::int32_t batch) {
     const Extent x = extent_of(a, batch), y = extent_of(b, batch);
     if (x.last <= y.first || y.last <= x.first) return false;
-    // Column slices of one matrix may lie between each other.
+    // The ranges overlap, but column slices of one matrix may interleave without sharing a byte.
     const std::vector<Rows> xs = bytes_of(a, batch, false), ys = bytes_of(b, batch, false);
     return std::any_of(xs.begin(), xs.end(), [&](const Rows& p) {
         return std::any_of(ys.begin(), ys.end(), [&](const Rows& q) { return overlap(p, q); });
     });
 }
 
-/// What a product reads or writes beside its matrices shares no byte with anything that is written.
+/// Checks that bias, aux matrix, bias gradient and workspace share no byte with anything that the product writes.
 Answer check_others_apart(const Product& product, const Algorithm& algorithm, const void* workspace) {
     struct Part {
         const char* name;
@@ -215,7 +215,7 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
         if (const std::string why = device_error(Rows::of(workspace, algorithm.workspace), "the workspace has");
             workspace == nullptr || !why.empty())
             return invalid(workspace == nullptr ? "the workspace is a null pointer" : why);
-    // What cudaMalloc gives and every cuBLAS takes; its releases differ in how much less they would take, too.
+    // cudaMalloc's alignment, which every release of cuBLASLt accepts. They differ in which smaller ones they accept.
     if (algorithm.workspace > 0 && reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
         return invalid("the workspace is not aligned to 256 bytes");
     const Epilogue& e = product.epilogue;
@@ -231,7 +231,7 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
             return answer;
     if (e.aux())
         if (const Answer answer = check_memory(product.aux, batch, e.bits(), "the aux matrix"); !fine(answer)) return answer;
-    // Its rows are multiples of 16 bytes, and so it is read and written.
+    // The aux matrix is read and written in vectors of 16 bytes.
     if (e.aux() && reinterpret_cast<std::uintptr_t>(product.aux.data) % 16 != 0)
         return invalid("the aux matrix is not aligned to 16 bytes");
 
@@ -241,11 +241,11 @@ Answer check_pointers(const Product& product, const Algorithm& algorithm, const 
         if (algorithm.alignment[i] > 1 && reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm.alignment[i] != 0)
             return invalid(std::string(1, "ABCD"[i]) + " is not aligned to the " + std::to_string(algorithm.alignment[i]) +
                            " bytes that the algorithm was chosen for (CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT)");
-    // cuBLASLt reads it in vectors of 16 bytes: on a GPU a worse address can end in cudaErrorMisalignedAddress.
+    // cuBLASLt reads the vector 16 bytes at a time: on a GPU a less aligned one can end in cudaErrorMisalignedAddress.
     if (e.vector() && reinterpret_cast<std::uintptr_t>(product.vector.data) % 16 != 0)
         return invalid(std::string(e.bias ? "the bias" : "the bias gradient") + " is not aligned to 16 bytes");
 
-    // D may be C, matrix for matrix; nothing else that it touches is read or written by the same product.
+    // D may be the same matrix as C. Otherwise the product may not read or write any byte of D elsewhere.
     const bool in_place = product.c.data == product.d.data && product.c.leading == product.d.leading &&
                           product.c.batch_stride == product.d.batch_stride;
     if (product.beta != 0 && !in_place && meet(product.c, product.d, batch))

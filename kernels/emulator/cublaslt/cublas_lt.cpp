@@ -22,8 +22,8 @@ bool worth_splitting(const Layout& a, const Layout& d, bool transposed) {
     return k >= 256 && d.rows * d.columns * static_cast<std::uint64_t>(d.batch) <= 64 * 64;
 }
 
-/// As on a GPU, results of few columns and pointers that do not suit wide loads get another algorithm, whose sums are cut
-/// elsewhere: code that promises the same bits for every batch must see to it that it is asked for one and the same.
+/// As on a GPU, results with few columns and pointers that are not aligned for wide loads get an algorithm that divides its sums
+/// differently. Code that promises the same bits for every batch must request the same algorithm each time.
 std::uint32_t terms_at_once(const Layout& d, const Preference& wish) {
     const std::uint32_t alignment = *std::min_element(wish.alignment, wish.alignment + 4);
     return d.columns <= 16 || alignment < 16 ? 32 : 256;
@@ -62,7 +62,7 @@ Product product_of(const Description& p, const Layout& a, const Layout& b, const
     return product;
 }
 
-/// What the product touches, for the race check between streams.
+/// Lists the memory that the product touches, for the race check between streams.
 void list_memory(const Product& product, void* workspace, std::size_t workspace_bytes, Operation& operation) {
     const auto add = [&](std::vector<Rows>& to, const Matrix& matrix, bool bits = false) {
         const std::vector<Rows> pieces = bytes_of(matrix, product.batch, bits);
@@ -185,7 +185,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     list_memory(product, workspace, used, operation);
     operation.work = [product, scratch = Rows::of(workspace, used), name = title(operation)] {
         try {
-            if (!scratch.empty()) {  // what an algorithm leaves there is its own affair
+            if (!scratch.empty()) {  // overwritten, because an algorithm may leave anything there
                 check_device(scratch, true);
                 std::memset(scratch.start, 0xff, scratch.width);
             }

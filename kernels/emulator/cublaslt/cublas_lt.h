@@ -1,4 +1,4 @@
-// What the files behind cublasLt.h share: descriptors, and a product with everything that is known about it.
+// Shared by the files that implement cublasLt.h: descriptors, and the complete description of a product.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace heddle::emulator {
 
-// The opaque structures that handles point to begin these.
+// Handles point to the opaque base structures.
 struct Layout : cublasLtMatrixLayoutOpaque_t {
     cudaDataType_t type = CUDA_R_32F;
     std::int32_t order = CUBLASLT_ORDER_COL;
@@ -32,13 +32,13 @@ struct Preference : cublasLtMatmulPreferenceOpaque_t {
     std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
     std::uint32_t alignment[4] = {256, 256, 256, 256};  // of a, b, c, d
 };
-/// What a cublasLtMatmulAlgo_t holds.
+/// The contents of a cublasLtMatmulAlgo_t.
 struct Algorithm {
     std::uint64_t made = 0;           ///< kMade
-    std::uint32_t split = 1;          ///< parts of k that are summed on their own
-    std::uint32_t terms = 256;        ///< that are summed before the sum goes to the others
+    std::uint32_t split = 1;          ///< number of parts of k that are summed separately
+    std::uint32_t terms = 256;        ///< number of terms that are summed before they are added to the total
     std::uint64_t workspace = 0;      ///< bytes
-    std::uint64_t alignment[4] = {};  ///< that it counts on, of a, b, c, d
+    std::uint64_t alignment[4] = {};  ///< that a, b, c and d must have
     std::uint64_t eights = 0;         ///< 1: for columns in groups of 8, see check_algorithm
     static constexpr std::uint64_t kMade = 0x4865646c65;
 };
@@ -75,7 +75,7 @@ struct Product {
 };
 
 std::size_t size_of(cudaDataType_t type);
-/// The bytes of the matrices of a batch: one piece each, or, of many, one for all with what lies between.
+/// The bytes of the matrices of a batch: one piece each, or, if there are many, one piece for all and the gaps between them.
 std::vector<Rows> bytes_of(const Matrix& matrix, std::int32_t batch, bool bits);
 
 /// A status and why.
@@ -91,12 +91,12 @@ bool lives(cublasLtHandle_t handle);
 /// Whether there is such an algorithm and it can compute this result. One that was found for whole groups of 8 columns takes no
 /// result whose last group has fewer than 4: on a GPU, too, an algorithm found for one shape may not exist for another one.
 Answer check_algorithm(const Algorithm& algorithm, const Layout& result);
-/// Whether there is such a product at all: types, shapes, epilogue. Pointers are not looked at.
+/// Whether such a product exists: types, shapes, epilogue. Does not look at pointers.
 Answer check_shapes(const Description& description, const Layout& a, const Layout& b, const Layout& c, const Layout& d);
-/// Whether it can be computed there.
+/// Whether the product can be computed with these pointers and this workspace.
 Answer check_pointers(const Product& product, const Algorithm& algorithm, const void* workspace, std::size_t workspace_bytes);
 
-/// D, the aux matrix and the vector. Throws Violation for memory that was freed or never written.
+/// Computes D, the aux matrix and the vector. Throws Violation for memory that was freed or never written.
 void compute(const Product& product);
 
 }  // namespace heddle::emulator

@@ -1,4 +1,4 @@
-// cuBLASLt's handles and descriptors: what is kept until a product is asked for.
+// cuBLASLt's handles and descriptors.
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -178,7 +178,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     std::size_t bytes) {
     if (preference == nullptr) return refuse_invalid("cublasLtMatmulPreferenceSetAttribute: a null pointer for the preference");
     auto& p = static_cast<Preference&>(*preference);
-    std::uint32_t search_mode = 0;  // there is one
+    std::uint32_t search_mode = 0;  // the only one
     const auto place = [&]() -> Attribute {
         switch (name) {
             case CUBLASLT_MATMUL_PREF_SEARCH_MODE: return attribute(search_mode);

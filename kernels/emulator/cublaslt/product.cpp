@@ -26,7 +26,7 @@ float from_bf16(std::uint16_t bits) {
     std::memcpy(&value, &wide, sizeof value);
     return value;
 }
-/// To nearest even; NaN stays NaN.
+/// Rounds to nearest even; NaN stays NaN.
 std::uint16_t to_bf16(float value) {
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
@@ -181,8 +181,8 @@ void finish_tile(const Product& product, const Tile& tile, Panels<T>& p) {
         }
 }
 
-/// Bias gradients: the columns of D before they were rounded cannot be had from D, so a tile spans all of them when they are
-/// wanted.
+/// For bias gradients, which sum the columns of D before they are rounded: D does not have these values, so a tile spans all
+/// columns if a bias gradient is requested.
 template <class T>
 void add_columns(const Tile& tile, const Panels<T>& p, T (&sums)[kTileRows]) {
     for (std::int64_t j = 0; j < tile.columns; ++j)
@@ -219,7 +219,7 @@ void compute_band(const Product& product, std::int64_t batch, std::int64_t row, 
     for (std::int64_t i = 0; i < rows; ++i) store(data_of(product.vector, batch), product.vector.type, row + i, sums[i]);
 }
 
-/// Runs body(i) for i in [0, count) on so many threads as the work is worth. The first exception is thrown on.
+/// Runs body(i) for i in [0, count) on as many threads as the work is worth. Rethrows the first exception.
 template <class Body>
 void in_parallel(std::int64_t count, double operations, const Body& body) {
     const auto most = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
@@ -233,13 +233,13 @@ void in_parallel(std::int64_t count, double operations, const Body& body) {
         } catch (...) {
             const std::lock_guard lock(mutex);
             if (error == nullptr) error = std::current_exception();
-            next = count;  // nobody begins another one
+            next = count;  // no thread begins another one
         }
     };
     std::vector<std::thread> others;
     try {
         for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads: those that there are do it
+    } catch (const std::system_error&) {  // no more threads can be created: the existing ones do the work
     }
     work();
     for (std::thread& other : others) other.join();
@@ -248,7 +248,7 @@ void in_parallel(std::int64_t count, double operations, const Body& body) {
 
 template <class T>
 void compute_in(const Product& product) {
-    // A band is the unit of work; where sums over D's columns are wanted it spans all of them, else a share.
+    // A band is the unit of work. It spans all columns of D if sums over them are requested, else a part of them.
     const std::int64_t bands = (product.m + kTileRows - 1) / kTileRows;
     const std::int64_t share = product.epilogue.bgrad ? product.n : 4 * kTileColumns;
     const std::int64_t shares = (product.n + share - 1) / share;

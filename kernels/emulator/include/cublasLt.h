@@ -1,15 +1,15 @@
-// The part of cuBLASLt that Heddle calls, for builds without CUDA: true names and values, products computed on the CPU, as work
-// of the stream.
+// The part of cuBLASLt that Heddle calls, for builds without CUDA. Names and values are cuBLASLt's; products are computed on the
+// CPU, as work of the stream.
 //
 // D = epilogue(alpha op(A) op(B) + beta C), matrices column-major with leading dimensions, op(A) [m, k], op(B) [k, n], D [m, n].
 // Types: f64 (CUBLAS_COMPUTE_64F), f32 and bf16 with f32 accumulation (CUBLAS_COMPUTE_32F and its FAST_TF32 and FAST_16BF forms,
 // which are computed in full f32 here). C and D have one type and, when C is read (beta is not 0), may be the same matrix.
 //
-// What is refused, as cuBLASLt does it: NOT_SUPPORTED for combinations that no algorithm has (an epilogue with f64, types that do
+// Refused, as by cuBLASLt: NOT_SUPPORTED for combinations that no algorithm has (an epilogue with f64, types that do
 // not go together, row order), INVALID_VALUE for arguments that contradict each other (null pointers, a leading dimension below
 // the rows, shapes that do not fit, a batch count that differs, an aux matrix whose leading dimension is too small or no multiple
 // of 8, or of 128 for ReLU's bits, a bias or bias gradient not aligned to 16 bytes, a workspace smaller than the algorithm's).
-// cublasLtGetStatusString says which one it was.
+// cublasLtGetStatusString gives the reason.
 #pragma once
 
 #include <cstddef>
@@ -101,9 +101,9 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,             ///< int32_t (cudaDataType), D's type by default
 } cublasLtMatmulDescAttributes_t;
 
-/// What happens to alpha op(A) op(B) + beta C before it is stored. BIAS adds a vector along the columns (one number a row of D).
-/// GELU is the tanh form. AUX stores (forward) or reads (D..) what the activation's derivative needs: the input of GELU, or bits
-/// "input > 0" of ReLU. BGRAD, BGRADA, BGRADB store sums: of D's rows, of op(A)'s rows over k, of op(B)'s columns over k.
+/// The function applied to alpha op(A) op(B) + beta C before it is stored. BIAS adds a vector along the columns (one number a row
+/// of D). GELU is the tanh form. AUX stores (forward) or reads (D..) what the activation's derivative needs: the input of GELU,
+/// or bits "input > 0" of ReLU. BGRAD, BGRADA, BGRADB store sums: of D's rows, of op(A)'s rows over k, of op(B)'s columns over k.
 typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
     CUBLASLT_EPILOGUE_RELU = 2,

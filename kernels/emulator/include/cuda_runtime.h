@@ -1,21 +1,20 @@
-// The CUDA runtime's functions that Heddle's host code calls, for builds without CUDA: true names, true meanings, an emulated
-// device.
+// The functions of the CUDA runtime that Heddle's host code calls, for builds without CUDA. Names and meanings are CUDA's; the
+// device is emulated.
 //
 // Host code includes <cuda_runtime.h> and does not know which one it gets. Two things differ. Some functions take a last
 // parameter that remembers the caller's place for reports; so they cannot be called through a pointer to CUDA's type of function.
-// And a failed kernel does not end the device: the call that waits for it returns cudaErrorLaunchFailure, cudaGetErrorString
-// gives the emulator's whole report for that code, what was queued behind the failure is dropped, and the device is usable again.
+// And a failed kernel does not make the device unusable: the call that waits for it returns cudaErrorLaunchFailure,
+// cudaGetErrorString returns the emulator's whole report for that code, and work queued after the failure is dropped.
 //
-// Meanings where CUDA leaves a choice, each the one that shows most mistakes:
-// - Work runs as late as is allowed: when somebody waits for it (cudaStreamSynchronize, cudaDeviceSynchronize,
-// cudaEventSynchronize, copies
-//   that wait, cudaFree), or, by the seed's luck, when cudaStreamQuery or cudaEventQuery ask. Only what the wait needs is run for
-//   sure; whether other streams' work runs before, between or after is the seed's choice.
-// - cudaMemcpyAsync from pinned memory reads it when the copy runs, and reports when the bytes are not those of the call. From
-//   pageable memory it reads at the call. To pinned memory: the bytes are 0xff from the call on until the copy runs. To pageable
-//   memory: waits.
-// - The null stream is CUDA's legacy default stream: it waits for all streams but those made with cudaStreamNonBlocking, and they
-// for it.
+// Where CUDA leaves a choice, the emulator chooses what shows most mistakes:
+// - Work runs as late as is allowed: when the host waits for it (cudaStreamSynchronize, cudaDeviceSynchronize,
+//   cudaEventSynchronize, copies that wait, cudaFree), or, at random, at a cudaStreamQuery or cudaEventQuery. Only what the wait
+//   needs is certain to run; whether and when other streams' work runs is random.
+// - cudaMemcpyAsync from pinned memory reads it when the copy runs, and reports bytes that have changed since the call. From
+//   pageable memory it reads at the call. Pinned memory that it copies to is 0xff from the call until the copy runs. A copy to
+//   pageable memory waits.
+// - The null stream is CUDA's legacy default stream: it waits for all streams except those made with
+//   cudaStreamNonBlocking, and they wait for it.
 #pragma once
 
 #include "kernels/emulator/include/driver_types.h"

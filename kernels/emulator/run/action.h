@@ -10,12 +10,12 @@ enum class Action : std::uint8_t {
     read,
     write,
     atomic,
-    copy_read,   ///< an asynchronous copy is issued: its source
-    copy_write,  ///< and its destination, directly after the source
-    commit,      ///< of a group of asynchronous copies
-    copy_wait,   ///< for all but the last `address` groups
-    collective,  ///< of a warp: shuffle, vote, __syncwarp, ldmatrix, mma
-    barrier,     ///< of a block or more; one event for each warp that takes part
+    copy_read,   ///< the source of an asynchronous copy, at its issue
+    copy_write,  ///< its destination, directly after the source
+    commit,      ///< a group of asynchronous copies is complete
+    copy_wait,   ///< waits for all but the last `address` groups
+    collective,  ///< a warp's shuffle, vote, __syncwarp, ldmatrix, mma
+    barrier,     ///< a barrier of a block or more; one event for each warp that takes part
 };
 constexpr bool is_access(Action action) { return action <= Action::copy_write; }
 

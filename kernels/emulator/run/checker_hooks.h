@@ -1,13 +1,13 @@
-// The checker's interface for the scheduler, the runtime and instrumented code. For each byte of device and shared memory the
-// checker records whether it is allocated, written or in flight, and its last accesses; for each thread, what happened before it.
-// In a build without instrumentation (HEDDLE_EMULATOR_CHECK undefined) every function is empty.
+// The checker's interface for the scheduler, the runtime and instrumented code (the room checker implements it). For each byte of
+// device and shared memory the checker records whether it is allocated, written or in flight, and its last accesses; for each
+// thread, what happened before it. In a build without instrumentation (HEDDLE_EMULATOR_CHECK undefined) every function is empty.
 //
 // Threads are numbered within their block. Functions about a thread are called on its fiber unless a parameter names it.
 #pragma once
 
 #if defined(HEDDLE_EMULATOR_SHARED)
 #error \
-    "this source is compiled for builds with and without the checker at once; include checker.h in it directly and run cmake again"
+    "this source is compiled for builds with and without the checker at once; include checker_hooks.h in it directly and run cmake again"
 #endif
 
 #include <cstddef>
@@ -67,7 +67,7 @@ void launch_ends();
 /// The arena is the block's shared memory, poisoned and initially invalid. shared_piece() makes a piece valid when a thread takes
 /// it (repeated calls are harmless); everything between pieces is red zone.
 void block_begins(std::uint64_t block, int threads, std::span<std::byte> arena);
-/// Of the running thread's block.
+/// Declares a piece of the running thread's block.
 void shared_piece(std::byte* start, std::size_t bytes);
 void block_ends(std::uint64_t block);
 
@@ -89,7 +89,7 @@ void write(void* address, std::size_t bytes, Place place);
 void copy_issued(std::uint64_t copy, void* to, const void* from, int bytes, int valid, Place place);
 void copy_landed(std::uint64_t copy);
 
-/// The runtime's side: allocations, releases, copies and fills of the host, in the stream's order.
+/// Called by the runtime: allocations, releases, copies and fills of the host, in the stream's order.
 void allocated(std::byte* start, std::size_t bytes);
 void released(std::byte* start, std::size_t bytes);
 void host_wrote(const void* start, std::size_t bytes);

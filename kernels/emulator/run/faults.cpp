@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kSpare = 256 * 1024;
 thread_local constinit std::byte* spare = nullptr;  // the stack of the signal handler, then of the report
 
-// What happened, for report().
+// The signal that report() describes.
 struct Fault {
     int signal;
     const void* address;

@@ -42,7 +42,7 @@ void become(Fiber& own);
 /// what ran on it before. False if no stack is left.
 bool prepare(Fiber& fiber, void (*entry)());
 void switch_fiber(Fiber& from, Fiber& to);
-/// Where a waiting fiber's stack ends: what a switch to it touches first. Null where that is unknown.
+/// The end of a waiting fiber's stack, which a switch to it touches first. Null if it is unknown.
 inline const void* stack_top([[maybe_unused]] const Fiber& fiber) {
 #if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
     return nullptr;

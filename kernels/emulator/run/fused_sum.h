@@ -21,9 +21,9 @@ namespace heddle::emulator {
 /// The tensor cores of some generations of chips.
 struct TensorCores {
     std::string_view name;
-    int fraction_bits;  ///< of a term, behind the point of the largest one
-    int fused_bytes;    ///< of a row of A that one sum takes; the rest of k begins with its result as c
-    int zero_exponent;  ///< what a zero counts as in the largest exponent
+    int fraction_bits;  ///< bits of a term that are kept behind the point of the largest one
+    int fused_bytes;    ///< bytes of a row of A that one sum takes; the rest of k begins with its result as c
+    int zero_exponent;  ///< the exponent of a zero, in the search for the largest one
 };
 inline constexpr TensorCores kAmpere{"ampere", 24, 16, -132};  ///< sm_80 to sm_89: Ampere and Ada
 inline constexpr TensorCores kHopper{"hopper", 25, 32, -133};  ///< sm_90

@@ -45,8 +45,8 @@ Noted& noted() {
     return all;
 }
 
-// Most synchronisations are where one was just before. A CPU thread knows the places that it has noted by a small table; the
-// round changes when the notes were asked for, or another place is skipped.
+// Most synchronisations are at a place that was just recorded. Each CPU thread has a small table of such places. A new round
+// empties it: when the places are read, or another place is skipped.
 struct Known {
     const char* file;
     const char* what;

@@ -1,4 +1,4 @@
-// Running a launch: what the runtime's streams call.
+// Runs a launch. Called by the runtime's streams.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace heddle::emulator {
 
-/// What the emulated chip allows.
+/// The limits of the emulated chip.
 struct Profile {
     const char* name;  ///< "sm_80", "sm_86", "sm_89", "sm_90"
     int major, minor;
     std::size_t shared_per_block;  ///< 163, 99, 99, 227 KB
     std::size_t parameter_bytes;   ///< 32764 from CUDA 12.1 on
     bool clusters;
-    int multiprocessors;  ///< of the A100, A40, L40, H100, and what each of them holds
+    int multiprocessors;  ///< the number that the A100, A40, L40 and H100 have; the next three are limits of each
     int threads_per_multiprocessor, blocks_per_multiprocessor;
-    std::size_t shared_per_multiprocessor;  ///< of which each resident block takes 1 KB more than it asked for
+    std::size_t shared_per_multiprocessor;  ///< each resident block takes 1 KB more of it than it requests
 };
 /// HEDDLE_EMULATOR_CHIP, by default sm_90. An unknown name throws std::runtime_error.
 const Profile& profile();
 
-struct TensorCores;  // fused_sum.h
+struct TensorCores;  // run/fused_sum.h
 /// How `mma` adds: by default as the chip does; HEDDLE_EMULATOR_TENSOR_CORES chooses ampere or hopper. Another name throws
 /// std::runtime_error.
 const TensorCores& tensor_cores();
-/// For launches from now on: kAmpere or kHopper.
+/// Chooses kAmpere or kHopper for launches from now on.
 void set_tensor_cores(const TensorCores& cores);
 
 /// Why a launch is refused (cudaErrorInvalidConfiguration, cudaErrorInvalidValue), or "" when its geometry is fine.
@@ -37,17 +37,17 @@ std::string geometry_error(const LaunchRequest& request);
 
 /// Runs the launch: all its blocks, or only the chosen ones (linear numbers, x first). Throws Violation for the first thing that
 /// is wrong, and std::invalid_argument for a geometry_error. Thread order is random, from seed() and a count of launches.
-/// Launches of several CPU threads run one after another. Whoever calls it opens the device's memory (memory.h).
+/// Launches of several CPU threads run one after another. The caller opens the device's memory (run/memory.h).
 void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks = nullptr);
 
 /// The seed of all random orders: HEDDLE_EMULATOR_SEED, or drawn at the start and printed with each violation.
 std::uint64_t seed();
-/// Also counts launches from 0 again, and the streams begin their order anew: the same work then runs in the same orders.
+/// Also restarts the count of launches and the streams' random order, so that the same work runs in the same order again.
 void set_seed(std::uint64_t seed);
-/// How often set_seed was called.
+/// The number of calls of set_seed so far.
 std::uint64_t seed_generation();
 
-/// Among chosen blocks: the last one of each launch.
+/// As a chosen block: the last one of each launch.
 inline constexpr std::uint64_t kLastBlock = ~std::uint64_t{0};
 
 /// While one lives on this thread, launches run only these blocks. For grids that are too large to be run as a whole.
@@ -62,12 +62,12 @@ class ChosenBlocks {
     std::vector<std::uint64_t> blocks_;
     const std::vector<std::uint64_t>* before_;
 };
-/// Those of the innermost ChosenBlocks of this thread, or null. A stream notes them with a launch that it runs later.
+/// The blocks of this thread's innermost ChosenBlocks, or null. A stream keeps them with a launch, because it runs it later.
 const std::vector<std::uint64_t>* chosen_blocks();
 
 /// Whether the caller is a kernel's thread.
 bool in_a_kernel();
-/// Whether the address lies on the stack of a kernel's thread: memory that is its own.
+/// Whether the address lies on the stack of a kernel's thread.
 bool is_stack_of_thread(const void* address);
 
 /// Every place where a kernel synchronised since the last call, as "file:line what": barriers, warp barriers, fences, copy waits.
@@ -83,9 +83,9 @@ void note_work(const void* kernel, const std::string& what);
 /// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
 /// line, behind "> " and its command line.
 std::vector<std::string> launched_kernels();
-/// How often each kind of device work has run so far in this process: kernels by name; fills, copies and products by the call
-/// that queued them ("cudaMemsetAsync", "cublasLtMatmul"); whether by itself or as part of a graph. To count what a step does:
-/// wait for the device before and after it, and subtract.
+/// How often each kind of device work has run so far in this process, in streams and in graphs: kernels by name; fills, copies
+/// and products by the call that queued them ("cudaMemsetAsync", "cublasLtMatmul"). To count the work of a step, wait for the
+/// device before and after it, and subtract.
 std::map<std::string, std::int64_t> work_done();
 
 }  // namespace heddle::emulator

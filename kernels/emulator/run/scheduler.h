@@ -74,8 +74,8 @@ struct Barrier {
     std::vector<Thread*> waiting;
     Place place;
     int count = 0;       ///< named barriers: the announced number of threads
-    int predicates = 0;  ///< of the threads that have arrived
-    int result = 0;      ///< of the last meeting
+    int predicates = 0;  ///< sum of those of the threads that have arrived
+    int result = 0;      ///< the last meeting's sum
     unsigned generation = 0;
     char order[2] = {};  ///< addresses for ThreadSanitizer, one for each of two meetings in a row
 };
@@ -148,8 +148,8 @@ class Scheduler {
     Thread* current = nullptr;  ///< null outside of kernels
     Launch* launch = nullptr;
     Random random;
-    std::vector<Block> blocks;  ///< of the group
-    Barrier group_barrier;      ///< of all blocks of the group: a cluster's, or a grid's
+    std::vector<Block> blocks;  ///< the group's blocks
+    Barrier group_barrier;      ///< for all blocks of the group, which is a cluster or a grid
     std::uint64_t spins = 0;    ///< consecutive atomic accesses with nothing else in between
 
     /// The running thread waits in `what`: others run until make_ready() is called for it.
@@ -185,7 +185,7 @@ class Scheduler {
     std::vector<Fiber*> idle_;  // fibers idle in fiber_main, or never started
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;
-    // With what a switch to the thread touches, so that prefetching it follows no pointer. A fresh thread has no fiber.
+    // The fiber and its stack are stored here so that prefetching them follows no pointer. A fresh thread has no fiber.
     struct Ready {
         Thread* thread;
         const Fiber* fiber;

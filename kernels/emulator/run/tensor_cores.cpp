@@ -37,7 +37,8 @@ const Operands& operands(const Warp& warp, int lane) { return *static_cast<const
 // Exponents for the search of the largest one. A product with a zero lies below kLeast, one of infinities and NaN above kMost.
 constexpr std::int16_t kZero = -400, kSpecial = 4000;
 constexpr std::int16_t kLeast = -252, kMost = 125;
-// From here to kMost, f32 holds a product, or it is too small to count, and no result is subnormal.
+// If the largest exponent is between kOrdinary and kMost, each product fits into an f32 or is too small to count, and no result
+// is subnormal.
 constexpr std::int16_t kOrdinary = -90;
 
 std::int16_t exponent_of(float x) {
@@ -47,7 +48,7 @@ std::int16_t exponent_of(float x) {
     return bits == 0 ? kZero : field == 255 ? kSpecial : finite;
 }
 
-// Eight neighbours of D: element by element, for any values.
+// Computes eight neighbouring elements of D one by one, for any values.
 void add_any_row(const TensorCores& cores, const float* a, const float (*b)[8], int terms, float (&d)[8]) {
     for (int j = 0; j < 8; ++j) {
         float column[16];
@@ -56,7 +57,7 @@ void add_any_row(const TensorCores& cores, const float* a, const float (*b)[8], 
     }
 }
 
-// The same for ordinary values. What is left of a sum in f64 after the lower 29 bits are cleared is an f32, rounded toward zero.
+// The same, faster, for ordinary values. Clearing the lower 29 bits of a sum in f64 rounds it toward zero to an f32.
 template <int K>
 void add_row(const TensorCores& cores, const float* a, const std::int16_t* a_exponent, const float (*b)[8],
              const std::int16_t (*b_exponent)[8], float (&d)[8]) {
@@ -114,7 +115,7 @@ void add_product(const TensorCores& cores, const Warp& warp, const float (&a)[16
     }
 }
 
-// `Bytes`: the size of an operand, on which it depends how many of k one sum of the chip takes.
+// `Bytes`: the size of an operand; it determines how many terms of k the chip sums at once.
 template <int Bytes, int K>
 void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) {
     const TensorCores& cores = tensor_cores();

@@ -1,5 +1,5 @@
-// For the functions of the emulator that a trace (trace.h) records. Each is called only if traces() holds; the running thread is
-// the scheduler's current one.
+// Tells the trace (trace/trace.h) what kernels do. Called only if traces() holds; the running thread is the scheduler's current
+// one.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,15 @@ void trace_launch_begins(const LaunchRequest& request);
 void trace_launch_ends();
 /// A checked access, before it is made. `code`: the instruction's address, or null if `place` is known.
 void trace_access(const void* address, std::size_t bytes, Action action, const void* code, Place place);
-/// The running thread is about to be reported for this access, which is not traced otherwise. `earlier`: of a race, the access
-/// that it conflicts with; its `code` and `place` are those of trace_access().
+/// For a race: the access with which the reported one conflicts. `code` and `place` are as in trace_access().
 struct EarlierAccess {
     std::uint64_t block = 0;  ///< linear number in the grid
     int thread = 0;
     const void* code = nullptr;
     Place place;
 };
+/// The running thread is about to be reported for this access, which is not traced otherwise. `earlier` is null except for a
+/// race.
 void trace_mistake(const void* address, std::size_t bytes, Action action, const void* code, Place place,
                    const EarlierAccess* earlier);
 /// A block took its next piece of shared memory.
@@ -42,7 +43,7 @@ void trace_commit();
 void trace_copy_wait(int pending, Place place);
 /// The lanes of the running thread's warp met. `what`: a literal.
 void trace_collective(unsigned lanes, const char* what, Place place);
-/// A barrier is complete: these threads, of which those of a warp follow each other or not.
+/// A barrier of these threads is complete. They may be in any order.
 void trace_barrier(const Thread* const* threads, std::size_t count, const char* what, Place place);
 
 }  // namespace heddle::emulator

@@ -1,5 +1,5 @@
-// For the functions of the emulator that access memory, or wait, for a kernel. Each is called only while traffic is counted; the
-// running thread is the scheduler's current one.
+// Tells the count of traffic (trace/traffic.h) what kernels do. Called only while traffic is counted, by the functions that
+// access memory or wait for a kernel; the running thread is the scheduler's current one.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ struct Thread;
 namespace detail {
 extern constinit std::atomic<bool> traffic_is_counted;
 }
-/// Whether traffic is counted (traffic.h).
+/// Whether traffic is counted.
 inline bool counts_traffic() { return detail::traffic_is_counted.load(std::memory_order_relaxed); }
 /// The running thread accesses these bytes.
 void note_traffic(const void* address, std::size_t bytes, const Place& place);
@@ -23,7 +23,7 @@ void note_traffic(const void* address, std::size_t bytes, const Place& place);
 void note_collective(unsigned lanes);
 /// A barrier is complete.
 void note_barrier(const Thread* const* threads, std::size_t count);
-/// The block makes no more accesses: what was kept of it becomes a few sums.
+/// The block makes no more accesses: its records are added up and dropped.
 void end_traffic_of_block(std::uint64_t launch, std::uint64_t block);
 
 }  // namespace heddle::emulator

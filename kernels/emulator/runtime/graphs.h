@@ -8,18 +8,18 @@
 
 #include "kernels/emulator/runtime/streams.h"
 
-/// One operation of a graph, and the ones that it comes after. Lane 0 is the stream that the capture began in; each stream that
-/// joined it has a lane of its own.
+/// One operation of a graph, and the nodes that it depends on. Lane 0 is the stream in which the capture began; each stream that
+/// joined the capture has its own lane.
 struct GraphNode {
     heddle::emulator::Operation operation;
     std::vector<std::size_t> after;
     std::size_t lane = 0;
-    cudaEvent_t event = nullptr;  ///< which each launch records here, for those outside the graph
+    cudaEvent_t event = nullptr;  ///< recorded here by each launch of the graph, for code outside of it
 };
 
 struct Capture {
     cudaStreamCaptureMode mode;
-    std::thread::id thread;  ///< where it began
+    std::thread::id thread;  ///< that began it
     CUstream_st* origin;
     std::vector<CUstream_st*> streams;  ///< by lane
     std::vector<GraphNode> nodes;
@@ -33,8 +33,9 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     std::vector<GraphNode> nodes;
-    std::vector<CUstream_st*> lanes;                    ///< streams of its own, from lane 1 on
-    std::shared_ptr<heddle::emulator::Operation> last;  ///< of its latest launch: it never runs beside itself
+    std::vector<CUstream_st*> lanes;  ///< streams of its own, from lane 1 on
+    std::shared_ptr<heddle::emulator::Operation>
+        last;  ///< the latest launch's last operation: launches of one graph are serialised
 };
 
 /// An event: a mark in a stream, or in a capture.
@@ -54,15 +55,15 @@ namespace heddle::emulator {
 /// Adds the operation to the graph that the stream is captured into.
 cudaError_t capture(CUstream_st* stream, Operation operation);
 cudaError_t capture_record(CUstream_st* stream, CUevent_st* event);
-/// Adds to the graph that each of its launches records the event.
+/// Adds a node that records the event at each launch of the graph.
 cudaError_t capture_external_record(CUstream_st* stream, CUevent_st* event);
-/// The stream waits for an event of a capture: it joins it.
+/// The stream waits for an event of a capture, and so joins the capture.
 cudaError_t capture_wait(CUstream_st* stream, CUevent_st* event);
 bool is_event(cudaEvent_t event);
 /// Puts the event's mark at the stream's end, after those that `after` names.
 std::shared_ptr<Operation> enqueue_mark(CUstream_st* stream, CUevent_st* event,
                                         std::vector<std::shared_ptr<Operation>> after = {});
-/// The default stream would wait for a stream that is being captured: refused, and the capture is spoilt.
+/// Refuses a call for which the default stream would wait for a stream that is being captured, and invalidates the capture.
 cudaError_t check_default_stream(CUstream_st* stream, const std::string& call);
 
 }  // namespace heddle::emulator

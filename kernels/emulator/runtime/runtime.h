@@ -15,7 +15,7 @@ cudaError_t outcome(const Failure& failure);
 /// Keeps a string until the program ends.
 const char* kept(std::string text);
 
-/// The reason why no call is allowed now: this thread runs a stream's host function. `call` is the function's name.
+/// Refuses the call if this thread runs a stream's host function. `call` is the function's name.
 cudaError_t check_caller(const char* call);
 /// For calls that CUDA considers unsafe while a stream is captured (graphs.cpp): invalidates such captures and refuses the call.
 cudaError_t check_capture(const char* call);
@@ -23,7 +23,7 @@ cudaError_t check_capture(const char* call);
 bool is_capturing(cudaStream_t stream);
 /// Refuses an operation that cannot be captured, and invalidates the stream's capture.
 cudaError_t spoil(cudaStream_t stream, cudaError_t error, const std::string& why);
-/// The same for a call that waits for the stream.
+/// spoil() for a call that waits for the stream.
 cudaError_t spoil_by_waiting(cudaStream_t stream, const char* call);
 
 /// Queues the operation in the stream, or adds it to the graph being captured. `call` is for messages.

@@ -53,7 +53,7 @@ Streams& Streams::all() {
 
 Streams::Streams() {
     create(true);
-    // What they would compute is lost, as on a GPU: a program that ends well has waited for what it wants.
+    // Work that is still queued is lost, as on a GPU. A correct program waits for its results.
     std::atexit([] {
         if (const std::string work = all().left_over(); !work.empty())
             std::fprintf(stderr, "heddle emulator: the program ends before somebody has waited for %s\n", work.c_str());
@@ -71,7 +71,7 @@ CUstream_st* Streams::create(bool blocking) {
 
 void Streams::destroy(CUstream_st* stream) {
     const std::lock_guard lock(mutex_);
-    stream->destroyed = true;  // its queue still runs; the few bytes stay, so that its number is never another's
+    stream->destroyed = true;  // its queue still runs; the object is kept, so its number is never reused
 }
 
 CUstream_st* Streams::find(cudaStream_t stream) {
@@ -109,8 +109,8 @@ std::shared_ptr<Operation> Streams::enqueue(CUstream_st* stream, Operation opera
     return queued;
 }
 
-/// From now until the operation runs the host must leave its pinned memory alone. That can be seen only where nothing else in the
-/// queues may change it.
+/// From now until the operation runs, the host must not touch its pinned memory. This can be checked only if no other queued work
+/// may change that memory.
 void Streams::watch_pinned(Operation& operation) {
     if (operation.pinned.empty()) return;
     for (const auto& stream : streams_)
@@ -260,9 +260,9 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
     streams_[operation->stream]->queue.pop_front();
 }
 
-/// Drops what is queued: it would compute from what the failed operation left behind.
+/// Drops all queued work, because its inputs may be missing.
 void Streams::fail(const std::shared_ptr<Operation>& operation, const std::string& report) {
-    // Its order came from the seed, even when what is wrong did not.
+    // Append the seed: it determined the order of the work, even if the mistake does not depend on it.
     const bool told = report.find("HEDDLE_EMULATOR_SEED=") != std::string::npos;
     const std::string seeded = told ? report : report + " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ")";
     operation->failure = std::make_shared<const std::string>(seeded);

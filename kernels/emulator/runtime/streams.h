@@ -1,4 +1,5 @@
-// The emulated device's work: streams are queues, events give edges between them, and nothing runs before somebody waits for it.
+// The emulated device's work: streams are queues, events order work of different streams, and work runs when the host waits for
+// it.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,8 @@ struct Rows {
 /// Whether the two share a byte.
 bool overlap(const Rows& a, const Rows& b);
 
-/// For each stream, by its number, how many of its operations happened before. What happened before what is known from it,
-/// whatever the order was in which they ran.
+/// For each stream, by its number: how many of its operations happened before. Unlike the order in which operations ran, it shows
+/// which of them are ordered.
 using Clock = std::vector<std::uint64_t>;
 void join(Clock& clock, const Clock& other);
 inline std::uint64_t at(const Clock& clock, std::size_t stream) { return stream < clock.size() ? clock[stream] : 0; }
@@ -43,18 +44,18 @@ struct Operation {
     const void* kernel = nullptr;     ///< for a launch
     Place place;                      ///< of the call
     std::function<void()> work;       ///< throws what went wrong; may be empty
-    std::vector<Rows> reads, writes;  ///< device memory it is known to touch before it runs
+    std::vector<Rows> reads, writes;  ///< device memory that it is known to touch, as far as the call says so
     Rows pinned;                      ///< pinned host memory that it reads or writes when it runs
     bool pinned_written = false;
     std::function<void()> check;   ///< throws when memory that it uses is gone; may be empty
-    std::shared_ptr<void> staged;  ///< what `work` reads, kept until then
-    bool keeps_books = false;      ///< runs even when work before it failed: it gives memory back
+    std::shared_ptr<void> staged;  ///< a copy of what `work` reads, kept until it runs
+    bool keeps_books = false;      ///< runs even if work before it failed, because it frees memory or marks a time
     bool on_host = false;          ///< calls a function of the host
 
-    // The queue's:
+    // Set by the queue:
     std::size_t stream = 0;
     std::uint64_t number = 0;  ///< in its stream, from 1
-    Clock clock;               ///< what happened before it, and itself
+    Clock clock;               ///< what happened before it, including itself
     std::vector<std::shared_ptr<Operation>> after;
     bool done = false;
     bool watched = false;  ///< whether `pinned` must still have this sum when it runs
@@ -75,8 +76,9 @@ struct CUstream_st {
     heddle::emulator::Clock clock;  ///< of its last operation
     std::shared_ptr<heddle::emulator::Operation> last;
     std::deque<std::shared_ptr<heddle::emulator::Operation>> queue;
-    std::shared_ptr<const std::string> owed;  ///< why work of it failed or was dropped, until somebody who waits for it is told
-    std::uint64_t owed_from = 0;              ///< the first operation that did not run
+    std::shared_ptr<const std::string>
+        owed;                     ///< why work of it failed or was dropped; reported to the next caller that waits for it
+    std::uint64_t owed_from = 0;  ///< the first operation that did not run
     // While it is being captured (graphs.h):
     Capture* capture = nullptr;
     std::vector<std::size_t> tips;  ///< nodes that the next one comes after
@@ -85,34 +87,34 @@ struct CUstream_st {
 
 namespace heddle::emulator {
 
-/// What a wait came to: empty when all went well, else the report.
+/// The result of a wait: null if all went well, else the report.
 using Failure = std::shared_ptr<const std::string>;
 
 /// All streams. One lock guards the queues, another one is held by the thread that runs operations, so that others can queue
 /// meanwhile.
 class Streams {
   public:
-    /// The one of the process; never destroyed.
+    /// The process's only object; never destroyed.
     static Streams& all();
 
     CUstream_st* create(bool blocking);
     void destroy(CUstream_st* stream);
-    /// The stream itself, the default one for null; null when it is none.
+    /// The stream itself; for null the default stream; null if it is not a stream.
     CUstream_st* find(cudaStream_t stream);
 
     /// Puts the operation at the stream's end, after those that `after` names.
     std::shared_ptr<Operation> enqueue(CUstream_st* stream, Operation operation,
                                        std::vector<std::shared_ptr<Operation>> after = {});
 
-    /// Runs what the target needs, in an order that the seed chooses, and perhaps more. A failure is told once, except to those
-    /// whose own work did not run because of it; `keep`: it will be told to the next one, too.
+    /// Runs what the target needs, and perhaps more, in an order given by the seed. A failure is returned once, and once more for
+    /// each stream whose work was dropped because of it. With `keep` the next wait returns it, too.
     Failure wait(const std::shared_ptr<Operation>& target, bool keep = false);
     Failure wait_for(CUstream_st* stream);
     Failure wait_for_all(bool keep = false);
-    /// Whether a question "is it done?" is to be answered by running it now.
+    /// Random: whether a query ("is it done?") runs the work now.
     bool lucky();
     bool done(const std::shared_ptr<Operation>& operation);
-    /// What is queued still, in words; "" when that is nothing but marks and memory to be freed.
+    /// Describes the work that is still queued; "" if only marks and memory to be freed are left.
     std::string left_over();
 
     /// Guards streams, events and captures.
@@ -131,10 +133,10 @@ class Streams {
     std::recursive_mutex mutex_;
     std::mutex running_;
     std::vector<std::unique_ptr<CUstream_st>> streams_;  // by number
-    Clock observed_;  // operations that a host thread has waited for: before all that is queued from now on
-    Failure untold_;  // a failure that nobody has heard of
+    Clock observed_;  // operations that a host thread has waited for; they happened before all work queued from now on
+    Failure untold_;  // a failure that no wait has returned yet
     std::uint64_t random_ = 0;
-    std::optional<std::uint64_t> generation_;  ///< of the seed that random_ began with
+    std::optional<std::uint64_t> generation_;  ///< the generation of the seed that random_ began with
 };
 
 inline Streams& streams() { return Streams::all(); }

@@ -17,26 +17,27 @@
 
 namespace heddle::emulator {
 
-/// One step in the life of a warp: a request to memory, or a wait, commit, collective or barrier.
+/// One step of a warp: a request to memory, or a wait, commit, collective or barrier.
 struct Request {
     Action action = Action::read;
     bool shared = false;
     std::uint32_t block = 0, warp = 0, site = 0;
-    std::uint32_t visit = 0;               ///< of each of its lanes at this site since their last wait, from 0 on
-    std::uint32_t lanes = 0;               ///< active ones
-    std::array<std::uint32_t, 32> events;  ///< of the lanes, as indices in TracedLaunch::events; kNoEvent. Of a meeting: all one
+    std::uint32_t visit = 0;  ///< how often its lanes were at this site since their last wait
+    std::uint32_t lanes = 0;  ///< active ones
+    std::array<std::uint32_t, 32>
+        events;  ///< each lane's event, as an index in TracedLaunch::events, or kNoEvent; in a meeting they are equal
     // Accesses:
-    std::uint64_t asked = 0;   ///< bytes that the lanes access, a byte that several access as often
+    std::uint64_t asked = 0;   ///< bytes that the lanes access; a byte counts once for each lane that accesses it
     std::uint64_t needed = 0;  ///< each byte once
-    // Of global memory:
-    std::uint64_t sectors = 0;  ///< that hold these bytes; moved are 32 bytes for each
-    // Of shared memory:
+    // If it accesses global memory:
+    std::uint64_t sectors = 0;  ///< that hold these bytes; 32 bytes are moved for each
+    // If it accesses shared memory:
     std::uint32_t degree = 0;  ///< the most words that one bank must deliver for one part of the warp: 1 is without conflict
     std::uint32_t cycles = 0;  ///< the sum of that over the parts
     std::uint32_t parts = 0;   ///< with an active lane: the least number of cycles
 };
 
-/// All requests, by block, then warp; those of a warp in an order that agrees with the order of each of its lanes.
+/// All requests, sorted by block, then warp. The order within a warp agrees with that of each of its lanes.
 std::vector<Request> requests_of(const TracedLaunch& launch);
 
 /// Sums over a launch, or over one site of it.
@@ -45,11 +46,11 @@ struct RequestTotals {
     std::uint64_t shared_requests = 0, cycles = 0, parts = 0;
     std::uint32_t degree = 0;                                ///< the greatest
     std::uint64_t divergent = 0;                             ///< requests to memory in which a lane of the warp is missing
-    std::uint64_t barriers = 0, collectives = 0, waits = 0;  ///< of warps
+    std::uint64_t barriers = 0, collectives = 0, waits = 0;  ///< counted once for each warp
     void add(const Request& request, std::uint32_t lanes_of_warp);
     void add(const RequestTotals& other);
 };
-/// The lanes that a warp of this launch has: all but in the last warp of a block that is no multiple of 32.
+/// The lanes that a warp of this launch has: all 32, except in the last warp of a block whose size is not a multiple of 32.
 std::uint32_t lanes_of_warp(const TracedLaunch& launch, std::uint32_t warp);
 RequestTotals totals_of(const TracedLaunch& launch, const std::vector<Request>& requests);
 

@@ -169,7 +169,7 @@ void trace_access(const void* address, std::size_t bytes, Action action, const v
     put_address(*event, address, shared_offset(*thread.block, at), bytes);
     if (action == Action::read || action == Action::copy_read) {
         read_value(*event, at);
-    } else if (action != Action::copy_write) {  // whose bytes may move much later
+    } else if (action != Action::copy_write) {  // the bytes of a copy may move much later
         recorder().unread = event;
         recorder().unread_at = at;
     }

@@ -1,5 +1,5 @@
 // The trace of kernels: every access of every thread to global and shared memory with its source line, and where threads meet or
-// wait, in the order in which the emulator ran them. Only for watched kernels (checker.h), which run on one CPU thread.
+// wait, in the order in which the emulator ran them. Only for watched kernels (run/checker_hooks.h), which run on one CPU thread.
 //
 //     begin_trace();
 //     ... launch and wait for the device ...
@@ -33,7 +33,7 @@ struct TraceEvent {
 /// A place in the code that acts. Two accesses in one line are two sites, where the compiler told them apart.
 struct TraceSite {
     std::string place;  ///< "kernels/softmax/softmax.cu:41", followed by " (in ...)" for functions of the device layer
-    std::string what;   ///< of collectives and barriers: "__syncthreads"
+    std::string what;   ///< a collective or barrier: "__syncthreads"
 };
 
 inline constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
@@ -50,8 +50,8 @@ struct TracedLaunch {
     std::vector<TraceSite> sites;
     std::vector<TraceEvent> events;
     std::vector<TracedPiece> pieces;  ///< in the order in which a block takes them
-    /// The access that was reported, which was not made and so has no value; of a race also the latest earlier access of the
-    /// other thread at the reported place. Indices in `events`.
+    /// Indices in `events`. `mistake`: the reported access; it was not made, so it has no value. `earlier`: if the report is
+    /// about a race, the other thread's latest access at the reported place.
     std::uint32_t mistake = kNoEvent, earlier = kNoEvent;
     bool is_cut = false;  ///< more happened than the trace holds
 };

@@ -20,11 +20,11 @@ namespace {
 // A lane's accesses between two of its waits. Lanes that meet continue in the same epoch, as in requests.cpp.
 struct Lane {
     std::uint64_t epoch = 0;
-    std::map<std::tuple<bool, int, const char*>, std::uint64_t> visits;  // of shared memory or not, at a place
+    std::map<std::tuple<bool, int, const char*>, std::uint64_t> visits;  // by (is shared memory, place)
 };
 
 struct BlockCount {
-    // Of a warp: where, in which epoch, and how often a lane was there before.
+    // A warp's access: the warp, the place, the epoch, and how often a lane was there before.
     using Access = std::tuple<int, int, const char*, std::uint64_t, std::uint64_t>;
     std::map<Access, std::vector<std::uintptr_t>> sectors;  // of global memory
     std::map<Access, std::vector<BankAccess>> banks;        // of shared memory
@@ -40,7 +40,7 @@ struct BlockCount {
 struct Count {
     std::mutex mutex;
     Traffic traffic;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, BlockCount> blocks;  // that run, by launch and number
+    std::map<std::pair<std::uint64_t, std::uint64_t>, BlockCount> blocks;  // the running ones, by launch and number
 
     BlockCount& block_of(const Thread& thread) { return blocks[{scheduler->launch->number, thread.block->number}]; }
     void close(const BlockCount& block) {
