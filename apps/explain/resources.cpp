@@ -17,24 +17,28 @@ namespace {
 constexpr int kWarpsOfAnSm = 64, kBlocksOfAnSm = 32, kQuarters = 4, kRegistersOfAQuarter = 16384, kRegisterUnit = 256;
 constexpr std::size_t kSharedUnit = 128, kSharedOfTheSystem = 1024;
 
-// The table's rows by "sm_80 KERNEL": "| `relu_forward_kernel<float, 4>` | registers | stack | spills stored | loaded |".
+// The table's rows by "sm_80 KERNEL". A row is "| `relu_forward_kernel<float, 4>` |", then for each chip
+// " registers | stack | spills stored | loaded |", with "-" for a chip that the kernel was not compiled for.
 std::map<std::string, Registers, std::less<>> table() {
+    constexpr std::array chips = {"sm_80", "sm_90a"};
     std::map<std::string, Registers, std::less<>> rows;
-    std::string section;
-    for (std::string_view rest = resources_md; !rest.empty();) {
+    for (std::string_view rest = resources_md.substr(0, resources_md.find("\n## ")); !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        if (line.starts_with("## ")) section = line.substr(3);
-        if (!section.starts_with("sm_") || !line.starts_with("| `")) continue;
+        if (!line.starts_with("| `")) continue;
         const std::size_t end = line.find('`', 3);
-        std::array<int, 4> cells{};
-        std::size_t at = end + 1;
-        for (int& cell : cells) {
-            at = line.find_first_of("0123456789", at);
-            if (at == std::string_view::npos) break;
-            at = static_cast<std::size_t>(std::from_chars(line.data() + at, line.data() + line.size(), cell).ptr - line.data());
+        std::size_t at = line.find('|', end);
+        for (const char* chip : chips) {
+            std::array<int, 4> cells{};
+            bool compiled = true;
+            for (int& cell : cells) {
+                const char* const begin = line.data() + std::min(at + 2, line.size());
+                compiled = std::from_chars(begin, line.data() + line.size(), cell).ec == std::errc() && compiled;
+                at = line.find('|', at + 1);
+            }
+            if (compiled)
+                rows[fmt::format("{} {}", chip, line.substr(3, end - 3))] = {.registers = cells[0], .spilled_bytes = cells[2]};
         }
-        rows[fmt::format("{} {}", section, line.substr(3, end - 3))] = {.registers = cells[0], .spilled_bytes = cells[2]};
     }
     return rows;
 }

@@ -12,8 +12,8 @@ nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 find kernels -name '*.cu' -not -path '*/emulator/*' | xargs -P "$(nproc)" -I FILE sh -c '"$1" -std=c++20 -O2 --expt-relaxed-constexpr -I. \
-    -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -Xptxas -v -c "$2" -o "$3/$(basename "$2").o" \
-    2>"$3/$(basename "$2").log"' sh "$nvcc" FILE "$work"
+    -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -Xptxas -v -c "$2" -o "$3/$(echo "$2" | tr / _).o" \
+    2>"$3/$(echo "$2" | tr / _).log"' sh "$nvcc" FILE "$work"
 
 echo '# What the kernels take'
 echo
@@ -33,9 +33,14 @@ cat "$work"/*.log | c++filt | awk '
         } }
     /bytes stack frame/ { stack = $1; stores = $5; loads = $9 }
     /Used .* registers/ { for (i = 1; i < NF; ++i) if ($i == "Used") registers = $(i + 1)
-        print chip "\t" name "\t" registers "\t" stack "\t" stores "\t" loads }' | sort -u | awk -F '\t' '
-    $1 != chip { chip = $1; printf "\n## %s\n\n| kernel | registers | stack | spills stored | loaded |\n|---|---|---|---|---|\n", chip }
-    { printf "| `%s` | %s | %s | %s | %s |\n", $2, $3, $4, $5, $6 }'
+        print chip "\t" name "\t" registers " | " stack " | " stores " | " loads }' | sort -u | awk -F '\t' '
+    ($1, $2) in cells { print "make-resources: two kernels are called " $2 > "/dev/stderr"; failed = 1; exit 1 }
+    { cells[$1, $2] = $3; if (!($2 in seen)) { seen[$2]; names[++count] = $2 } }
+    function of(chip, name) { return (chip, name) in cells ? cells[chip, name] : "- | - | - | -" }
+    END { if (failed) exit 1
+        print "\n| kernel | sm_80: registers | stack | spills stored | loaded | sm_90a: registers | stack | spills stored | loaded |"
+        print "|---|---|---|---|---|---|---|---|---|"
+        for (i = 1; i <= count; ++i) printf "| `%s` | %s | %s |\n", names[i], of("sm_80", names[i]), of("sm_90a", names[i]) }'
 
 cat <<'END'
 
@@ -67,4 +72,4 @@ At commit 43b1fb3, before addresses were computed once per tile, on sm_90a; a co
 Now:
 
 END
-python3 tests/gpu/machine_code.py --table "$work"/attention*.o || echo 'Not counted: cuobjdump is missing.'
+python3 tests/gpu/machine_code.py --table "$work"/kernels_attention_*.o || echo 'Not counted: cuobjdump is missing.'
