@@ -150,7 +150,7 @@ def try_all(build, mutants, count, known, keep):
 
 def survivors(pool, known, only):
     """The kept mutants that no test killed, drawn again from the source as it is."""
-    for record in known.values():
+    for record in list(known.named.values()):
         if record["verdict"] == "survived" and only in record["file"]:
             one = pool.again(*(record[name] for name in ("part", "kind", "file", "unit", "variant", "old", "new")))
             if one:
@@ -189,11 +189,11 @@ def main():
 
     def keep(mutant, verdict, by, seconds):
         if given.record or given.again:
-            known[mutant.key] = record_of(mutant, verdict, by, seconds, commit)
+            known.add(record_of(mutant, verdict, by, seconds, commit), results.load_equivalent())
             results.save_results(known)
 
     if given.again:
-        numbers = try_all(build, list(survivors(pool, known, given.only)), len(known), {}, keep)
+        numbers = try_all(build, list(survivors(pool, known, given.only)), len(known.named), {}, keep)
     else:
         numbers = try_all(build, draw.draw(pool, given.seed, given.only), given.count, known if given.record else {}, keep)
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(numbers.items())))

@@ -13,20 +13,19 @@ _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths
           "reference": "references on the CPU"}
 
 
-def verdict_of(record, equivalent):
+def _verdict_of(record, equivalent):
     return "equivalent" if results.reason_for(equivalent, *results.key_of(record)) else record["verdict"]
 
 
-def _row(name, records, equivalent):
-    numbers = collections.Counter(verdict_of(record, equivalent) for record in records)
+def _row(name, numbers):
     valid = numbers["killed"] + numbers["survived"]
     score = f"{100 * numbers['killed'] / valid:.1f} %" if valid else ""
     return f"| {name} | {valid + numbers['equivalent']} | {numbers['killed']} | {numbers['equivalent']} | {numbers['survived']} | {score} |"
 
 
-def _table(name, groups, equivalent):
+def _table(name, groups):
     lines = [f"| {name} | valid mutants | killed | equivalent | survived | killed of those that differ |", "|---|---|---|---|---|---|"]
-    return lines + [_row(group, records, equivalent) for group, records in groups if records]
+    return lines + [_row(group, numbers) for group, numbers in groups if numbers]
 
 
 def _code(text):
@@ -34,45 +33,59 @@ def _code(text):
     return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
 
 
-def _grouped(records, by):
-    groups = collections.defaultdict(list)
-    for record in records:
-        groups[record[by]].append(record)
-    return sorted(groups.items())
+def _grouped(known, equivalent, killed, group_of):
+    """{group: {verdict: number}}. `killed`: [(group, number)]; `group_of` a record of another mutant."""
+    groups = collections.defaultdict(collections.Counter)
+    for group, number in killed:
+        groups[group]["killed"] += number
+    for record in known.named.values():
+        groups[group_of(record)][_verdict_of(record, equivalent)] += 1
+    return groups
+
+
+def _by_op_and_part(known, equivalent):
+    """{(op, part): {verdict: number}}."""
+    killed = [(tuple(name.split(" ")), number) for name, number in known.killed["op and part"].items()]
+    return _grouped(known, equivalent, killed, lambda record: (record["op"], record["part"]))
+
+
+def _summed(groups, index=None):
+    sums = collections.defaultdict(collections.Counter)
+    for names, numbers in groups.items():
+        sums["all" if index is None else names[index]].update(numbers)
+    return sums
 
 
 def page(known, equivalent):
     """The page's text."""
-    every = list(known.values())
-    valid = [record for record in every if record["verdict"] in ("killed", "survived", "equivalent")]
-    none = collections.Counter(record["verdict"] for record in every)
-    dates = sorted({record["date"] for record in valid})
-    commits = list(dict.fromkeys(record["commit"] for record in valid))
-    seconds = sum(record["seconds"] for record in valid) / max(1, len(valid))
-    killers = collections.Counter(record["by"].split(":")[0] for record in valid if verdict_of(record, equivalent) == "killed")
+    groups = _by_op_and_part(known, equivalent)
+    every = _summed(groups)["all"]
+    dates = sorted(known.dates)
+    seconds = (known.seconds + sum(record["seconds"] for record in known.named.values())) / max(1, sum(every.values()))
+    killers = known.killed["program"]
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "nothing was run"
     lines = [
         "# Source mutants", "",
         "Written by `tests/mutation/mutate.py BUILD --record`; not to be edited. A mutant is one line of the real source with a small change,",
-        "drawn by seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run. Each result is a line",
-        "of [results.jsonl](../../tests/mutation/results.jsonl).", "",
-        f"{when}, commits {', '.join(commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition",
-        f"{none['does not compile']} changes that do not compile and {none['same code']} that compile to the same code were drawn; these are no"
+        "drawn by seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run.", "",
+        f"{when}, commits {', '.join(known.commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition",
+        f"{known.none['does not compile']} changes that do not compile and {known.none['same code']} that compile to the same code were drawn; these are no"
         " mutants.", "",
         "A survivor is run again after a test was written for it: the share found at the first try is lower.", "",
     ]
-    parts = dict(_grouped(valid, "part"))
-    lines += _table("part", [(_PARTS[part], parts.get(part, [])) for part in SHARES] + [("all", valid)], equivalent)
-    lines += ["", "## By op", ""] + _table("op", _grouped(valid, "op"), equivalent)
-    lines += ["", "## By kind of change", ""] + _table("change", _grouped(valid, "kind"), equivalent)
+    parts = _summed(groups, 1)
+    lines += _table("part", [(_PARTS[part], parts[part]) for part in SHARES] + [("all", every)])
+    lines += ["", "## By op", ""] + _table("op", sorted(_summed(groups, 0).items()))
+    kinds = _grouped(known, equivalent, known.killed["kind"].items(), lambda record: record["kind"])
+    lines += ["", "## By kind of change", ""] + _table("change", sorted(kinds.items()))
     lines += ["", "## Which program found them", "", "A mutant is run until a first test fails; the op's own programs come first.", "",
               "| test program | mutants |", "|---|---|"]
     lines += [f"| {name} | {number} |" for name, number in sorted(killers.items(), key=lambda one: (-one[1], one[0]))]
-    left = [record for record in valid if verdict_of(record, equivalent) == "survived"]
+    left = [record for record in known.named.values() if _verdict_of(record, equivalent) == "survived"]
     lines += ["", "## Not found yet", ""]
     lines += ["| line | change | became |", "|---|---|---|"] if left else ["None."]
     lines += [_shown(record) for record in left]
-    listed = [(record, results.reason_for(equivalent, *results.key_of(record))) for record in valid]
+    listed = [(record, results.reason_for(equivalent, *results.key_of(record))) for record in known.named.values()]
     lines += ["", "## Equivalent", "",
               "Changes that no test can tell from the original, and why ([equivalent.txt](../../tests/mutation/equivalent.txt)).", "",
               "| line | change | became | reason |", "|---|---|---|---|"]
@@ -90,18 +103,19 @@ _SHORT = {"cuda": "CUDA kernels", "fast": "fast paths", "tape": "tape node", "re
 
 def score(op, known, equivalent):
     """A chapter's line: how many mutants of this op's source a test found."""
-    verdicts = [(record["part"], verdict_of(record, equivalent)) for record in known.values() if record["op"] == op]
+    groups = _by_op_and_part(known, equivalent)
 
-    def found(of):
-        return f"{of.count('killed')} of {of.count('killed') + of.count('survived')}"
+    def found(numbers):
+        return f"{numbers['killed']} of {numbers['killed'] + numbers['survived']}"
 
-    each = {part: [verdict for other, verdict in verdicts if other == part] for part in SHARES}
-    shown = [f"{_SHORT[part]} {found(of)}" for part, of in each.items() if "killed" in of or "survived" in of]
+    each = {part: groups[op, part] for part in SHARES}
+    shown = [f"{_SHORT[part]} {found(numbers)}" for part, numbers in each.items() if numbers["killed"] or numbers["survived"]]
     if not shown:
         return "None was drawn yet.\n"
-    same = [verdict for _, verdict in verdicts].count("equivalent")
+    every = _summed(each)["all"]
+    same = every["equivalent"]
     rest = f"; {same} more {'is' if same == 1 else 'are'} equivalent to the original" if same else ""
-    return f"Tests find {found([verdict for _, verdict in verdicts])}: {', '.join(shown)}{rest}.\n"
+    return f"Tests find {found(every)}: {', '.join(shown)}{rest}.\n"
 
 
 def chapters(root):

@@ -1,4 +1,6 @@
-"""What is kept of mutants: results.jsonl, a line for each that was run, and equivalent.txt, those that cannot be told from the original."""
+"""What is kept of mutants: results.jsonl, and equivalent.txt, those that cannot be told from the original."""
+import collections
+import hashlib
 import json
 import os
 
@@ -11,19 +13,68 @@ def key_of(record):
     return (record["file"], record["old"], record["new"])
 
 
+def _digest(key):
+    return hashlib.sha256("\n".join(key).encode()).hexdigest()[:8]
+
+
+class Results:
+    """The mutants that were run. The page names survivors and equivalent ones: `named` has their records. The rest is counted: a killed one by op
+    and part, by kind, and by the program that found it; what is no mutant by its verdict. A digest of each of these keeps it from being run twice."""
+
+    def __init__(self):
+        self.named = {}  # {key: record}, in the order in which they were run
+        self.killed = {name: collections.Counter() for name in ("op and part", "kind", "program")}
+        self.none = collections.Counter()
+        self.digests = {}  # an ordered set
+        self.seconds = 0.0  # of all killed ones
+        self.commits, self.dates = {}, {}  # ordered sets, of all valid mutants
+
+    def __contains__(self, key):
+        return key in self.named or _digest(key) in self.digests
+
+    def add(self, record, equivalent):
+        """A new result; it replaces the one of a survivor that was run again."""
+        key = key_of(record)
+        self.named.pop(key, None)
+        is_valid = record["verdict"] in ("killed", "survived", "equivalent")
+        if is_valid:
+            self.commits[record["commit"]] = self.dates[record["date"]] = None
+        if is_valid and (record["verdict"] != "killed" or reason_for(equivalent, *key)):
+            self.named[key] = record
+            return
+        self.digests[_digest(key)] = None
+        if not is_valid:
+            self.none[record["verdict"]] += 1
+            return
+        self.killed["op and part"][f"{record['op']} {record['part']}"] += 1
+        self.killed["kind"][record["kind"]] += 1
+        self.killed["program"][record["by"].split(":")[0]] += 1
+        self.seconds += record["seconds"]
+
+
 def load_results(path=RESULTS):
-    """{key: record}, in the order of the file."""
+    results = Results()
     if not os.path.exists(path):
-        return {}
+        return results
     with open(path, encoding="utf-8") as file:
-        records = [json.loads(line) for line in file if line.strip()]
-    return {key_of(record): record for record in records}
+        counts, *records = [json.loads(line) for line in file if line.strip()]
+    for name, numbers in counts["killed"].items():
+        results.killed[name].update(numbers)
+    results.none.update(counts["none"])
+    results.seconds = counts["seconds"]
+    for name in ("digests", "commits", "dates"):
+        getattr(results, name).update(dict.fromkeys(counts[name].split()))
+    results.named = {key_of(record): record for record in records}
+    return results
 
 
 def save_results(results, path=RESULTS):
+    """The counts, then a line for each mutant that the page names."""
+    counts = {"killed": results.killed, "none": results.none, "seconds": round(results.seconds, 1)}
+    counts.update({name: " ".join(getattr(results, name)) for name in ("commits", "dates", "digests")})
     with open(path + ".new", "w", encoding="utf-8") as file:
-        for record in results.values():
-            file.write(json.dumps(record) + "\n")
+        for line in (counts, *results.named.values()):
+            file.write(json.dumps(line) + "\n")
     os.replace(path + ".new", path)
 
 

@@ -191,18 +191,41 @@ class Lists(unittest.TestCase):
 
     def test_a_score_counts_what_differs(self):
         def of(part, verdict, old):
-            return {"file": "f", "old": old, "new": "n", "op": "o", "part": part, "verdict": verdict}
-        known = dict(enumerate([of("cuda", "killed", "a"), of("cuda", "survived", "b"), of("tape", "killed", "c"),
-                                of("tape", "does not compile", "d"), of("fast", "killed", "e")]))
-        self.assertEqual(report.score("o", known, {("f", "e", "*"): "why"}),
+            return {"file": "f", "old": old, "new": "n", "op": "o", "part": part, "kind": "sign", "verdict": verdict, "by": "t: T.a",
+                    "seconds": 1.0, "commit": "c", "date": "2026-01-01"}
+        equivalent = {("f", "e", "*"): "why"}
+        known = results.Results()
+        for record in (of("cuda", "killed", "a"), of("cuda", "survived", "b"), of("tape", "killed", "c"),
+                       of("tape", "does not compile", "d"), of("fast", "killed", "e")):
+            known.add(record, equivalent)
+        self.assertEqual(report.score("o", known, equivalent),
                          "Tests find 2 of 3: CUDA kernels 1 of 2, tape node 1 of 1; 1 more is equivalent to the original.\n")
         self.assertEqual(report.score("other", known, {}), "None was drawn yet.\n")
 
+    def test_only_what_the_page_names_is_kept_in_full(self):
+        def of(old, verdict):
+            return {"file": "f", "line": 1, "variant": "plain", "old": old, "new": "n", "op": "o", "part": "tape", "kind": "sign",
+                    "verdict": verdict, "by": "t: T.a", "seconds": 1.5, "commit": "c", "date": "2026-01-01"}
+        known = results.Results()
+        for old, verdict in (("a", "killed"), ("b", "survived"), ("c", "same code"), ("d", "survived"), ("e", "equivalent")):
+            known.add(of(old, verdict), {})
+        known.add(of("b", "killed"), {})  # run again, after a test was written
+        self.assertEqual([record["old"] for record in known.named.values()], ["d", "e"])
+        self.assertTrue(all(("f", old, "n") in known for old in "abcde"))
+        self.assertNotIn(("f", "g", "n"), known)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.jsonl")
+            results.save_results(known, path)
+            again = results.load_results(path)
+        self.assertEqual(vars(again), vars(known))
+        self.assertEqual(again.killed["kind"]["sign"], 2)
+        self.assertIn("| o | 4 | 2 | 1 | 1 | 66.7 % |", report.page(known, {}))
+
     def test_a_new_chapter_gets_the_section(self):
-        once = report.chapter("# Op\n", "other", {}, {})
+        once = report.chapter("# Op\n", "other", results.Results(), {})
         self.assertIn("\n## Source mutants\n", once)
         self.assertIn("None was drawn yet.", once)
-        self.assertEqual(report.chapter(once, "other", {}, {}), once)
+        self.assertEqual(report.chapter(once, "other", results.Results(), {}), once)
 
 
 @unittest.skipUnless(BUILD, "no build is given")
