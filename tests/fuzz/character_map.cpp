@@ -3,7 +3,7 @@
 
 #include "apps/translation/vocabulary/protobuf.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
-#include "core/file.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 
@@ -12,7 +12,7 @@ namespace heddle::fuzz {
 // A map has at least 1 KB, of which most units are empty. So an input lists the others: the number of blocks of 256 units, less
 // one; for each unit its place (two bytes) and its value (four), up to the place 65535; then the rules' texts.
 void character_map(std::string_view bytes) {
-    static const std::string model = read_file(HEDDLE_SOURCE_DIR "/tests/fuzz/seeds/sentencepiece/bpe");
+    static const std::string model = seeds_of("sentencepiece").at("bpe");
     if (bytes.empty()) return;
     std::vector<std::uint32_t> units(256 * (1 + static_cast<std::size_t>(bytes[0]) % 16), 1u << 31);
     for (bytes.remove_prefix(1); bytes.size() >= 2;) {

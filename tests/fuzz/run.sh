@@ -3,7 +3,7 @@
 # Each target of tests/fuzz runs for so many seconds (20), two at a time, and a table of Markdown says what came of it. Without --programs the
 # preset `fuzz` is built first, which needs clang; its absence is said, and no error. --can only asks for clang: status 1 when it is missing.
 # Inputs that are new to a target are kept below build/fuzz/corpus, and the next run begins with them and the seeds; those that make it fail are
-# kept below build/fuzz/findings: mend the code, then give the input a name in seeds/TARGET, where every build's tests read it. Exit status 1
+# kept below build/fuzz/findings: mend the code, then keep the input with seeds.py, so that every build's tests read it. Exit status 1
 # when there are findings. The bounds: memory 1 GiB, 10 s for an input, inputs of up to 4096 bytes.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -50,11 +50,12 @@ trap 'rm -rf "$TMPDIR"' EXIT
 
 # fuzz TARGET: a row of the table; the log stands beside the findings.
 fuzz() {
-    local target=$1 corpus=$kept/corpus/$1 findings=$kept/findings/$1 log=$kept/findings/$1.log dictionary=()
+    local target=$1 corpus=$kept/corpus/$1 findings=$kept/findings/$1 log=$kept/findings/$1.log seeds=$TMPDIR/seeds/$1 dictionary=()
     mkdir -p "$corpus" "$findings"
-    [ -e "$here/seeds/$target.dict" ] && dictionary=("-dict=$here/seeds/$target.dict")
+    python3 "$here/seeds.py" unpack "$target" "$seeds"
+    [ -e "$seeds.dict" ] && dictionary=("-dict=$seeds.dict")
     "$programs/fuzz_$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=4096 -print_final_stats=1 "${dictionary[@]}" \
-        -artifact_prefix="$findings/" "$corpus" "$here/seeds/$target" >"$log" 2>&1
+        -artifact_prefix="$findings/" "$corpus" "$seeds" >"$log" 2>&1
     local status=$?
     local executions edges features found
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

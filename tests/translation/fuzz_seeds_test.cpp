@@ -1,9 +1,7 @@
 // Every fuzz target on its kept inputs: what once was a finding stays mended in all builds, those without clang too.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "core/file.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/fuzz/targets.h"
 
 namespace heddle::fuzz {
@@ -15,10 +13,8 @@ class FuzzSeeds : public testing::TestWithParam<Target> {};
 TEST_P(FuzzSeeds, AreTakenOrRefused) {
     GetParam().run("");
     int inputs = 0;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/fuzz/seeds/" + std::string(GetParam().name))) {
-        SCOPED_TRACE(entry.path().filename());
-        const std::string bytes = read_file(entry.path());
+    for (const auto& [name, bytes] : seeds_of(GetParam().name)) {
+        SCOPED_TRACE(name);
         EXPECT_NO_THROW(GetParam().run(bytes));
         // Cut off in the middle, and with one byte that is another: what an accident leaves.
         EXPECT_NO_THROW(GetParam().run(std::string_view(bytes).substr(0, bytes.size() / 2)));
