@@ -1,5 +1,13 @@
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/vocabulary/counted_vocabulary.h"
+#include "apps/translation/vocabulary/protobuf.h"
+#include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
+#include "apps/translation/vocabulary/word_vectors.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
 
@@ -18,6 +26,62 @@ void use(const app::Vocabulary& vocabulary, std::string_view text) {
 }
 
 }  // namespace
+
+// A map has at least 1 KB, of which most units are empty. So an input lists the others: the number of blocks of 256 units, less
+// one; for each unit its place (two bytes) and its value (four), up to the place 65535; then the rules' texts.
+void character_map(std::string_view bytes) {
+    static const std::string model = seeds_of("sentencepiece").at("bpe");
+    if (bytes.empty()) return;
+    std::vector<std::uint32_t> units(256 * (1 + static_cast<std::size_t>(bytes[0]) % 16), 1u << 31);
+    for (bytes.remove_prefix(1); bytes.size() >= 2;) {
+        const std::size_t place = app::take_fixed(bytes.substr(0, 2));
+        bytes.remove_prefix(2);
+        if (place == 0xffff || bytes.size() < 4) break;
+        units[place % units.size()] = static_cast<std::uint32_t>(app::take_fixed(bytes.substr(0, 4)));
+        bytes.remove_prefix(4);
+    }
+    std::string map, rules, with_map = model;
+    app::put_fixed(map, static_cast<std::uint32_t>(units.size() * 4));
+    for (const std::uint32_t unit : units) app::put_fixed(map, unit);
+    map += bytes;
+    app::put_bytes(rules, 2, map);
+    app::put_bytes(with_map, 3, rules);  // the last map of a message counts
+    sentencepiece(with_map);
+}
+
+// A model that is accepted encodes and decodes, or says why not.
+void sentencepiece(std::string_view bytes) {
+    std::unique_ptr<app::Vocabulary> vocabulary;
+    const bool lowercase = bytes.size() % 2 == 1;
+    if (!accepted([&] { vocabulary = app::load_sentencepiece(std::string(bytes), "vocab.model", lowercase); })) return;
+    std::vector<std::int32_t> all;
+    for (std::int32_t id = 0; id < vocabulary->size(); ++id) {
+        (void)vocabulary->token(id);
+        all.push_back(id);
+    }
+    accepted([&] { must(vocabulary->decode(all).find('\n') == std::string::npos, "no line end"); });
+    for (const char* text : {"", "a", "aab aaaa", "the cat sat", "\xEF\xAC\x81 \xC3\x84pfel", "\xff\xfe", "   \t ab\r"})
+        accepted([&] {
+            const std::vector<std::int32_t> ids = vocabulary->encode(text);
+            for (const std::int32_t id : ids) must(id >= 0 && id < vocabulary->size(), "ids below the size");
+            (void)vocabulary->decode(ids);
+            (void)vocabulary->unknown_parts(text);
+        });
+}
+
+// Whatever the file holds, the embedding has finite numbers afterwards, and as many rows changed as tokens were found.
+void vectors(std::string_view bytes) {
+    static const std::vector<std::string> lines{"the the the cat cat sat"};
+    static const std::shared_ptr<const app::Vocabulary> vocabulary =
+        app::train_vocabulary({.type = app::VocabularyType::word, .size = 0}, lines);
+    const InputFile input(bytes);
+    const Tensor table = Tensor::full({vocabulary->size(), 3}, 0.5, DType::f32);
+    const app::Reading reading{.replace_invalid = bytes.size() % 2 == 1};
+    app::EmbeddingMatch match;
+    const bool whole = accepted([&] { match = app::load_embedding(input.path(), *vocabulary, table, reading); });
+    for (const double value : table.to_vector()) must(std::isfinite(value), "finite numbers");
+    if (whole) must(match.found > 0 && match.found + match.repeated <= match.vectors, "the counts fit");
+}
 
 // A vocabulary's file, and behind U+001C a text for it. The same bytes are lines of text that a vocabulary is trained on, too.
 void vocabulary(std::string_view bytes) {
