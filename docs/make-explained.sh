@@ -6,9 +6,9 @@ set -euo pipefail
 program=$1 folder=$2 kernels=$3
 mkdir -p "$folder"
 
-# keep PAGE WORDS...: what heddle explain WORDS... shows.
+# keep PAGE WORDS...: the page that heddle explain WORDS... makes. The pages share explain.js and explain.css.
 keep() {
-  "$program" explain "${@:2}" --kilobytes 200 --out "$folder/$1.html" >/dev/null
+  "$program" explain "${@:2}" --kilobytes 160 --shared-scripts --out "$folder/$1.html" >/dev/null
 }
 
 keep coalescing --beside softmax-naive softmax-warp --shape 16,40

@@ -25,6 +25,8 @@ OptionTable explain_table(ExplainOptions& options) {
     table.add("kilobytes", options.kilobytes, "the most that the page may have: it shows the steps of as many warps as fit")
         .at_least(1)
         .defaults_to("about 1500");
+    table.add("shared-scripts", options.shared_scripts,
+              "a page that loads its script and style from explain.js and explain.css beside it, which a folder of pages shares");
     return table;
 }
 

@@ -19,6 +19,7 @@ struct ExplainOptions {
     std::string picture;                         ///< steps to draw (apps/explain/step_picture.h); empty: a page instead
     std::string out;                             ///< empty: no file with --json, else NAME.html, A-beside-B.html or NAME.svg
     std::optional<std::int64_t> kilobytes;       ///< that the page may have
+    bool shared_scripts = false;                 ///< script and style in files beside the page
     bool json = false;
 };
 

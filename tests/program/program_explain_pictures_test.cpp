@@ -75,11 +75,29 @@ TEST(ExplainPictures, TheCommittedFilesAreTheProgramsOwn) {
         EXPECT_LE(page.size(), 200'000u) << name;
         EXPECT_TRUE(page == read_file(root + "/docs/explained/" + name))
             << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained kernels";
+        if (!name.ends_with(".html")) continue;
         for (const char* reader : {"docs/explain.md", "docs/gpu-basics.md"})
             EXPECT_THAT(project_file(reader), HasSubstr("(explained/" + name + ")")) << reader;
         ++pages;
     }
     EXPECT_EQ(pages, 5);
+}
+
+// The pages share one script: it runs from a disk, though their policy allows no script in the page itself.
+TEST(ExplainPictures, TheCommittedPagesShareAScriptThatRuns) {
+    const std::string folder = HEDDLE_SOURCE_DIR "/docs/explained";
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.path().extension() != ".html") continue;
+        const std::string page = read_file(entry.path());
+        EXPECT_THAT(page, AllOf(HasSubstr("<script src=\"explain.js\"></script>"), HasSubstr("script-src &#39;self&#39; file:\""),
+                                testing::Not(HasSubstr("<script>"))));
+    }
+    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the script was not run";
+    const Workplace here;
+    const ShellOutput seen =
+        shell("HOME='" + here.path("") + "' timeout 120 chromium --headless --no-sandbox --disable-gpu " + "--user-data-dir='" +
+              here.path("profile") + "' --dump-dom 'file://" + folder + "/barriers.html' 2>/dev/null");
+    EXPECT_THAT(seen.text, HasSubstr("class=\"lanes\""));
 }
 
 // Each op's chapter has at least one picture, and each picture is in the chapter of its op, with words for those who do not see

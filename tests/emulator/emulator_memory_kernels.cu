@@ -1,2 +1,0 @@
-// The memory tests launch the kernels of the runtime's tests.
-#include "tests/emulator/emulator_runtime_kernels.cu"
