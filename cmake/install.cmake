@@ -56,8 +56,8 @@ install(TARGETS heddle heddle-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} CO
 if(TARGET heddle-grader)
   set(learn ${CMAKE_INSTALL_DATADIR}/heddle/learn)
   install(TARGETS heddle-grader RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-  install(DIRECTORY apps/learn/exercises DESTINATION ${learn} COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN "*.cu" PATTERN "*.cpp"
-          PATTERN "exercise.h" PATTERN harness.cpp EXCLUDE PATTERN wrong EXCLUDE)
+  install(DIRECTORY apps/learn/exercises DESTINATION ${learn} COMPONENT program FILES_MATCHING PATTERN page.md PATTERN "solution.*")
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/generated/learn/exercises DESTINATION ${learn}/include COMPONENT program)
   include(cmake/learn.cmake)
   foreach(header IN LISTS HEDDLE_LEARN_HEADERS)
     get_filename_component(folder ${header} DIRECTORY)

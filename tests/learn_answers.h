@@ -1,18 +1,22 @@
-// The answers in the folders of `heddle learn`'s exercises, and what its check says of them. A wrong answer is a whole file, or
-// an edit of the solution.
+// The answers in the folders of `heddle learn`'s exercises, and what its check says of them.
 //
-// An edit, wrong/NAME.diff, begins with the answer's verdict. Then follow hunks, each below a line "@@", of lines that begin with
-// ' ', '-' or '+', as in a unified diff without line numbers. The lines with ' ' and '-' must follow each other at exactly one
-// place in the solution, where those with '-' are removed and those with '+' inserted.
+// An exercise's wrong.txt lists its wrong answers, each below a line "NAME: VERDICT" with the kind, the lines and words of the
+// text of its verdict: "one-guard: race line 7 and 9: without a barrier". Then follow hunks, with a line "@@" between two of
+// them, of lines that begin with ' ', '-' or '+', as in a unified diff without line numbers. The lines with ' ' and '-' must
+// follow each other at exactly one place in the solution, where those with '-' are removed and those with '+' inserted. A first
+// hunk of '+' alone replaces the whole solution.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "apps/learn/exercise_page.h"
 #include "core/format.h"
 #include "tests/documents.h"
 #include "tests/program.h"
@@ -20,46 +24,79 @@
 
 namespace heddle {
 
-/// The text with the hunks of `edit` applied in their order. Error that names `file` and the hunk if one does not occur exactly
-/// once, or has a line without a mark.
-inline std::string edited(const std::string& text, const std::string& edit, const std::string& file) {
-    std::string result = "\n" + text, before, after;  // hunks begin behind the end of a line
-    int hunk = 0;
+/// The text with `hunks` applied in their order. Error that names `answer` and the hunk if one does not occur exactly once, or
+/// has a line without a mark.
+inline std::string edited(const std::string& text, const std::string& hunks, const std::string& answer) {
+    std::string result = "\n" + text, before = "\n", after = "\n";  // hunks begin behind the end of a line
+    int hunk = 1;
     const auto apply = [&] {
-        const std::size_t at = result.find(before);
-        check(at != std::string::npos && result.find(before, at + 1) == std::string::npos, "{}: hunk {} occurs {}:{}", file, hunk,
-              at == std::string::npos ? "nowhere" : "more than once", before);
-        result.replace(at, before.size(), after);
+        const bool is_whole = hunk == 1 && before == "\n" && after != "\n";
+        const std::size_t at = is_whole ? 0 : result.find(before);
+        check(at != std::string::npos && (is_whole || result.find(before, at + 1) == std::string::npos),
+              "{}: hunk {} occurs {}:{}", answer, hunk, at == std::string::npos ? "nowhere" : "more than once", before);
+        result.replace(at, is_whole ? result.size() : before.size(), after);
+        before = after = "\n";
     };
-    std::istringstream lines(edit);
+    std::istringstream lines(hunks);
     for (std::string line; std::getline(lines, line);) {
         if (line == "@@") {
-            if (hunk++ > 0) apply();
-            before = after = "\n";
+            apply();
+            ++hunk;
             continue;
         }
-        if (hunk == 0) continue;                // the verdict
         if (line.empty()) line.push_back(' ');  // editors remove blanks at the end
-        check(std::string(" -+").find(line[0]) != std::string::npos, "{}: hunk {}: a line without a mark: {}", file, hunk, line);
+        check(std::string(" -+").find(line[0]) != std::string::npos, "{}: hunk {}: a line without a mark: {}", answer, hunk,
+              line);
         if (line[0] != '+') before += line.substr(1) + "\n";
         if (line[0] != '-') after += line.substr(1) + "\n";
     }
-    check(hunk > 0, "{}: no hunk", file);
     apply();
     return result.substr(1);
 }
 
-/// An exercise's answers are kernels, ".cu", or ops on the tape, ".cpp".
-inline std::string extension_of(const std::string& exercise) {
-    return std::filesystem::exists(HEDDLE_SOURCE_DIR "/apps/learn/exercises/" + exercise + "/solution.cu") ? ".cu" : ".cpp";
+struct WrongAnswer {
+    std::string name, verdict, text;
+};
+
+/// The wrong answers that `listed`, the text of a wrong.txt, makes of the solution, in their order.
+inline std::vector<WrongAnswer> wrong_answers_in(const std::string& listed, const std::string& solution) {
+    static const std::regex heading("([a-z0-9-]+): (.+)");
+    std::vector<WrongAnswer> answers;  // their texts are the hunks at first
+    std::istringstream lines(listed);
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (std::regex_match(line, found, heading)) {
+            answers.push_back({found[1], found[2], ""});
+            continue;
+        }
+        check(!answers.empty(), "no NAME: VERDICT before {}", line);
+        answers.back().text += line + "\n";
+    }
+    for (WrongAnswer& answer : answers) {
+        while (answer.text.ends_with("\n\n")) answer.text.pop_back();  // the empty line before the next answer
+        answer.text = edited(solution, answer.text, answer.name);
+    }
+    return answers;
+}
+
+inline const learn::ExercisePage& exercise_page(const std::string& name) {
+    static const std::vector<learn::ExercisePage> pages = learn::exercise_pages();
+    return learn::page_named(pages, name);
+}
+
+inline std::vector<WrongAnswer> wrong_answers(const std::string& exercise) {
+    return wrong_answers_in(project_file("apps/learn/exercises/" + exercise + "/wrong.txt"), exercise_page(exercise).solution());
 }
 
 /// The text of "map/solution", "map/starter" or "map/wrong/strides".
 inline std::string answer_of(const std::string& name) {
-    const std::string folder = "apps/learn/exercises/", exercise = name.substr(0, name.find('/'));
-    const std::string edit = folder + name + ".diff";
-    if (!std::filesystem::exists(HEDDLE_SOURCE_DIR "/" + edit)) return project_file(folder + name + extension_of(exercise));
-    return edited(answer_of(exercise + "/solution"), project_file(edit), edit);
+    const std::size_t slash = name.find('/');
+    const std::string exercise = name.substr(0, slash), kind = name.substr(slash + 1);
+    if (kind == "solution") return exercise_page(exercise).solution();
+    if (kind == "starter") return exercise_page(exercise).starter();
+    for (const WrongAnswer& answer : wrong_answers(exercise))
+        if (kind == "wrong/" + answer.name) return answer.text;
+    fail("there is no answer " + name);
 }
 
 /// Options of a check that ends an endless answer after a second.

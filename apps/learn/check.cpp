@@ -206,8 +206,8 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
         append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS_GNU : kHostOptionsGnu);
         words.insert(words.end(), {"-Wmaybe-uninitialized", "-fno-diagnostics-show-caret"});
     }
-    words.insert(words.end(),
-                 {"-I" + page.folder.string(), "-I" + files().includes.string(), "-x", "c++", "-c", "-", "-o", object});
+    words.insert(words.end(), {"-I" + files().header_folder(page.name).string(), "-I" + files().includes.string(), "-x", "c++",
+                               "-c", "-", "-o", object});
     // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
     const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
     const app::ChildResult compiled = run_compiler(words, input, output, scratch, longest);

@@ -128,11 +128,9 @@ int start_command(Arguments arguments) {
     progress.of(page.name).started = true;
     progress.save();  // makes the folder
     if (!fs::exists(text))
-        write_file_atomically(
-            text,
-            fmt::format("{}\n\n## exercise.h\n\n```cpp\n{}```\n\nStuck? `heddle learn hint {}` shows the first of {} hints.\n",
-                        page.text, read_file(page.folder / "exercise.h"), page.name, page.hints.size()));
-    write_file_atomically(file, read_file(page.starter()));
+        write_file_atomically(text, fmt::format("{}\nStuck? `heddle learn hint {}` shows the first of {} hints.\n", page.text,
+                                                page.name, page.hints.size()));
+    write_file_atomically(file, page.starter());
     print(fmt::format("read {}, edit {}, then: heddle learn check {}\n", text.string(), file.string(), page.name));
     return 0;
 }
@@ -320,7 +318,7 @@ int solution_command(Arguments arguments) {
                         page.name));
         return 1;
     }
-    print(read_file(page.solution()));
+    print(page.solution());
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <regex>
+#include <sstream>
 #include <string_view>
 #include <tuple>
 
@@ -34,7 +35,7 @@ ExercisePage page_of(const std::filesystem::path& folder) {
     ExercisePage page;
     page.folder = folder;
     page.name = folder.filename().string();
-    page.on_device = std::filesystem::exists(folder / "starter.cu");
+    page.on_device = std::filesystem::exists(folder / "solution.cu");
     const std::string text = read_file(folder / "page.md");
     std::smatch head;
     static const std::regex first_line(R"(^<!-- learn: ([A-Za-z ]+) (\d+), starter [a-z]+ -->\n# ([^\n]+)\n)");
@@ -55,6 +56,28 @@ std::size_t number_of(const std::string& track) {
 }
 
 }  // namespace
+
+std::string cut(const std::string& text, bool starter) {
+    std::istringstream lines(text);
+    std::string kept;
+    bool keeps = true;
+    for (std::string line; std::getline(lines, line);) {
+        if (line == "#ifdef STARTER")
+            keeps = starter;
+        else if (line == "#ifndef STARTER")
+            keeps = !starter;
+        else if (line == "#else")
+            keeps = !keeps;
+        else if (line == "#endif")
+            keeps = true;
+        else if (keeps)
+            kept += line + "\n";
+    }
+    return kept;
+}
+
+std::string ExercisePage::starter() const { return cut(read_file(folder / ("solution" + extension())), true); }
+std::string ExercisePage::solution() const { return cut(read_file(folder / ("solution" + extension())), false); }
 
 std::vector<ExercisePage> exercise_pages() {
     std::vector<ExercisePage> pages;

@@ -1,4 +1,4 @@
-// The exercises as a learner sees them: a folder each, with page.md, a starter and a solution.
+// The exercises as a learner sees them: a folder each, with page.md and a solution from which the starter is cut.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,8 @@
 namespace heddle::learn {
 
 /// The first line of a page.md is <!-- learn: TRACK N, starter KIND -->: its place among all exercises, and the verdict that
-/// the starter gets, which a test reads. Then follow "# TITLE", the page, and the hints as a numbered list under "## Hints".
+/// the starter gets, which a test reads. Then follow "# TITLE", the page, the header that answers include under "## exercise.h",
+/// and the hints as a numbered list under "## Hints".
 struct ExercisePage {
     std::string name;  ///< its folder's
     std::string title;
@@ -20,12 +21,17 @@ struct ExercisePage {
     bool on_device =
         true;  ///< the answer is a kernel in a .cu file, with every access watched; else host C++ on the tape, in a .cpp file
 
-    /// Of an answer: "map.cu".
-    std::string file_name() const { return name + extension(); }
-    std::filesystem::path starter() const { return folder / ("starter" + extension()); }
-    std::filesystem::path solution() const { return folder / ("solution" + extension()); }
     std::string extension() const { return on_device ? ".cu" : ".cpp"; }
+    /// The name of a learner's file: "map.cu".
+    std::string file_name() const { return name + extension(); }
+    /// The text that a learner begins with, and an answer that passes.
+    std::string starter() const;
+    std::string solution() const;
 };
+
+/// The starter or the solution that solution.cu holds: one branch of each of its #ifdef STARTER, #ifndef STARTER, #else and
+/// #endif.
+std::string cut(const std::string& text, bool starter);
 
 /// In the order of the tracks. Error for a page without its first line.
 std::vector<ExercisePage> exercise_pages();

@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 
 #include "tests/documents.h"
 #include "tests/learn_answers.h"
@@ -25,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -37,57 +39,48 @@ std::vector<std::string> names() {
     return all;
 }
 
-// "// verdict: race line 7 and 9: without a barrier": what the first line of a wrong answer says.
+// What a verdict in a wrong.txt asks for: "race line 7 and 9: without a barrier".
 struct Expected {
     std::string kind, words;
     int line = -1, other_line = -1;  // -1: any
 };
 
-Expected expected_of(const fs::path& wrong) {
-    std::string first_line;
-    std::getline(std::ifstream(wrong), first_line);
-    static const std::regex form(R"(// verdict: (\w+)(?: line (\d+)(?: and (\d+))?)?(?:: (.+))?)");
+Expected expected_of(const WrongAnswer& wrong) {
+    static const std::regex form(R"((\w+)(?: line (\d+)(?: and (\d+))?)?(?:: (.+))?)");
     std::smatch found;
-    if (!std::regex_match(first_line, found, form)) ADD_FAILURE() << wrong << " begins with no verdict: " << first_line;
+    if (!std::regex_match(wrong.verdict, found, form)) ADD_FAILURE() << wrong.name << ": not a verdict: " << wrong.verdict;
     const auto number = [&](std::size_t group) { return found[group].matched ? std::stoi(found[group]) : -1; };
     return {.kind = found[1], .words = found[4], .line = number(2), .other_line = number(3)};
 }
 
 class Learn : public testing::TestWithParam<std::string> {
   protected:
-    fs::path folder() const { return exercises / GetParam(); }
-    std::string extension() const { return extension_of(GetParam()); }
-    // Their files: edits, or whole answers.
-    std::vector<fs::path> wrong_answers() const {
-        std::vector<fs::path> all;
-        for (const auto& entry : fs::directory_iterator(folder() / "wrong")) all.push_back(entry.path());
-        std::ranges::sort(all);
-        return all;
+    const learn::ExercisePage& page() const { return exercise_page(GetParam()); }
+    json checked_text(const Workplace& here, const std::string& name, const std::string& text, const std::string& options = "") {
+        here.write(name + page().extension(), text);
+        return checked(here, GetParam(), here.path(name + page().extension()), options);
     }
-    std::string text_of(const fs::path& wrong) const { return answer_of(GetParam() + "/wrong/" + wrong.stem().string()); }
 };
 
 TEST_P(Learn, TheSolutionPassesAndTheStarterDoesNot) {
     const Workplace here;
-    const json verdict = checked(here, GetParam(), folder() / ("solution" + extension()));
+    const json verdict = checked_text(here, "solution", page().solution());
     EXPECT_EQ(verdict["kind"], "pass") << verdict;
     std::smatch head;
-    const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
-    ASSERT_TRUE(std::regex_search(page, head, std::regex("starter ([a-z]+) -->")));
-    const json starter = checked(here, GetParam(), folder() / ("starter" + extension()));
+    const std::string text = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
+    ASSERT_TRUE(std::regex_search(text, head, std::regex("starter ([a-z]+) -->")));
+    const json starter = checked_text(here, "starter", page().starter());
     EXPECT_EQ(starter["kind"], head[1].str()) << starter;
 }
 
 TEST_P(Learn, WrongAnswersGetTheirVerdict) {
     const Workplace here;
     const bool all = std::getenv("HEDDLE_LEARN_ALL") != nullptr;
-    const std::vector<fs::path> files = wrong_answers();
-    for (std::size_t i = 0; i < files.size(); i += all ? 1 : 8) {
-        const Expected expected = expected_of(files[i]);
-        SCOPED_TRACE(files[i].filename().string());
-        const std::string file = files[i].stem().string() + extension();
-        here.write(file, text_of(files[i]));
-        const json verdict = checked(here, GetParam(), here.path(file), expected.kind == "endless" ? short_time : "");
+    const std::vector<WrongAnswer> answers = wrong_answers(GetParam());
+    for (std::size_t i = 0; i < answers.size(); i += all ? 1 : 8) {
+        const Expected expected = expected_of(answers[i]);
+        SCOPED_TRACE(answers[i].name);
+        const json verdict = checked_text(here, answers[i].name, answers[i].text, expected.kind == "endless" ? short_time : "");
         EXPECT_EQ(verdict["kind"], expected.kind) << verdict;
         if (expected.line >= 0) {
             EXPECT_EQ(verdict["line"], expected.line) << verdict;
@@ -100,28 +93,55 @@ TEST_P(Learn, WrongAnswersGetTheirVerdict) {
 }
 
 TEST_P(Learn, AnExerciseIsWhole) {
-    EXPECT_GE(wrong_answers().size(), 5u);
-    for (const fs::path& file : wrong_answers()) {
-        EXPECT_NE(expected_of(file).kind, "pass") << file;
-        EXPECT_NE(text_of(file), answer_of(GetParam() + "/solution")) << file;
+    std::set<std::string> files, names;
+    for (const auto& entry : fs::directory_iterator(page().folder)) files.insert(entry.path().filename().string());
+    EXPECT_THAT(files, testing::ElementsAre("harness.cpp", "page.md", "solution" + page().extension(), "wrong.txt"));
+    const std::vector<WrongAnswer> answers = wrong_answers(GetParam());
+    EXPECT_GE(answers.size(), 5u);
+    for (const WrongAnswer& wrong : answers) {
+        EXPECT_NE(expected_of(wrong).kind, "pass") << wrong.name;
+        EXPECT_NE(wrong.text, page().solution()) << wrong.name;
+        EXPECT_TRUE(names.insert(wrong.name).second) << wrong.name << " stands there twice";
     }
-    const std::string page = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
-    EXPECT_THAT(page, AllOf(HasSubstr("\n## The idea\n"), HasSubstr("\n## What to write\n"), HasSubstr("\n## Hints\n\n1. "),
-                            HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(GetParam() + extension())));
-    EXPECT_THAT(project_file("apps/learn/exercises/" + GetParam() + "/starter" + extension()),
-                HasSubstr("Exercise " + GetParam() + ":"));
+    const std::string text = project_file("apps/learn/exercises/" + GetParam() + "/page.md");
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("\n## The idea\n"), HasSubstr("\n## What to write\n"), HasSubstr("\n## exercise.h\n\n```cpp\n"),
+                      HasSubstr("\n## Hints\n\n1. "), HasSubstr("\n2. "), HasSubstr("\n3. "), HasSubstr(page().file_name())));
+    EXPECT_THAT(page().starter(), AllOf(HasSubstr("Exercise " + GetParam() + ":"), Not(HasSubstr("STARTER"))));
+    EXPECT_THAT(page().solution(), Not(AnyOf(HasSubstr("Exercise " + GetParam() + ":"), HasSubstr("STARTER"))));
+}
+
+TEST(LearnAnswers, TheStarterAndTheSolutionAreCutFromOneText) {
+    const std::string text =
+        "#ifdef STARTER\n// To do\n#endif\na\n#ifndef STARTER\nb\nc\n#else\nd\n#endif\n\n#ifndef STARTER\ne\n#endif\nf\n";
+    EXPECT_EQ(learn::cut(text, true), "// To do\na\nd\n\nf\n");
+    EXPECT_EQ(learn::cut(text, false), "a\nb\nc\n\ne\nf\n");
+}
+
+TEST(LearnAnswers, WrongAnswersAreReadOneAfterTheOther) {
+    const std::string solution = "a\nb\n\nc\n", listed = "no-b: values line 2: 3\n-b\n\n\nother: race\n+new\n+\n";
+    const std::vector<WrongAnswer> answers = wrong_answers_in(listed, solution);
+    ASSERT_EQ(answers.size(), 2u);
+    EXPECT_EQ(answers[0].name, "no-b");
+    EXPECT_EQ(answers[0].verdict, "values line 2: 3");
+    EXPECT_EQ(answers[0].text, "a\n\nc\n");
+    EXPECT_EQ(answers[1].text, "new\n\n") << "a whole file";
+    expect_error([&] { wrong_answers_in("-b\n", solution); }, "no NAME: VERDICT before -b");
+    EXPECT_THAT(project_file("apps/learn/exercises/block-sum/wrong.txt"),
+                HasSubstr(fenced_blocks("docs/learn.md", "diff").at(0)));
 }
 
 TEST(LearnAnswers, AnEditAppliesExactlyOnce) {
     const std::string text = "a\nb\n\nb\nc\n";
-    EXPECT_EQ(edited(text, "// verdict: values\n@@\n a\n-b\n@@\n\n b\n+new\n", "x.diff"), "a\n\nb\nnew\nc\n");
+    EXPECT_EQ(edited(text, " a\n-b\n@@\n\n b\n+new\n", "one"), "a\n\nb\nnew\nc\n");
     const auto complains = [&](const std::string& edit, const std::string& words) {
-        expect_error([&] { edited(text, edit, "x.diff"); }, words);
+        expect_error([&] { edited(text, edit, "one"); }, words);
     };
-    complains("@@\n a\n-b\n@@\n-a\n-b\n", "x.diff: hunk 2 occurs nowhere:\na\nb\n");
-    complains("@@\n-b\n", "x.diff: hunk 1 occurs more than once:\nb\n");
-    complains("@@\n-c\n>d\n", "x.diff: hunk 1: a line without a mark: >d");
-    complains("// verdict: values\n", "x.diff: no hunk");
+    complains(" a\n-b\n@@\n-a\n-b\n", "one: hunk 2 occurs nowhere:\na\nb\n");
+    complains("-b\n", "one: hunk 1 occurs more than once:\nb\n");
+    complains("-c\n>d\n", "one: hunk 1: a line without a mark: >d");
+    complains("-c\n@@\n+d\n", "one: hunk 2 occurs more than once:\n");
+    complains("", "one: hunk 1 occurs more than once:\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Exercises, Learn, testing::ValuesIn(names()), [](const testing::TestParamInfo<std::string>& info) {
@@ -259,7 +279,7 @@ TEST(LearnCommand, AFloat4IsOneAccess) {
     EXPECT_EQ(verdict["kind"], "pass") << verdict;
 }
 
-// A block marked as text shows a check of the answer that stands in the exercise's folder under this name.
+// A block marked as text shows a check of the exercise's wrong answer of this name.
 TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
     const Workplace here;
     const std::map<std::string, std::string> answers = {
@@ -270,7 +290,7 @@ TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
             const std::string command = "$ heddle learn check\n", output = block.substr(command.size());
             ASSERT_TRUE(block.starts_with(command)) << block;
             const std::string exercise = output.substr(0, output.find(':'));
-            const std::string file = exercise + extension_of(exercise);
+            const std::string file = exercise_page(exercise).file_name();
             here.write(file, answer_of(exercise + "/wrong/" + answers.at(exercise)));
             EXPECT_EQ(here.run("learn check " + file).out, output);
             ++shown;

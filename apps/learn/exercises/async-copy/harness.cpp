@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/async-copy/exercise.h"
+#include "async-copy/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

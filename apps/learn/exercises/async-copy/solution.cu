@@ -1,7 +1,14 @@
+#ifdef STARTER
+// Exercise async-copy: each tile of 256 numbers backwards, with asynchronous copies. The page is async-copy.md.
+#endif
 #include "exercise.h"
 
+#ifdef STARTER
+// x [256 tiles], y [256 tiles]; one block of 64 threads.
+#endif
 __global__ void reverse_tiles(const float* x, float* y, int tiles) {
     SharedArena arena;
+#ifndef STARTER
     float* buffer = arena.take<float>(512);
     const int t = static_cast<int>(threadIdx.x);
     Pipeline<2> pipeline;
@@ -15,5 +22,14 @@ __global__ void reverse_tiles(const float* x, float* y, int tiles) {
         __syncthreads();    // and the other threads' parts
         for (int j = t; j < 256; j += 64) y[s * 256 + j] = buffer[s % 2 * 256 + 255 - j];
         __syncthreads();  // nobody reads this buffer any more: the next copy may overwrite it
+#else
+    float* tile = arena.take<float>(256);
+    const int t = static_cast<int>(threadIdx.x);
+    for (int s = 0; s < tiles; ++s) {
+        for (int j = t; j < 256; j += 64) tile[j] = x[s * 256 + j];  // waits for each load
+        __syncthreads();
+        for (int j = t; j < 256; j += 64) y[s * 256 + j] = tile[255 - j];
+        __syncthreads();
+#endif
     }
 }

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/learn/exercises/attention-backward/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "attention-backward/exercise.h"
 
 namespace heddle::learn::attention_backward_harness {
 

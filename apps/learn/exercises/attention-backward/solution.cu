@@ -1,5 +1,12 @@
+#ifdef STARTER
+// Exercise attention-backward: the gradients of causal attention, in tiles. The page is attention-backward.md.
+#endif
 #include "exercise.h"
 
+#ifdef STARTER
+// queries, keys, values, dout and the three gradients [length, 32], logsum and delta [length]; blocks of 32 x 8 threads, one warp
+// for each row.
+#endif
 __global__ void attention_backward(const float* queries, const float* keys, const float* values, const float* dout,
                                    const float* logsum, const float* delta, float* dqueries, float* dkeys, float* dvalues,
                                    int length) {
@@ -34,6 +41,9 @@ __global__ void attention_backward(const float* queries, const float* keys, cons
     }
     if (row < length) dqueries[row * 32 + lane] = dq * scale;
 
+#ifdef STARTER
+    // The row as a key: dkeys[row] and dvalues[row]. Your code.
+#else
     // The row as a key: it goes through the queries from itself on.
     float* logsums = arena.take<float>(32);
     float* deltas = arena.take<float>(32);
@@ -67,4 +77,5 @@ __global__ void attention_backward(const float* queries, const float* keys, cons
         dkeys[row * 32 + lane] = dk * scale;
         dvalues[row * 32 + lane] = dv;
     }
+#endif
 }

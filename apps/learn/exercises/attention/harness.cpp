@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/learn/exercises/attention/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "attention/exercise.h"
 
 namespace heddle::learn::attention_harness {
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/barrier-in-a-branch/exercise.h"
+#include "barrier-in-a-branch/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/block-sum/exercise.h"
+#include "block-sum/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

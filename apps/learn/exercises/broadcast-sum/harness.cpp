@@ -1,5 +1,5 @@
-#include "apps/learn/exercises/broadcast-sum/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
+#include "broadcast-sum/exercise.h"
 
 namespace heddle::learn::broadcast_sum_harness {
 

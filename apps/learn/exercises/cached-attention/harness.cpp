@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/learn/exercises/cached-attention/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "cached-attention/exercise.h"
 
 namespace heddle::learn::cached_attention_harness {
 

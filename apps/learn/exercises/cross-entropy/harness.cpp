@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/learn/exercises/cross-entropy/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "cross-entropy/exercise.h"
 
 namespace heddle::learn::cross_entropy_harness {
 

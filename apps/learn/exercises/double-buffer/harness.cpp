@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/double-buffer/exercise.h"
+#include "double-buffer/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "apps/learn/exercises/gradient-of-ones/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "gradient-of-ones/exercise.h"
 
 namespace heddle::learn::gradient_of_ones_harness {
 

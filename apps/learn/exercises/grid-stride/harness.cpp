@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/grid-stride/exercise.h"
+#include "grid-stride/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/guard/exercise.h"
+#include "guard/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

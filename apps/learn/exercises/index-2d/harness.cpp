@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/index-2d/exercise.h"
+#include "index-2d/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

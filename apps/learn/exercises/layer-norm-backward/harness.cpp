@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "apps/learn/exercises/layer-norm-backward/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "layer-norm-backward/exercise.h"
 
 namespace heddle::learn::layer_norm_backward_harness {
 

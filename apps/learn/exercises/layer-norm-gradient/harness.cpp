@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "apps/learn/exercises/layer-norm-gradient/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
+#include "layer-norm-gradient/exercise.h"
 
 namespace heddle::learn::layer_norm_gradient_harness {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "apps/learn/exercises/layer-norm/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "layer-norm/exercise.h"
 
 namespace heddle::learn::layer_norm_harness {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "apps/learn/exercises/linear-gelu/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "linear-gelu/exercise.h"
 
 namespace heddle::learn::linear_gelu_harness {
 

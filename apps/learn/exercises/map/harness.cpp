@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/map/exercise.h"
+#include "map/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/order-of-sums/exercise.h"
+#include "order-of-sums/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/learn/exercises/own-gradcheck/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
 #include "apps/learn/grader/watch.h"
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "own-gradcheck/exercise.h"
 
 namespace heddle::learn::own_gradcheck_harness {
 

@@ -1,5 +1,5 @@
-#include "apps/learn/exercises/product-rule/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
+#include "product-rule/exercise.h"
 
 namespace heddle::learn::product_rule_harness {
 

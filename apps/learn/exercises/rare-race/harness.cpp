@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/rare-race/exercise.h"
+#include "rare-race/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/scan/exercise.h"
+#include "scan/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

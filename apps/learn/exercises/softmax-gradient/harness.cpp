@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "apps/learn/exercises/softmax-gradient/exercise.h"
 #include "apps/learn/grader/tape_attempt.h"
+#include "softmax-gradient/exercise.h"
 
 namespace heddle::learn::softmax_gradient_harness {
 

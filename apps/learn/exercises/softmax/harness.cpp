@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/learn/exercises/softmax/exercise.h"
 #include "apps/learn/grader/attempt.h"
+#include "softmax/exercise.h"
 
 namespace heddle::learn::softmax_harness {
 

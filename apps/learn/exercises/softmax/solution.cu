@@ -1,8 +1,15 @@
+#ifdef STARTER
+// Exercise softmax: a softmax with a mask, in two passes over the row. The page is softmax.md.
+#endif
 #include "exercise.h"
 
+#ifdef STARTER
+// x [rows, cols], lengths [rows], y [rows, cols]; one warp for each row.
+#endif
 __global__ void masked_softmax(const float* x, const int* lengths, float* y, int cols) {
     const int lane = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * cols, length = lengths[blockIdx.x];
     float largest = -INFINITY, sum = 0;
+#ifndef STARTER
     // The largest number so far, and the sum for it
     for (int c = lane; c < length; c += 32) {
         const float value = x[first + c], most = value > largest ? value : largest;
@@ -17,5 +24,15 @@ __global__ void masked_softmax(const float* x, const int* lengths, float* y, int
         if (most > -INFINITY) sum = sum * __expf(largest - most) + other_sum * __expf(other_largest - most);
         largest = most;
     }
+#else
+    for (int c = lane; c < length; c += 32)
+        if (const float value = x[first + c]; value > largest) largest = value;
+    for (int bit = 16; bit > 0; bit /= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, largest, bit);
+        if (other > largest) largest = other;
+    }
+    for (int c = lane; c < length; c += 32) sum += __expf(x[first + c] - largest);
+    for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, bit);
+#endif
     for (int c = lane; c < cols; c += 32) y[first + c] = c < length ? __expf(x[first + c] - largest) / sum : 0.0f;
 }

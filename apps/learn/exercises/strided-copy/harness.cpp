@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/strided-copy/exercise.h"
+#include "strided-copy/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/tail/exercise.h"
+#include "tail/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

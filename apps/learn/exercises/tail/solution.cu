@@ -1,5 +1,11 @@
+#ifdef STARTER
+// Exercise tail: y[i] = -x[i] for every n. Find the mistake. The page is tail.md.
+#endif
 #include "exercise.h"
 
+#ifdef STARTER
+// x [n], y [n]; blocks of 64 threads, n / 4 + 3 threads or more.
+#endif
 __global__ void negate(const float* x, float* y, int n) {
     const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), groups = n / 4;
     if (t < groups) {
@@ -9,5 +15,9 @@ __global__ void negate(const float* x, float* y, int n) {
         return;
     }
     const int i = 4 * groups + t - groups;  // the tail, one element for each thread
+#ifndef STARTER
     if (i < n) y[i] = -x[i];
+#else
+    if (i <= n) y[i] = -x[i];
+#endif
 }

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/tiled-product/exercise.h"
+#include "tiled-product/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/transpose/exercise.h"
+#include "transpose/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

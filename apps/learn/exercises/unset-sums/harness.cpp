@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/unset-sums/exercise.h"
+#include "unset-sums/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 

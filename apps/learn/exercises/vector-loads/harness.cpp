@@ -1,4 +1,4 @@
-#include "apps/learn/exercises/vector-loads/exercise.h"
+#include "vector-loads/exercise.h"
 
 #include "apps/learn/grader/attempt.h"
 
