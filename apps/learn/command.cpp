@@ -12,7 +12,6 @@
 
 #include "apps/command/commands.h"
 #include "apps/learn/check.h"
-#include "apps/learn/explain.h"
 #include "apps/learn/progress.h"
 #include "apps/learn/report.h"
 #include "apps/options/option_table.h"

@@ -1,4 +1,5 @@
-// The exercises as a learner sees them: a folder each, with page.md and a solution from which the starter is cut.
+// The exercises as a learner sees them: a folder each, with page.md and a solution from which the starter is cut; and where the
+// files of `heddle learn` lie, in the source tree or below an installed program.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +7,18 @@
 #include <vector>
 
 namespace heddle::learn {
+
+struct Files {
+    std::filesystem::path exercises;  ///< a folder for each
+    std::filesystem::path includes;   ///< "kernels/device/cuda.h" lies below it
+    std::filesystem::path grader;     ///< the program heddle-grader, which may be missing
+
+    /// Where this exercise's exercise.h lies.
+    std::filesystem::path header_folder(const std::string& exercise) const { return includes / "exercises" / exercise; }
+};
+
+/// Beside an installed program ../share/heddle/learn, else the source tree. Error if neither is there.
+Files files();
 
 /// The first line of a page.md is <!-- learn: TRACK N, starter KIND -->: its place among all exercises, and the verdict that
 /// the starter gets, which a test reads. Then follow "# TITLE", the page, the header that answers include under "## exercise.h",

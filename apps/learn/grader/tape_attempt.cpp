@@ -9,7 +9,6 @@
 #include <exception>
 #include <regex>
 
-#include "apps/learn/grader/thrown.h"
 #include "apps/learn/grader/watch.h"
 #include "autograd/gradcheck_impl.h"
 #include "core/error.h"

@@ -1,5 +1,6 @@
 #include "apps/learn/grader/watch.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,10 +17,29 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <span>
 #include <thread>
 
-#include "apps/learn/grader/thrown.h"
 #include "apps/learn/grader/verdict.h"
+#include "kernels/emulator/run/report.h"
+
+namespace {
+
+thread_local std::array<void*, 48> throw_frames;
+thread_local int throw_frame_count = 0;
+
+}  // namespace
+
+// Called by every throw in this program and in the libraries that it loads: the dynamic linker finds it before the one of the
+// standard library, which it calls. The name is set here because compilers declare __cxa_throw themselves, and differ in it.
+extern "C" [[noreturn]] void remember_and_throw(void* exception, void* type, void (*destroy)(void*)) __asm__("__cxa_throw");
+extern "C" void remember_and_throw(void* exception, void* type, void (*destroy)(void*)) {
+    throw_frame_count = backtrace(throw_frames.data(), static_cast<int>(throw_frames.size()));
+    using Throw = void (*)(void*, void*, void (*)(void*));
+    static const auto standard = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
+    standard(exception, type, destroy);
+    std::abort();
+}
 
 namespace heddle::learn {
 namespace {
@@ -62,6 +82,13 @@ void on_crash(int signal, siginfo_t* info, void*) {
 }
 
 void pause_for(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+// The innermost line of `source` among `places`, which are from backtrace(); 0 if there is none.
+int innermost_line(std::span<void* const> places, const std::string& source) {
+    for (void* const place : places)
+        if (const int line = line_in(emulator::line_of_code(place), source); line != 0) return line;
+    return 0;
+}
 
 int line_of_frames(const std::string& source) {
     return innermost_line({frames.data(), static_cast<std::size_t>(frame_count.load())}, source);
@@ -157,6 +184,21 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
 }
 
 }  // namespace
+
+int line_of_last_throw(const std::string& source) {
+    return innermost_line({throw_frames.data(), static_cast<std::size_t>(throw_frame_count)}, source);
+}
+
+std::string text_of(const std::exception_ptr& thrown) {
+    std::string what = "one that is no std::exception";
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+        what = error.what();
+    } catch (...) {
+    }
+    return "the program throws an exception: " + on_one_line(what);
+}
 
 void lift_print_limit() {
     rlimit file = {};

@@ -1,7 +1,8 @@
-// Limits on a learner's program: time and memory. What exceeds them, or aborts, ends the process with a verdict that names the
-// line of the learner's file that was running.
+// Watches a learner's program: a violation of the limits of time and memory, or a crash, ends the process with a verdict that
+// names the line of the learner's file that was running. Finds the line that threw an exception, too.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -28,5 +29,11 @@ void stop_printing();
 
 /// What the answer has printed so far is lost, if stdout is a file; what it prints from now on is shown.
 void restart_printing();
+
+/// The line of `source` that threw this thread's last exception, or that called the library which threw it; 0 if there is none.
+int line_of_last_throw(const std::string& source);
+
+/// "the program throws an exception: stoi", on one line.
+std::string text_of(const std::exception_ptr& thrown);
 
 }  // namespace heddle::learn
