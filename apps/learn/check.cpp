@@ -92,7 +92,7 @@ bool is_clang(const std::string& compiler, const ScratchFolder& scratch, std::ch
     return output.text().find("clang") != std::string::npos;
 }
 
-// The name of the file in reports and messages: its own, unless that could not be told from the words around it.
+// The name of the file in reports and messages. One that could not be told from the words around it is replaced by the exercise's.
 std::string reported_name(const ExercisePage& page, const fs::path& file) {
     const std::string name = file.filename().string();
     const auto is_plain = [](char c) {
@@ -106,7 +106,7 @@ void append_words(std::vector<std::string>& words, const char* more) {
     for (std::string word; all >> word;) words.push_back(word);
 }
 
-// What to write instead of CUDA that is not there, or not as the learner believes.
+// Advice on errors that are typical of learners: what to write instead of CUDA's words.
 std::string advice_on(const std::string& error) {
     if (error.find("__shared__") != std::string::npos)
         return "; here shared memory comes from an arena: SharedArena arena; float* tile = arena.take<float>(128);";
@@ -117,7 +117,7 @@ std::string advice_on(const std::string& error) {
     return "";
 }
 
-// The words of g++ for what clang says in others, so that a verdict does not depend on the compiler.
+// Replaces clang's words by those of g++, so that a verdict does not depend on the compiler.
 std::string in_common_words(std::string error) {
     static const std::regex undeclared(R"(^use of undeclared identifier ('[^']*').*)");
     static const std::regex requirement(R"(^(static assertion failed) due to requirement '[^']*')");
@@ -125,8 +125,8 @@ std::string in_common_words(std::string error) {
     return std::regex_replace(error, requirement, "$1");
 }
 
-// The first error in a compiler's messages: its line of `source`, or 0, and its text; a pass if there is none. An error inside of
-// a header counts for the line of the source that led there: g++ names it before the error, clang in a note behind it.
+// The first error in a compiler's messages: its line of `source`, or 0, and its text; a pass if there is none. An error in a
+// header gets the line of the source that led there: g++ names it before the error, clang in a note after it.
 Verdict compiler_verdict(const std::string& messages, const std::string& source) {
     static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)?\s*(.*)$)");
     std::istringstream lines(messages);
@@ -155,7 +155,7 @@ Verdict compiler_verdict(const std::string& messages, const std::string& source)
     return verdict;
 }
 
-// What a compiler's messages warn of in `source`: "'sum' is used uninitialized (line 7)"; empty if they do not.
+// The first warning about `source` in a compiler's messages: "'sum' is used uninitialized (line 7)"; empty if there is none.
 std::string compiler_warning(const std::string& messages, const std::string& source) {
     static const std::regex message(R"(^(.*?):(\d+):(?:\d+:)? warning: (.*?)(?: \[-W.*)?$)");
     std::istringstream lines(messages);
@@ -177,13 +177,13 @@ std::string why_it_failed(const app::ChildResult& compiled, std::chrono::seconds
     return compiled.errors;
 }
 
-// Host C++: compiles fast, indices of vectors and spans are checked, and each call has its frame. g++ finds variables that may be
-// uninitialised only if it optimises; clang finds them without.
+// For host C++: it compiles fast, indices of vectors and spans are checked, and each call has its own frame. g++ finds variables
+// that may be uninitialised only when it optimises; clang finds them anyway.
 constexpr const char* kHostOptions = "-g1 -D_GLIBCXX_ASSERTIONS";
 constexpr const char* kHostOptionsGnu = "-O1 -fno-inline";
 
-// The learner's answer as a shared library; every access of a kernel is watched by the options of emulator.cmake. Returns a pass,
-// or why it does not compile. `longest`: of each run of the compiler. `warning` is what it warns of.
+// Compiles the learner's answer to a shared library; the options of emulator.cmake let every access of a kernel be watched.
+// Returns a pass, or why it does not compile. `longest` limits each run of the compiler. Sets `warning` to the first warning.
 Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch,
                 std::chrono::seconds longest, std::string& warning) {
     const std::string compiler = find_compiler(), object = scratch / "answer.o", library = scratch / "answer.so";
@@ -199,7 +199,7 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
     append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS : kHostOptions);
     if (is_clang(compiler, scratch, longest)) {
         if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
-        // Loops without an end and memory that nobody uses stay, as with g++: both are mistakes to find.
+        // clang must not remove endless loops and unused memory, as g++ does not: both are mistakes to find.
         words.insert(words.end(), {"-Wconditional-uninitialized", "-fno-finite-loops", "-fno-builtin-malloc"});
     } else {
         append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS_GNU : kHostOptionsGnu);
@@ -207,7 +207,7 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
     }
     words.insert(words.end(), {"-I" + files().header_folder(page.name).string(), "-I" + files().includes.string(), "-x", "c++",
                                "-c", "-", "-o", object});
-    // From stdin, under its name: that is what reports and messages then show, wherever the file lies.
+    // The compiler reads stdin, and #line gives the file's name alone, which reports and messages then show.
     const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
     const app::ChildResult compiled = run_compiler(words, input, output, scratch, longest);
     if (compiled.status != 0) {
@@ -280,7 +280,7 @@ void complete(Verdict& verdict, const std::string& answer, const std::string& me
         verdict.text = "an index is not below the size of its array or vector";
         if (verdict.line != 0) verdict.text += ", in line " + std::to_string(verdict.line);
     }
-    // What such a backward reads is chance: any verdict but one on the forward pass may come of it.
+    // A backward with [&] reads dead variables, so any verdict but one on the forward pass may be its fault.
     static const std::regex by_reference(R"(\.backward\s*=\s*\[[^\]]*&)");
     const bool is_of_backward = !verdict.passed() && verdict.kind != "compile" && verdict.kind != "values";
     if (is_of_backward && std::regex_search(code, by_reference))
@@ -289,7 +289,8 @@ void complete(Verdict& verdict, const std::string& answer, const std::string& me
             ".saved, and copy numbers with [=]";
 }
 
-// A race of two lines of a loop with a barrier between them looks impossible: the two accesses are of different rounds. Says so.
+// Explains a race between two lines of a loop that has a barrier between them: it looks impossible, but the two accesses belong
+// to different rounds.
 std::string rounds_of(const Verdict& verdict, const std::string& answer) {
     const int upper = std::min(verdict.line, verdict.other_line), lower = std::max(verdict.line, verdict.other_line);
     std::istringstream text(without_comments(answer));
@@ -308,7 +309,7 @@ std::string rounds_of(const Verdict& verdict, const std::string& answer) {
         barrier, lower, upper);
 }
 
-// Where the answer defines a kernel: what the linker and the grader complain about is there.
+// The line in which the answer defines its first kernel, for complaints of the linker and the grader.
 int first_kernel_line(const std::string& answer) {
     std::istringstream text(answer);
     int number = 0;
@@ -328,7 +329,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
     result.text = read_regular_file(file, 1 << 20);
     const Files all = files();
     check(access(all.grader.c_str(), X_OK) == 0,
-          "learn: the program {} is missing, which runs answers; build it, without sanitizers, with: cmake --build {} "
+          "learn: {}, the program that runs answers, is missing; build it, without sanitizers, with: cmake --build {} "
           "--target heddle-grader",
           all.grader.string(), app::build_folder_of(all.grader));
     const app::DelayedSignals until_all_is_removed;
@@ -342,7 +343,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
         std::vector<std::string> words = {all.grader.string(),    page.name, scratch / "answer.so", source, said,
                                           std::to_string(seconds)};
         if (keeps_run) words.push_back(run);
-        // The grader ends by itself before that, unless the answer prevents it.
+        // The grader ends earlier by itself, unless the answer prevents it.
         const std::chrono::seconds longest(2 * seconds + 60);
         const app::ChildResult ran = app::run_child(words, input, output, longest);
         if (keeps_run) result.run = read_traced_run(run);
@@ -352,7 +353,7 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
         result.verdict = verdict ? *verdict : verdict_without_result(ran, longest);
         if (!page.on_device) complete(result.verdict, result.text, ran.raw_errors);
     }
-    // A kernel's read of memory that was never written is a verdict of its own; on the host it is chance.
+    // A kernel that reads memory which was never written gets its own verdict; on the host the read gives any value.
     const bool may_be_why = page.on_device ? result.verdict.kind == "values" : !result.verdict.passed();
     if (may_be_why && !warning.empty()) result.verdict.text += "; the compiler warns: " + warning;
     if (result.verdict.kind == "race") result.verdict.text += rounds_of(result.verdict, result.text);

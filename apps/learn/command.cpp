@@ -34,7 +34,7 @@ struct LearnOptions {
     std::string file;  ///< or an exercise's name
     std::string exercise;
     std::string folder;
-    std::string out;  ///< of explain: the page
+    std::string out;  ///< the page that explain writes
     std::int64_t seconds = 5;
     bool json = false;
 
@@ -58,7 +58,7 @@ const ExercisePage* next_of(const std::vector<ExercisePage>& pages, const Progre
     return nullptr;
 }
 
-// "start guard", or "check guard" if that is started; empty if all are passed.
+// The next thing to do: "start guard", or "check guard" if that is started; empty if all are passed.
 std::string next_step(const std::vector<ExercisePage>& pages, const Progress& progress) {
     const ExercisePage* const next = next_of(pages, progress);
     return next == nullptr ? "" : fmt::format("{} {}", progress.at(next->name).started ? "check" : "start", next->name);
@@ -122,7 +122,8 @@ int start_command(Arguments arguments) {
     const ExercisePage& page = learn::page_named(pages, options.exercise);
     Progress progress(options.learner_folder());
     const fs::path file = progress.folder() / page.file_name(), text = progress.folder() / (page.name + ".md");
-    check(!fs::exists(file), "{} is there already and is kept; move it away to begin anew, or check it: heddle learn check {}",
+    check(!fs::exists(file),
+          "{} exists already and was left as it is; move it away to begin again, or check it: heddle learn check {}",
           file.string(), shell_word(file.string()));
     progress.of(page.name).started = true;
     progress.save();  // makes the folder
@@ -134,8 +135,8 @@ int start_command(Arguments arguments) {
     return 0;
 }
 
-// The exercise that is meant when none is named: the file changed last, among those that are not passed if there are any or, with
-// `passed_too`, among all.
+// The exercise that is meant when none is named: the one whose file was changed last. Exercises that are passed count only if all
+// are, or with `passed_too`.
 std::string current_exercise(const std::vector<ExercisePage>& pages, const Progress& progress, bool passed_too = false) {
     std::string current;
     bool current_passed = false;
@@ -150,8 +151,8 @@ std::string current_exercise(const std::vector<ExercisePage>& pages, const Progr
         current_passed = passed;
         latest = time;
     }
-    check_usage(!current.empty(), fmt::format("learn: which exercise? {} has none that is started; see heddle learn list",
-                                              progress.folder().string()));
+    check_usage(!current.empty(),
+                fmt::format("learn: which exercise? none is started in {}; see heddle learn list", progress.folder().string()));
     return current;
 }
 
@@ -160,7 +161,7 @@ struct Answer {
     fs::path file;
 };
 
-// What `check` and `watch` are about.
+// The answer that `check`, `explain` and `watch` work on.
 Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& options, const Progress& progress) {
     const bool is_name = std::ranges::find(pages, options.file, &ExercisePage::name) != pages.end();
     const bool is_file = !options.file.empty() && fs::is_regular_file(options.file);
@@ -171,7 +172,8 @@ Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& opt
         name = fs::path(options.file).stem().string();
         if (is_file)
             check_usage(std::ranges::find(pages, name, &ExercisePage::name) != pages.end(),
-                        fmt::format("learn: {} is named like no exercise; say which with --exercise NAME", options.file));
+                        fmt::format("learn: no exercise has the name of {}; say which one it answers with --exercise NAME",
+                                    options.file));
     }
     const ExercisePage& page = learn::page_named(pages, name);
     fs::path file = is_file ? fs::path(options.file) : progress.folder() / page.file_name();
@@ -201,7 +203,7 @@ OptionTable check_table(LearnOptions& options, const char* command, const char* 
     return table;
 }
 
-// Checks once, prints the verdict and notes it. Returns whether it is a pass.
+// Checks once, prints the verdict and records it in the progress. Returns whether it is a pass.
 bool check_once(const std::vector<ExercisePage>& pages, const Answer& answer, const LearnOptions& options) {
     const learn::CheckResult result = learn::check_file(*answer.page, answer.file, options.seconds);
     Progress progress(options.learner_folder());  // as it is now: a hint may have been asked for while watching
@@ -295,7 +297,7 @@ int hint_command(Arguments arguments) {
     progress.save();
     print(fmt::format("{}. {}\n", one.hints, page.hints[static_cast<std::size_t>(one.hints - 1)]));
     if (one.hints == static_cast<int>(page.hints.size()))
-        say(fmt::format("these are all hints; heddle learn solution {} shows an answer", page.name));
+        say(fmt::format("that was the last hint; heddle learn solution {} shows an answer", page.name));
     return 0;
 }
 

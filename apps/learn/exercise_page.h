@@ -9,22 +9,22 @@
 namespace heddle::learn {
 
 struct Files {
-    std::filesystem::path exercises;  ///< a folder for each
+    std::filesystem::path exercises;  ///< holds a folder for each exercise
     std::filesystem::path includes;   ///< "kernels/device/cuda.h" lies below it
     std::filesystem::path grader;     ///< the program heddle-grader, which may be missing
 
-    /// Where this exercise's exercise.h lies.
+    /// The folder of this exercise's exercise.h.
     std::filesystem::path header_folder(const std::string& exercise) const { return includes / "exercises" / exercise; }
 };
 
-/// Beside an installed program ../share/heddle/learn, else the source tree. Error if neither is there.
+/// The files in ../share/heddle/learn beside an installed program, else those of the source tree. Error if neither is there.
 Files files();
 
 /// The first line of a page.md is <!-- learn: TRACK N, starter KIND -->: its place among all exercises, and the verdict that
 /// the starter gets, which a test reads. Then follow "# TITLE", the page, the header that answers include under "## exercise.h",
 /// and the hints as a numbered list under "## Hints".
 struct ExercisePage {
-    std::string name;  ///< its folder's
+    std::string name;  ///< that of its folder
     std::string title;
     std::string track;
     int place = 0;                   ///< in the track, from 1
@@ -46,7 +46,7 @@ struct ExercisePage {
 /// #endif.
 std::string cut(const std::string& text, bool starter);
 
-/// In the order of the tracks. Error for a page without its first line.
+/// All exercises in the order of the tracks. Error for a page without its first line.
 std::vector<ExercisePage> exercise_pages();
 /// The page of this name; UsageError with a suggestion if there is none.
 const ExercisePage& page_named(const std::vector<ExercisePage>& pages, const std::string& name);

@@ -26,7 +26,7 @@ Progress::Progress(const std::filesystem::path& folder) : folder_(folder) {
     const std::filesystem::path file = folder / file_name;
     if (!std::filesystem::exists(file)) return;
     const nlohmann::json json = parsed(file);
-    check(json.is_object(), "{}: this is no progress of heddle learn; choose another --folder, or move the file away",
+    check(json.is_object(), "{}: this is not a progress file of heddle learn; choose another --folder, or move the file away",
           file.string());
     for (const auto& item : json["exercises"].items()) {
         const nlohmann::json& entry = item.value();

@@ -1,4 +1,4 @@
-// What a learner has done, in the file progress.json of their folder.
+// A learner's progress, kept in the file progress.json of their folder.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,20 @@ namespace heddle::learn {
 
 struct ExerciseProgress {
     int checks = 0;
-    int hints = 0;  ///< shown so far
+    int hints = 0;  ///< number of hints shown so far
     bool started = false, passed = false;
     bool asked_for_solution = false;
 };
 
 class Progress {
   public:
-    /// Reads FOLDER/progress.json if it is there. Error if it is not one of heddle learn's.
+    /// Reads FOLDER/progress.json if it exists. Error if heddle learn did not write it.
     explicit Progress(const std::filesystem::path& folder);
 
     ExerciseProgress& of(const std::string& exercise) { return exercises_[exercise]; }
-    /// Nothing done if it was never started.
+    /// The progress of an exercise, which may never have been started.
     ExerciseProgress at(const std::string& exercise) const;
-    /// Writes the file, and the folder if it is missing. Error.
+    /// Writes the file; makes the folder if it is missing. Error if that fails.
     void save() const;
 
     const std::filesystem::path& folder() const { return folder_; }

@@ -77,12 +77,12 @@ TEST(LearnCommand, SurvivesBadInitialisers) {
         EXPECT_EQ(got["text"], text);
     };
     expect("throw std::runtime_error(\"too\\nearly\");", "crash", 7, "the program throws an exception: too; early at guard.cu:7");
-    expect("throw 1;", "crash", 7, "the program throws an exception: one that is no std::exception at guard.cu:7");
+    expect("throw 1;", "crash", 7, "the program throws an exception: one that is not a std::exception at guard.cu:7");
     expect("abort();", "crash", 7, "the program was ended by Aborted at guard.cu:7");
     expect("std::terminate();", "crash", 7,
            "the program calls std::terminate: an exception that leaves a noexcept function? at guard.cu:7");
     expect("for (;;) sleep(1);", "endless", 7,
-           "it has done nothing for 1 second: it waits for something that does not come? at guard.cu:7");
+           "it has done nothing for 1 second: does it wait for something that never happens? at guard.cu:7");
     expect("exit(3);", "crash", 0, "the program ended without a result, with status 3");
     // Neither the program nor its watch runs any more.
     expect("raise(SIGSTOP);", "crash", 0, "the program stopped itself: Stopped (signal)");

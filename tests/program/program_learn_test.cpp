@@ -162,7 +162,7 @@ TEST(LearnCommand, ALearnerStartsChecksAndPasses) {
     EXPECT_THAT(here.run("learn").out, HasSubstr("1 check "));
 
     here.write("heddle-learn/map.cu", answer_of("map/wrong/strides"));
-    expect_complaint(here.run("learn start map"), 1, "heddle-learn/map.cu is there already and is kept");
+    expect_complaint(here.run("learn start map"), 1, "heddle-learn/map.cu exists already and was left as it is");
     EXPECT_EQ(here.read("heddle-learn/map.cu"), answer_of("map/wrong/strides"));
     EXPECT_THAT(here.run("learn check map").out, AllOf(HasSubstr("map: cost\n"), HasSubstr("      6 |     y[i] = a * x[i];\n")));
 
@@ -236,12 +236,12 @@ TEST(LearnCommand, SaysWhatIsWrong) {
     complains("strat", 2, "did you mean start?");
     complains("start", 2, "which exercise? see heddle learn list");
     complains("start gaurd", 2, "there is no exercise 'gaurd'; did you mean guard?");
-    complains("check", 2, "has none that is started");
+    complains("check", 2, "none is started in heddle-learn; see heddle learn list");
     complains("check guard", 2, "there is no file heddle-learn/guard.cu; make it with: heddle learn start guard");
     here.write("mine.cu", "int main() {}\n");
-    complains("check mine.cu", 2, "mine.cu is named like no exercise; say which with --exercise NAME");
+    complains("check mine.cu", 2, "no exercise has the name of mine.cu; say which one it answers with --exercise NAME");
     here.write("progress.json", "{}");
-    complains("check mine.cu --exercise map --folder .", 1, "this is no progress of heddle learn");
+    complains("check mine.cu --exercise map --folder .", 1, "this is not a progress file of heddle learn");
     here.write("map.cu", answer_of("map/solution"));
     const auto with = [&](const std::string& setting) {
         return shell("cd " + quoted(here.path("")) + " && " + setting + " '" HEDDLE_PROGRAM "' learn check map.cu 2>&1");

@@ -70,7 +70,7 @@ void* Attempt::add(const std::string& name, const void* values, DType dtype, std
     arrays_.push_back({name, std::move(extents), dtype, nullptr});
     Array& array = arrays_.back();
     const std::size_t bytes = array.count() * array.element_bytes();
-    // Reports say where memory was allocated; here its name does that (verdict.cpp).
+    // Reports say where memory was allocated: the array's name stands for the place, and verdict.cpp reads it.
     must(cudaMalloc(&array.start, bytes, emulator::Place{name.c_str(), 0}));
     if (values != nullptr) must(cudaMemcpy(array.start, values, bytes, cudaMemcpyHostToDevice));
     return array.start;
@@ -197,7 +197,7 @@ void Attempt::copies_ahead() {
     for (const auto& [trace, requests] : launches_)
         for (const emulator::TraceEvent& event : trace.events) {
             if (event.action != emulator::Action::copy_wait) continue;
-            if (event.address > 0) return;  // so many groups are left on their way
+            if (event.address > 0) return;  // the number of groups that the wait leaves on their way
             line = line_in(trace.sites[event.site].place, source_);
         }
     throw Failed{{.kind = "cost",

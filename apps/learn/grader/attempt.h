@@ -1,4 +1,5 @@
-// What an exercise's harness is written in: arrays on the emulated device, launches of the learner's kernel, the wanted results.
+// The functions that an exercise's harness calls: arrays on the emulated device, launches of the learner's kernel, wanted
+// results.
 //
 //     void run(Attempt& attempt, const Sizes& sizes) {
 //         const std::vector<float> x = numbers(sizes[0]);
@@ -49,26 +50,26 @@ struct Array {
     std::size_t count() const;
     std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(start); }
     std::size_t element_bytes() const { return static_cast<std::size_t>(size_of(dtype)); }
-    /// Of an element's number: "y[3]", with two extents "y[1, 3]".
+    /// The name of the element with this number: "y[3]", with two extents "y[1, 3]".
     std::string element_name(std::size_t index) const;
 };
 /// The array with the byte at this address; null if there is none.
 const Array* array_with(std::uint64_t address, const std::vector<Array>& arrays);
 
-/// What an attempt records.
+/// How much an attempt records.
 enum class Recording {
     nothing,
     accesses,  ///< every access, up to kMostPageEvents
     costs      ///< every access, and allow() and its kin judge them; too many are a mistake
 };
-/// Twice what the largest run of an exercise makes; a loop without an end makes any number.
+/// Twice the events of the largest run of an exercise; the limit is for endless loops.
 inline constexpr std::size_t kMostPageEvents = 1'000'000;
-/// Of a run that was stopped: more than a page shows.
+/// The events kept of a run that was stopped: more than a page shows.
 inline constexpr std::size_t kMostStoppedEvents = 20'000;
 
 struct RecordedLaunch {
     emulator::TracedLaunch trace;
-    std::vector<emulator::Request> requests = {};  ///< once they are counted
+    std::vector<emulator::Request> requests = {};  ///< filled when they are counted
 };
 
 /// One run of the learner's kernel with one shape and one order of threads.
@@ -80,20 +81,20 @@ class Attempt {
     Attempt(const Attempt&) = delete;
     Attempt& operator=(const Attempt&) = delete;
 
-    /// An array of the device with these values; row-major, the product of the extents is the number of values. Empty: one
-    /// extent.
+    /// An array of the device with these values in row-major order; the product of the extents is their number. No extents stand
+    /// for one.
     template <class T>
     T* input(const std::string& name, const std::vector<T>& values, std::vector<int> extents = {}) {
         if (extents.empty()) extents = {static_cast<int>(values.size())};
         return static_cast<T*>(add(name, values.data(), dtype_of<T>(), std::move(extents)));
     }
-    /// One that the kernel must write as a whole: reading or not writing an element is a mistake.
+    /// An array that the kernel must fill: reading an element before it is written, or leaving it unwritten, is a mistake.
     template <class T>
     T* output(const std::string& name, std::vector<int> extents) {
         return static_cast<T*>(add(name, nullptr, dtype_of<T>(), std::move(extents)));
     }
 
-    /// Runs the learner's kernel of this name and waits for it. Failed with what the emulator reports.
+    /// Runs the learner's kernel of this name and waits for it. Throws Failed with the emulator's report.
     template <class Kernel, class... Arguments>
     void launch(const char* name, const emulator::LaunchConfig& config, Arguments... arguments) {
         auto* const kernel = reinterpret_cast<Kernel*>(find(name));
@@ -102,26 +103,26 @@ class Attempt {
         finish();
     }
 
-    /// Compares the array with these values, each within tolerance * (1 + |wanted|). Failed with the first element that was never
-    /// written, or the first that differs; NaN never equals a number.
+    /// Compares the array with these values, each within tolerance * (1 + |wanted|). Throws Failed with the first element that
+    /// was never written, or else the first that differs; NaN never equals a number.
     void expect(const float* array, const std::vector<double>& wanted, double tolerance = 0);
     void expect(const int* array, const std::vector<double>& wanted);
-    /// The most that a right answer may ask for in all launches so far. This and the next two functions check only with
-    /// Recording::costs; otherwise they do nothing.
+    /// Throws Failed if all launches so far cost more than this. This function and the next two check only with Recording::costs;
+    /// otherwise they do nothing.
     void allow(const Cost& most);
 
-    /// Global memory may be read by asynchronous copies alone.
+    /// Throws Failed if global memory was read by anything but asynchronous copies.
     void reads_by_copies();
-    /// Some wait for copies must leave others on their way.
+    /// Throws Failed if every wait for copies waited for all of them.
     void copies_ahead();
 
     /// The bytes of all arrays that were compared.
     const std::vector<std::byte>& bits() const { return bits_; }
-    /// Of Recording::costs.
+    /// The cost of all launches, with Recording::costs.
     Cost cost();
-    /// The arrays, and what was recorded of all launches, which is moved out of this object; without the names of the sizes.
+    /// The arrays and the recorded launches, which are moved out of this object; the caller adds the sizes and their names.
     TracedRun take_run();
-    /// The same as a copy, with the first kMostStoppedEvents of each launch, of a run whose kernel another thread of the CPU has
+    /// A copy of them with the first kMostStoppedEvents of each launch, for a run whose kernel another thread of the CPU has
     /// stopped. Nothing if it was stopped while recording.
     std::optional<TracedRun> run_so_far() const;
 
@@ -137,7 +138,7 @@ class Attempt {
     void check_written(const Array& array) const;
     template <class T>
     void compare(const Array& array, const std::vector<double>& wanted, double tolerance);
-    /// Who wrote last to these bytes: its line, and a sentence for the learner.
+    /// The end of a sentence that says which thread wrote these bytes last; sets its line.
     std::string last_writer(const std::byte* address, std::size_t bytes, int& line) const;
 
     void* library_;
@@ -151,7 +152,7 @@ class Attempt {
 /// One exercise, which registers itself: a constant of the harness.
 struct Exercise {
     using Run = void (*)(Attempt&, const Sizes&);
-    /// `shapes`: those to try, in this order. The last one is traced for its cost.
+    /// Tries `sizes` in this order; the last ones are traced for their cost.
     Exercise(const char* exercise, std::vector<std::string> axis_names, std::vector<Sizes> sizes, Run body);
 
     std::string name;
@@ -164,8 +165,8 @@ std::vector<const Exercise*>& exercises();
 /// "n = 33, cols = 4".
 std::string shape_text(const Exercise& exercise, const Sizes& sizes);
 
-/// The verdict of a report about this access: elements such as "y[3]" where the report counts bytes of an allocation, and what to
-/// do.
+/// The verdict of a report about this access. It names elements such as "y[3]" where the report counts bytes of an allocation,
+/// and says what to do.
 Verdict verdict_of_access(const std::string& report, const emulator::ReportedAccess& access, const std::string& source,
                           const std::vector<Array>& arrays);
 

@@ -1,4 +1,4 @@
-// What an answer asks of memory against what it may ask for: which line costs most, and what would do there.
+// Compares an answer's cost with its budget: the line that costs most, and the cost that would be enough there.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -80,7 +80,8 @@ Verdict too_dear(int line, const std::string& text, const Cost& cost) {
     return {.kind = "cost", .line = line, .text = "right, but " + text, .shape = "", .cost = cost};
 }
 
-// How many different sectors of each array are read, and how many written; `by_block`: by each block, added up.
+// The numbers of different sectors of each array that are read and that are written. With `by_block` each block's are counted
+// alone and added up.
 using ArraySectors = std::map<std::pair<const Array*, bool>, std::uint64_t>;
 ArraySectors sectors_of_arrays(const std::vector<RecordedLaunch>& launches, const std::vector<Array>& arrays, bool by_block) {
     std::map<std::pair<const Array*, bool>, std::set<std::pair<std::uint32_t, std::uint64_t>>> touched;
@@ -105,8 +106,8 @@ std::string list_of(const std::vector<int>& lines) {
     return text + ")";
 }
 
-// Of the array that is accessed most often beyond once, reading and writing counted separately: its last line with the most
-// sectors, and "x is read 3 times (lines 8, 13 and 16); 2 would do". `excess`: the sectors over the budget.
+// Finds the array with the most repeated accesses; reads and writes count separately. Returns its line with the most sectors, the
+// last one of several, and "x is read 3 times (lines 8, 13 and 16); 2 would do". `excess`: the sectors over the budget.
 std::pair<int, std::string> repeated_accesses(const std::vector<LineCost>& lines, const ArraySectors& different,
                                               std::uint64_t excess) {
     ArraySectors moved;
@@ -154,7 +155,7 @@ Verdict sectors_verdict(const std::vector<RecordedLaunch>& launches, const std::
                             per_request(most_sectors.lanes, most_sectors.totals.global_requests) + " take part in the " +
                             what(most_sectors),
                         cost);
-    // What one block accesses again could stay in its registers or shared memory; else it is several blocks that read the same.
+    // A block could keep what it accesses twice in registers or shared memory. If no block does, several blocks access the same.
     ArraySectors different = sectors_of_arrays(launches, arrays, true);
     std::uint64_t once = 0;
     for (const auto& [key, sectors] : different) once += sectors;

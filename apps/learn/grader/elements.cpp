@@ -1,4 +1,4 @@
-// The checker knows bytes of allocations; a learner thinks of elements of arrays, and of what to do.
+// Translates the checker's reports for learners: elements of arrays instead of bytes of allocations, with advice.
 #include <utility>
 
 #include "apps/learn/grader/attempt.h"
@@ -40,7 +40,7 @@ std::string size_of(const Array& array) {
     return " has " + extents + (extents == "1" ? " element" : " elements");
 }
 
-// What is missing between two accesses, with the names that a learner knows.
+// Names what is missing between two accesses by the functions that a learner knows.
 std::string explained(const std::string& missing) {
     if (missing == "without a barrier between") return "without a barrier (__syncthreads) between";
     if (missing == "without a __syncwarp of both lanes or a barrier between")
@@ -53,7 +53,7 @@ std::string race_text(const ReportedAccess& access, const std::string& element, 
     const std::string memory = std::to_string(access.bytes) + (access.bytes == 1 ? " byte" : " bytes") + " of shared memory";
     const std::string text = "race: " + access.verb + " " + (element.empty() ? memory : element) + " at " + access.place +
                              ", which " + access.earlier_thread + " " + access.earlier_verb + " at " + access.earlier_place;
-    if (!element.empty() && access.both_write) return text;  // what is wrong is said before
+    if (!element.empty() && access.both_write) return text;  // the verdict begins with what is wrong
     if (!element.empty() && access.is_between_blocks)
         return text + ", and nothing orders the two blocks: an element that one thread writes must belong to it alone";
     // A barrier does not help threads that execute the same write.

@@ -27,11 +27,11 @@ namespace {
 
 using namespace heddle::learn;
 
-constexpr unsigned kOrders = 8;  // of threads and blocks, each with every shape
+constexpr unsigned kOrders = 8;  // orders of threads and blocks, each tried with every shape
 
 class Grader {
   public:
-    /// `keeps_run`: take_run() has the accesses of the attempt that the verdict is about.
+    /// With `keeps_run`, take_run() returns the accesses of the attempt that the verdict is about.
     Grader(const Exercise& exercise, void* library, std::string source, bool keeps_run)
         : exercise_(exercise), library_(library), source_(std::move(source)), keeps_run_(keeps_run) {}
 
@@ -42,7 +42,7 @@ class Grader {
                 Result result = attempt(sizes, order, Recording::accesses);
                 stop_printing();
                 if (result.verdict.kind == "uninitialised") result = race_instead(sizes, order, std::move(result));
-                if (result.verdict.kind == "values") {  // once more, to know who wrote it
+                if (result.verdict.kind == "values") {  // run once more to learn who wrote it
                     Result traced = attempt(sizes, order, Recording::costs);
                     if (traced.verdict.kind == "values") result = std::move(traced);
                 }
@@ -58,10 +58,11 @@ class Grader {
         }
         return keep(attempt(exercise_.shapes.back(), 1, Recording::costs), exercise_.shapes.back());
     }
-    /// After grade(), once.
+    /// May be called once, after grade().
     TracedRun take_run() { return std::move(run_); }
 
-    /// Of the attempt that runs, from another thread of the CPU which has stopped it. Nothing if it cannot be had just now.
+    /// The accesses of the running attempt so far, for another thread of the CPU that has stopped it. Nothing if it was stopped
+    /// where they cannot be read.
     std::optional<TracedRun> run_so_far() const {
         if (running_ == nullptr) return {};
         std::optional<TracedRun> run = running_->run_so_far();
@@ -76,8 +77,8 @@ class Grader {
         TracedRun run;  // empty unless it is kept
     };
 
-    // A read of shared memory that was never written may be one before which a barrier is missing: then a write comes later, and
-    // the two are a race, which names both lines.
+    // If a read of unwritten shared memory lacks a barrier before it, the write comes later. Then the two are a race, whose
+    // verdict names both lines.
     Result race_instead(const Sizes& sizes, unsigned order, Result unwritten) {
         heddle::emulator::checker::report_unwritten_shared(false);
         Result found = attempt(sizes, order, Recording::accesses);
@@ -85,7 +86,7 @@ class Grader {
         return std::move(found.verdict.kind == "race" ? found : unwritten);
     }
 
-    // The same order gives the same run. Accesses are recorded only if they are kept.
+    // Runs the harness once; the same order gives the same run. Accesses are recorded only if they are kept.
     Result attempt(const Sizes& sizes, unsigned order, Recording recording) {
         if (recording == Recording::accesses && !keeps_run_) recording = Recording::nothing;
         heddle::emulator::set_seed(order);
@@ -125,7 +126,7 @@ class Grader {
     Sizes running_sizes_;
 };
 
-// The learner's file is called by its name alone in all reports (verdict.h).
+// Writes the run; its places name the learner's file without folders, as verdicts do.
 bool write_run(TracedRun run, const std::string& source, const std::string& path) {
     for (heddle::emulator::TracedLaunch& launch : run.launches)
         for (heddle::emulator::TraceSite& site : launch.sites) site.place = without_folders(std::move(site.place), source);

@@ -16,7 +16,7 @@
 namespace heddle::learn {
 namespace {
 
-// What memory holds that an answer did not write: a NaN that no arithmetic makes.
+// Marks memory that the answer has not written: a NaN that no arithmetic makes.
 constexpr std::uint64_t kUnwritten = 0x7ff8'5eed'0bad'f00d;
 
 [[noreturn]] void refuse(const char* kind, const std::string& text) {
@@ -70,7 +70,7 @@ void mark_kept_memory(const std::vector<Shape>& shapes) {
         }
 }
 
-// Of the exception that is being handled, which the answer threw.
+// The verdict of the exception that is being handled, which the answer threw.
 Verdict verdict_of_exception(const std::string& source) {
     try {
         throw;
@@ -139,7 +139,7 @@ class Proof {
         }
     }
 
-    // As a verdict: what the answer has thrown.
+    // Throws the verdict of the answer's exception, which is being handled.
     [[noreturn]] void throw_current() const {
         Verdict verdict = verdict_of_exception(answer_.source());
         if (verdict.kind == "shape" && !op_.on_shape.empty()) verdict.text += ". " + op_.on_shape;
@@ -219,7 +219,7 @@ class Proof {
         refuse("gradient", start + text);
     }
 
-    // Leaves may hold gradients of other uses.
+    // Backward adds to gradients that leaves hold already.
     void gradients_add_up() const {
         Leaves x = leaves(inputs_);
         for (Variable& leaf : x) leaf.set_grad(Tensor::full(leaf.shape(), 8, DType::f64));
@@ -256,8 +256,8 @@ class Proof {
                                    text));
     }
 
-    // Input `i`, or behind the last one the result, is changed between forward and backward: backward computes with the values of
-    // before, or the tape says so.
+    // Changes input `i`, or the result for the number after the last, between forward and backward. Backward must compute with
+    // the former values, or the tape must notice.
     void change_is_noticed(std::size_t i) const {
         const Leaves x = leaves(inputs_);
         const Variable result = forward(x);

@@ -1,6 +1,6 @@
-// What the harness of an exercise on the tape is written in. The answer is host C++ on Heddle's own tape: a function of Variables
-// that records a node. The harness says what its result and its gradients should be, and which wrong gradients have a known
-// cause.
+// The functions that the harness of an exercise on the tape calls. The answer is host C++ on Heddle's own tape: a function of
+// Variables that records a node. The harness says what its result and its gradients should be, and which wrong gradients have a
+// known cause.
 //
 //     std::string run(const Answer& answer) {
 //         auto* const product = answer.function<decltype(::product)>("product", "_Z7productRKN6heddle8VariableES2_");
@@ -27,8 +27,8 @@ class Answer {
     /// `library`: from dlopen. `source`: the name of the learner's file in reports.
     Answer(void* library, std::string source) : library_(library), source_(std::move(source)) {}
 
-    /// The learner's function. `symbol`: its name as the compiler mangles it, which includes the parameters. Failed if there is
-    /// none.
+    /// The learner's function. `symbol`: its name as the compiler mangles it, which includes the parameters. Throws Failed if
+    /// there is none.
     template <class Function>
     Function* function(const char* name, const char* symbol) const {
         return reinterpret_cast<Function*>(find(name, symbol));
@@ -49,15 +49,15 @@ using Derivative = std::function<std::vector<Values>(Inputs inputs, const Values
 
 /// A wrong gradient whose cause is known.
 struct KnownMistake {
-    int input;  ///< whose gradient it is
+    int input;  ///< the number of the input that gets this gradient
     std::function<Values(Inputs inputs, const Values& cotangent)> gradient;
     std::string words;  ///< ends the sentence "dx[0] is 1; wanted 2: ..."
 };
 
-/// What the learner's op should do. All tensors are f64.
+/// Describes what the learner's op should do. All tensors are f64.
 struct TapeOp {
-    std::vector<std::string> inputs;  ///< their names
-    std::string result;               ///< its name
+    std::vector<std::string> inputs;  ///< names
+    std::string result;               ///< name
     GradientFunction function;        ///< calls the learner's
     std::function<Values(Inputs)> value;
     Derivative gradients;

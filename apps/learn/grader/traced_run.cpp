@@ -1,5 +1,5 @@
-// The file has the members in their order: numbers as they lie in memory, as both programs are of one build; of texts and lists
-// first the count.
+// The file has the members in their order. Numbers are written as they lie in memory, because both programs are of one build;
+// texts and lists begin with their length.
 #include "apps/learn/grader/traced_run.h"
 
 #include <fstream>
@@ -8,7 +8,7 @@
 namespace heddle::learn {
 namespace {
 
-constexpr std::uint64_t kEnd = 0x68656464'6c650a00u;  // behind everything: the file is complete
+constexpr std::uint64_t kEnd = 0x68656464'6c650a00u;  // ends a complete file
 
 class Writer {
   public:
@@ -68,7 +68,7 @@ class Reader {
         file_.read(static_cast<char*>(to), static_cast<std::streamsize>(size));
         rest_ -= size;
     }
-    // None if the file cannot hold so many.
+    // The length of a list; 0, and an error, if the rest of the file is too short for it.
     std::uint64_t count(std::uint64_t size) {
         std::uint64_t number = 0;
         bytes(&number, sizeof number);
@@ -121,7 +121,7 @@ void visit(Stream& with, TracedRun& run) {
     with(run.launches);
 }
 
-// What reading relies on: known types, and indices that lie in their lists.
+// Whether readers can rely on the run: its types are known, and indices lie in their lists.
 bool is_sound(const TracedRun& run) {
     for (const TracedArray& array : run.arrays)
         if (array.dtype > DType::dual) return false;

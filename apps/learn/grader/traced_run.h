@@ -1,4 +1,4 @@
-// One run of an answer with all its accesses, which the grader writes to a file and `heddle learn explain` makes a page of.
+// One run of an answer with all its accesses. The grader writes it to a file, from which `heddle learn explain` makes a page.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct TracedRun {
 
 /// Replaces the file. False if it cannot be written.
 bool write_traced_run(TracedRun run, const std::string& path);
-/// What write_traced_run() wrote; nothing if the file is missing or incomplete.
+/// Reads a file of write_traced_run(); nothing if it is missing or incomplete.
 std::optional<TracedRun> read_traced_run(const std::string& path);
 
 }  // namespace heddle::learn

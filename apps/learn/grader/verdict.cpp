@@ -12,9 +12,9 @@ namespace heddle::learn {
 
 namespace {
 
-// Of a report that is about no access.
+// The kind of a report that is not about an access.
 std::string kind_of_report(std::string_view report) {
-    // The first one whose words occur.
+    // The first pair whose words occur in the report counts.
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kinds = {{
         {"asynchronous copy", "copy"},
         {"needs more stack", "crash"},

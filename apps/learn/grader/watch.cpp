@@ -45,15 +45,15 @@ namespace heddle::learn {
 namespace {
 
 constexpr int kFrames = 48;
-// Where the watched thread was: filled by the signal handler, read by the watcher once `sampled` has changed.
+// The watched thread's stack: the signal handler fills it, the watcher reads it once `samples` has changed.
 std::array<void*, kFrames> frames;
 std::atomic<int> frame_count = 0, samples = 0, crash = 0;
 std::atomic<bool> is_held = false;  // the watched thread stays in its handler
 std::atomic<bool> is_stack_full = false;
-const std::byte* stack_end = nullptr;  // of the watched thread: its lowest address
+const std::byte* stack_end = nullptr;  // lowest address of the watched thread's stack
 std::string uncaught;                  // the text of the exception that ended the program; set before `crash`
 
-// What the handler of a crash runs on when the stack is full.
+// The stack of the crash handler, for when the thread's own is full.
 std::array<std::byte, 256 << 10> spare_stack;
 
 void sample(int) {
@@ -74,7 +74,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
     for (;;) pause();  // the watcher ends the process
 }
 
-// Where nothing catches an exception, such as one of a global variable's initialiser.
+// Ends a program that does not catch an exception, such as one thrown while a global variable is initialised.
 [[noreturn]] void on_terminate() {
     const std::exception_ptr thrown = std::current_exception();
     uncaught = thrown ? text_of(thrown) : "the program calls std::terminate: an exception that leaves a noexcept function?";
@@ -94,8 +94,8 @@ int line_of_frames(const std::string& source) {
     return innermost_line({frames.data(), static_cast<std::size_t>(frame_count.load())}, source);
 }
 
-// Interrupts the thread until it is found in the source, because between two threads of a kernel the emulator itself runs. With
-// `there` it is stopped, and found only where that returns true. 0 if it never is.
+// Interrupts the thread until it is in a line of the source and returns that line: between two threads of a kernel the emulator
+// itself runs. With `there`, the thread is held, and only lines where `there` returns true count. 0 if there is none.
 int running_line(pthread_t watched, const std::string& source, const std::function<bool()>& there = nullptr) {
     for (int i = 0; i < 20; ++i) {
         const int before = samples;
@@ -153,7 +153,7 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
     const auto line_that_runs = [&] { return running_line(watched, source); };
     const auto start = std::chrono::steady_clock::now();
     const std::chrono::seconds longest(2 * limits.seconds + 30);
-    // Rounds in which the program did next to nothing: counted, because the whole process may have been stopped for a while.
+    // Idle time is counted in rounds, because the whole process may have been stopped for a while.
     constexpr double kNothing = 0.01;
     const int longest_wait = limits.seconds * 100;
     const std::string time = fmt::format("{} second{}", limits.seconds, limits.seconds == 1 ? "" : "s");
@@ -176,7 +176,7 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
             idle_rounds = 0;
         }
         if (idle_rounds > longest_wait)
-            end_with("endless", fmt::format("it has done nothing for {}: it waits for something that does not come?", time),
+            end_with("endless", fmt::format("it has done nothing for {}: does it wait for something that never happens?", time),
                      line_that_runs);
         if (cpu_seconds() > limits.seconds || std::chrono::steady_clock::now() - start > longest)
             end_with("endless", "still running after " + time + ": a loop that does not end?", line_that_runs);
@@ -190,7 +190,7 @@ int line_of_last_throw(const std::string& source) {
 }
 
 std::string text_of(const std::exception_ptr& thrown) {
-    std::string what = "one that is no std::exception";
+    std::string what = "one that is not a std::exception";
     try {
         std::rethrow_exception(thrown);
     } catch (const std::exception& error) {
@@ -208,12 +208,12 @@ void lift_print_limit() {
 }
 
 void watch(const Limits& limits, const std::string& source, const std::string& result, const std::function<bool()>& at_the_end) {
-    // In case the watcher itself is stuck: the interrupted thread may hold a lock that it needs.
+    // Limits of the system, in case the watcher is stuck because the interrupted thread holds a lock that it needs.
     const auto last = static_cast<rlim_t>(limits.seconds) + 5;
     const rlimit cpu = {last, last}, core = {0, 0};
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &core);
-    // A kernel that prints for ever must not fill the disk: behind the limit writes fail, and the program goes on.
+    // A kernel that prints for ever must not fill the disk: past the limit writes fail, and the program continues.
     rlimit file = {};
     getrlimit(RLIMIT_FSIZE, &file);
     file.rlim_cur = std::min<rlim_t>(limits.printed, file.rlim_max);

@@ -9,25 +9,25 @@
 namespace heddle::learn {
 
 struct Limits {
-    int seconds = 5;  ///< of processor time; twice as much wall time and 30 s more, or so many of waiting end it, too
+    int seconds = 5;  ///< limits processor time and time of waiting; elapsed time is limited to twice as much and 30 s
     std::size_t memory = 1 << 30;   ///< bytes in use
-    std::size_t printed = 1 << 16;  ///< bytes that it may print; what comes behind is lost
+    std::size_t printed = 1 << 16;  ///< bytes of output; more is lost
 };
 
 /// Watches this process from now on; kernels must run on the calling thread. Called once. On a violation of the limits, and on
-/// SIGABRT, SIGILL, SIGBUS, SIGTRAP and, outside of kernels, SIGSEGV and SIGFPE, a verdict is written to `result` and the process
-/// exits with status 0. Before that `at_the_end` is called, if the kernel was stopped in a line of `source`. After a crash it is
-/// called once; otherwise, while it returns false, up to 20 times, a few milliseconds apart.
+/// SIGABRT, SIGILL, SIGBUS, SIGTRAP and, outside of kernels, SIGSEGV and SIGFPE, it writes a verdict to `result` and ends the
+/// process with status 0. Before that it calls `at_the_end` if the kernel was stopped in a line of `source`: once after a crash,
+/// otherwise until it returns true, up to 20 times, a few milliseconds apart.
 void watch(const Limits& limits, const std::string& source, const std::string& result, const std::function<bool()>& at_the_end);
 
 /// Removes the limit that watch() set on what this process may write. Call it when the answer no longer runs, before writing a
 /// large file.
 void lift_print_limit();
 
-/// What the answer prints from now on is lost: it is run many times, and what it prints is shown once.
+/// Discards the answer's output from now on. The answer is run many times, but its output is shown once.
 void stop_printing();
 
-/// What the answer has printed so far is lost, if stdout is a file; what it prints from now on is shown.
+/// Discards the answer's output so far, if stdout is a file.
 void restart_printing();
 
 /// The line of `source` that threw this thread's last exception, or that called the library which threw it; 0 if there is none.

@@ -3,7 +3,7 @@
 
 namespace heddle::learn::broadcast_sum_harness {
 
-// For each column the sum of one term for each row.
+// The sum over the rows of term(row, column, index), for each column.
 template <class Term>
 Values column_sums(Inputs in, Term term) {
     const std::int64_t rows = in[0].rows(), cols = in[0].cols();
@@ -24,7 +24,7 @@ std::string run(const Answer& answer) {
     const auto sum = [](Inputs in, const Values& dy) {
         return column_sums(in, [&](auto, auto, std::size_t i) { return dy[i]; });
     };
-    // A gradient of b that sees one row only, the first or the last one.
+    // A gradient of b that is one row of dy, the first or the last.
     const auto one_row = [](bool first) {
         return [first](Inputs in, const Values& dy) {
             return column_sums(

@@ -31,9 +31,9 @@ Values value(Inputs in) {
     return y;
 }
 
-// What a gradient of x contains; all of it, or with a mistake.
+// The parts of the gradient of x: all of them, or with a mistake.
 struct Parts {
-    double first_mean = 1, second_mean = 1;  // their factors
+    double first_mean = 1, second_mean = 1;  // factors of the two means
     bool gamma = true, rstd = true, x_for_n = false, gamma_last = false, sums = false;
 };
 

@@ -14,17 +14,17 @@ namespace heddle::learn::own_gradcheck_harness {
 
 using Arguments = std::span<const Variable>;
 
-// A function that the answer is to accept or to refuse.
+// A function that the answer should accept or refuse.
 struct Subject {
     std::string what;
     bool right;
     Function function;
     std::vector<Tensor> inputs;
-    std::string hint = "";       // what is probably wrong with a check that errs here; empty: what the calls show
-    std::string otherwise = "";  // the same, if the calls show nothing either
+    std::string hint = "";       // probable cause if a check errs here; empty: its calls tell
+    std::string otherwise = "";  // probable cause if the calls tell nothing
 };
 
-// x, with this change to its gradient.
+// The function x with this change to its gradient.
 template <class Change>
 Variable tampered(const Variable& x, Change change) {
     return record(x.value().clone(),
@@ -46,7 +46,7 @@ Variable softmax_with_a_wrong_sum(const Variable& x) {
                       }});
 }
 
-// x y without a gradient of y.
+// The function x y that gives no gradient of y.
 Variable product_without_dy(const Variable& x, const Variable& y) {
     const Tensor z = ops::mul(x.detach(), y.detach()).value();
     return record(
@@ -158,7 +158,7 @@ std::vector<Subject> subjects() {
     };
 }
 
-// What the calls of a function show about the check.
+// Records the calls of a function and concludes from them how the check works.
 class Calls {
   public:
     explicit Calls(const Subject& subject) : subject_(subject) {
@@ -223,7 +223,7 @@ class Calls {
             if (in[i].shape() != base_[i].shape()) continue;
             const auto now = in[i].value().values<double>(), before = base_[i].values<double>();
             for (std::size_t e = 0; e < now.size(); ++e) {
-                // What is only a rounding off was changed and changed back.
+                // An element that differs by a rounding was changed and changed back.
                 if (std::abs(now[e] - before[e]) <= 1e-14 * (1 + std::abs(before[e]))) continue;
                 ++changes;
                 input = i;
@@ -248,7 +248,7 @@ class Calls {
     int calls_ = 0;
 };
 
-// What to write, for errors that a check provokes.
+// Adds advice to errors that a check provokes.
 std::string advice_on(const std::string& error) {
     const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
     if (says("undefined tensor")) return ". A grad() is undefined if backward gave none: it counts as zeros";

@@ -17,7 +17,7 @@ Values softmax_of(Inputs in) {
     return y;
 }
 
-// For each element what `element` makes of y, dy and `sum` of its row, which adds up `term` of y and dy.
+// A gradient of x: element(y, dy, sum) for each element, where `sum` adds up term(y, dy) over its row.
 template <class Term, class Element>
 auto rows_of(Term term, Element element, bool sum_over_all = false, bool of_x = false) {
     return [=](Inputs in, const Values& dy) {
