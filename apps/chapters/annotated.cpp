@@ -7,9 +7,8 @@
 #include <cmath>
 #include <iterator>
 
-#include "apps/chapters/chapters.h"
-#include "apps/chapters/codes.h"
-#include "apps/chapters/model.h"
+#include "apps/chapters/chapter.h"
+#include "apps/chapters/kit.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "apps/translation/training/clock.h"

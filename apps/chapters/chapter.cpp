@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/chapters/chapters.h"
 #include "apps/picture/text.h"
 #include "apps/terminal/terminal.h"
 #include "core/format.h"

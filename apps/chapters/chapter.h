@@ -49,6 +49,18 @@ const std::vector<Chapter>& chapters();
 /// Null if no chapter has this name.
 const Chapter* find_chapter(std::string_view name);
 
+// The functions of the chapters, one file each, in the order of the list in chapter.cpp.
+Report annotated(const Options& options);
+Report explained(const Options& options);
+Report notebook(const Options& options);
+Report paper(const Options& options);
+Report translator(const Options& options);
+
+/// The part of `explained` about normalisation.
+void add_norm_statements(const Options& options, Report& report);
+/// The part of `translator` about learning and decoding.
+void add_training_statements(const Options& options, Report& report);
+
 /// The statements for a terminal: claim, numbers, verdict.
 std::string text(const Chapter& chapter, const Report& report);
 /// The same as one line of JSON: name, title, seed, statements [{claim, numbers {what: value}, holds}].

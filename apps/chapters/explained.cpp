@@ -5,9 +5,8 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/chapters/chapters.h"
-#include "apps/chapters/codes.h"
-#include "apps/chapters/model.h"
+#include "apps/chapters/chapter.h"
+#include "apps/chapters/kit.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "apps/picture/text.h"

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/chapters/chapters.h"
+#include "apps/chapters/chapter.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "autograd/tape.h"

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/chapters/chapters.h"
-#include "apps/chapters/codes.h"
-#include "apps/chapters/model.h"
+#include "apps/chapters/chapter.h"
+#include "apps/chapters/kit.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/multi_head_attention.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "apps/chapters/chapters.h"
+#include "apps/chapters/chapter.h"
 #include "apps/chapters/clauses.h"
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
@@ -32,7 +32,7 @@ app::TextFile tagged_talks(std::string name) {
     return file;
 }
 
-// What may be in only one of the two files.
+// The oddities that may be in only one of the two files.
 enum class Odd { text_line, metadata_line, heart };
 
 void make_odd(app::TextFile& file, Odd odd, std::size_t sentence) {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "apps/chapters/chapters.h"
+#include "apps/chapters/chapter.h"
 #include "apps/chapters/clauses.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"

@@ -1,11 +1,16 @@
-#include "apps/chapters/codes.h"
+#include "apps/chapters/kit.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
+#include "apps/presets/presets.h"
+#include "core/format.h"
 #include "nn/embedding.h"
 
 namespace heddle::chapters {
@@ -20,6 +25,25 @@ double product(const PositionCodes& codes, std::int64_t a, std::int64_t b) {
 }
 
 }  // namespace
+
+nn::TransformerOptions model_of(const std::string& preset, std::int64_t words, std::optional<std::int64_t> layers) {
+    app::TrainSettings settings;
+    app::OptionTable table = app::train_table(settings);
+    app::apply_preset(table, preset);
+    if (layers) settings.model.layers = *layers;
+    app::resolve(settings.model, settings.vocabulary);
+    return app::transformer_options(settings.model, words, words).complete();
+}
+
+nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words, std::uint64_t key) {
+    return {lab::words(count * length, words, key), Spans::equal(count, length)};
+}
+
+const nn::SummaryRow& row_of(const nn::ModelSummary& summary, std::string_view module) {
+    const auto found = std::ranges::find(summary.rows, module, &nn::SummaryRow::module);
+    check(found != summary.rows.end(), "chapter: the summary has no module '{}'", module);
+    return *found;
+}
 
 double PositionCodes::norm(std::int64_t row) const { return std::sqrt(product(*this, row, row)); }
 
