@@ -16,7 +16,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-// Programs that end badly: each is a verdict, and names the line.
+// Each program that ends badly gets a verdict that names the line.
 TEST(LearnCommand, SurvivesBadPrograms) {
     const Workplace here;
     const auto verdict = [&](const std::string& body) {

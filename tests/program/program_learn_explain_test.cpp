@@ -19,7 +19,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// "block-sum/wrong/never-stops" as the file block-sum.cu of a learner.
+// Writes the answer "block-sum/wrong/never-stops" as a learner's file block-sum.cu.
 std::string put(const Workplace& here, const std::string& name) {
     std::string file = name.substr(0, name.find('/')) + ".cu";
     here.write(file, answer_of(name));
@@ -39,7 +39,7 @@ json checked(const Workplace& here, const std::string& file) {
     return json::parse(here.run("learn check " + file + " --json").out);
 }
 
-// The step of an access that the page itself says it is.
+// The step that the page gives for an access.
 json step_of(const json& page, const json& access) {
     for (const json& warp : page["launches"][access["launch"].get<std::size_t>()]["warps"])
         if (warp["block"] == access["block"] && warp["warp"] == access["warp"])
@@ -48,7 +48,7 @@ json step_of(const json& page, const json& access) {
     return {};
 }
 
-// Its step has the lane, the action and the line.
+// Checks that the access's step has the lane, the action and the line.
 void expect_access(const json& page, const json& access, int thread, const std::string& action, const std::string& element,
                    int line) {
     SCOPED_TRACE(access.dump());
@@ -149,7 +149,7 @@ TEST(LearnExplain, OtherMistakesHaveTheirAccess) {
     }
 }
 
-// What ran until the end is there, with and without accesses in the loop.
+// The page has all that ran until the end, with and without accesses in the loop.
 TEST(LearnExplain, APageOfALoopWithoutAnEnd) {
     const Workplace here;
     const auto body = [&](const std::string& text, const std::string& options) {

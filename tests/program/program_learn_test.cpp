@@ -1,7 +1,6 @@
 // `heddle learn`: every solution passes, every starter and every wrong answer gets its verdict; and what the command says.
 //
-// Of an exercise's wrong answers every eighth is checked, and with HEDDLE_LEARN_ALL=1 all of them: each is compiled, which takes
-// most of a second.
+// Every eighth wrong answer of an exercise is checked, with HEDDLE_LEARN_ALL=1 all of them: compiling one takes most of a second.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +38,7 @@ std::vector<std::string> names() {
     return all;
 }
 
-// What a verdict in a wrong.txt asks for: "race line 7 and 9: without a barrier".
+// A verdict in a wrong.txt: "race line 7 and 9: without a barrier".
 struct Expected {
     std::string kind, words;
     int line = -1, other_line = -1;  // -1: any
