@@ -3,23 +3,11 @@
 #include "core/format.h"
 
 namespace heddle::nn {
-namespace {
-
-AttentionOptions attention_options(const TransformerOptions& options) {
-    return {.d_model = options.d_model,
-            .heads = options.heads,
-            .head_dim = options.head_dim,
-            .key_heads = options.key_heads,
-            .bias = options.attention_bias.value_or(options.bias),
-            .dropout = options.attention_dropout.value_or(options.dropout)};
-}
-
-}  // namespace
 
 // ---- residuals and norms
 
 Layer::Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers)
-    : Module(parent, name), norm_place_(options.norm), dropout_(options.dropout), sublayers_(sublayers) {
+    : Module(parent, name), options_(options.with_defaults()), sublayers_(sublayers) {
     for (const std::string& sublayer : sublayers)
         norms_.push_back(std::make_unique<LayerNorm>(*this, sublayer + "_norm", options.d_model, options.norm_eps));
 }
@@ -30,13 +18,13 @@ Stream Layer::open(const Variable& x, NormPlace norm, const LayerNorm* first) {
 }
 
 const LayerNorm* Layer::norm_behind(std::size_t i, const LayerNorm* next) const {
-    if (norm_place_ == NormPlace::post) return norms_[i].get();
+    if (options_.norm == NormPlace::post) return norms_[i].get();
     return i + 1 < norms_.size() ? norms_[i + 1].get() : next;
 }
 
 Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const {
-    const Dropout drop = dropout(dropout_, sublayers_[i] + "_dropout");
-    const bool pre = norm_place_ == NormPlace::pre;
+    const Dropout drop = dropout(options_.dropout, sublayers_[i] + "_dropout");
+    const bool pre = options_.norm == NormPlace::pre;
     const LayerNorm* norm = norm_behind(i, next);
     if (norm == nullptr) {
         const InModule in_module(name());
@@ -51,9 +39,9 @@ Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, 
 
 EncoderLayer::EncoderLayer(Module& parent, std::string_view name, const TransformerOptions& options)
     : Layer(parent, name, options, {"self_attention", "feed_forward"}),
-      self_attention_(*this, "self_attention", attention_options(options)),
-      feed_forward_(*this, "feed_forward", options.d_model, options.d_ff, options.activation, options.bias,
-                    options.ffn_dropout.value_or(options.dropout)) {}
+      self_attention_(*this, "self_attention", options_),
+      feed_forward_(*this, "feed_forward", options_.d_model, options_.d_ff, options_.activation, options_.bias,
+                    *options_.ffn_dropout) {}
 
 Stream EncoderLayer::forward(const Stream& stream, const Spans& spans, const LayerNorm* next, Tensor* weights) const {
     const Stream middle = join(stream, self_attention_.forward(stream.input, spans, {.weights = weights}), 0, next);
@@ -62,10 +50,10 @@ Stream EncoderLayer::forward(const Stream& stream, const Spans& spans, const Lay
 
 DecoderLayer::DecoderLayer(Module& parent, std::string_view name, const TransformerOptions& options)
     : Layer(parent, name, options, {"self_attention", "cross_attention", "feed_forward"}),
-      self_attention_(*this, "self_attention", attention_options(options)),
-      cross_attention_(*this, "cross_attention", attention_options(options)),
-      feed_forward_(*this, "feed_forward", options.d_model, options.d_ff, options.activation, options.bias,
-                    options.ffn_dropout.value_or(options.dropout)) {}
+      self_attention_(*this, "self_attention", options_),
+      cross_attention_(*this, "cross_attention", options_),
+      feed_forward_(*this, "feed_forward", options_.d_model, options_.d_ff, options_.activation, options_.bias,
+                    *options_.ffn_dropout) {}
 
 Stream DecoderLayer::forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                              const LayerNorm* next, Tensor* self_weights, Tensor* cross_weights) const {

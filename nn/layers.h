@@ -36,9 +36,9 @@ class Layer : public Module {
     /// That norm; null when there is none.
     const LayerNorm* norm_behind(std::size_t i, const LayerNorm* next) const;
 
+    const TransformerOptions options_;  // with defaults
+
   private:
-    NormPlace norm_place_;
-    double dropout_;
     std::vector<std::string> sublayers_;
     std::vector<std::unique_ptr<LayerNorm>> norms_;
 };

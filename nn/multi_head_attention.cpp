@@ -5,10 +5,16 @@
 namespace heddle::nn {
 namespace {
 
-ops::AttentionArguments op_options(const AttentionOptions& options, const AttentionCall& call, const Dropout& dropout) {
+TransformerOptions own_options(const TransformerOptions& options) {
+    TransformerOptions all = options.with_defaults();
+    all.attention_dropout = options.attention_dropout.value_or(0);
+    return all;
+}
+
+ops::AttentionArguments op_options(const TransformerOptions& options, const AttentionCall& call, const Dropout& dropout) {
     ops::AttentionArguments result;
     result.heads = options.heads;
-    result.key_heads = options.key_heads;
+    result.key_heads = *options.key_heads;
     result.causal = call.causal;
     result.mask = call.mask;
     result.bias = call.bias;
@@ -19,30 +25,17 @@ ops::AttentionArguments op_options(const AttentionOptions& options, const Attent
 
 }  // namespace
 
-std::int64_t AttentionOptions::width_of_head() const {
-    check(heads > 0 && d_model > 0 && head_dim >= 0, "attention: d_model {}, {} heads, head_dim {}: wanted positive numbers",
-          d_model, heads, head_dim);
-    check(head_dim > 0 || d_model % heads == 0, "attention: d_model {} cannot be divided by {} heads; choose head_dim", d_model,
-          heads);
-    return head_dim > 0 ? head_dim : d_model / heads;
-}
-
-std::int64_t AttentionOptions::heads_of_keys() const {
-    check(key_heads >= 0 && (key_heads == 0 || heads % key_heads == 0),
-          "attention: {} heads cannot share {} heads of keys evenly", heads, key_heads);
-    return key_heads > 0 ? key_heads : heads;
-}
-
 // ---- self-attention
 
-SelfAttention::SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options)
+SelfAttention::SelfAttention(Module& parent, std::string_view name, const TransformerOptions& options)
     : Module(parent, name),
-      options_(options),
-      width_(options.heads * options.width_of_head()),
-      key_width_(options.heads_of_keys() * options.width_of_head()),
+      options_(own_options(options)),
+      width_(options_.heads * *options_.head_dim),
+      key_width_(*options_.key_heads * *options_.head_dim),
       projection_(*this, "query_key_value", options.d_model,
-                  std::vector<LinearPart>{{"query", width_}, {"key", key_width_}, {"value", key_width_}}, options.bias),
-      output_(*this, "output", width_, options.d_model, options.bias) {}
+                  std::vector<LinearPart>{{"query", width_}, {"key", key_width_}, {"value", key_width_}},
+                  *options_.attention_bias),
+      output_(*this, "output", width_, options_.d_model, *options_.attention_bias) {}
 
 Variable SelfAttention::forward(const Variable& x, const Spans& spans, const AttentionCall& call, Where where) const {
     const InModule in_module(name());
@@ -50,7 +43,7 @@ Variable SelfAttention::forward(const Variable& x, const Spans& spans, const Att
     const ops::ColumnsOf query(qkv, 0, width_);
     const ops::ColumnsOf key(qkv, width_, key_width_);
     const ops::ColumnsOf value(qkv, width_ + key_width_, key_width_);
-    const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
+    const auto options = op_options(options_, call, dropout(*options_.attention_dropout, "dropout"));
     return output_.forward(ops::attention(query, key, value, spans, spans, options, where), where);
 }
 
@@ -58,7 +51,7 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
     const Tensor qkv = projection_.forward(x, where).value();
     cache.store(layer, {qkv, width_, 2 * key_width_});
     kernels::CachedKeys keys = cache.keys(layer);
-    keys.key_heads = options_.key_heads;
+    keys.key_heads = *options_.key_heads;
     const Tensor attended = kernels::attention_cached({qkv, 0, width_}, keys, options_.heads);
     return output_.forward(Variable(attended), where);
 }
@@ -67,20 +60,20 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
 void SelfAttention::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
     const Tensor query = stream.read(projection_, {}, cache.place(layer));
     kernels::CachedKeys keys = cache.keys(layer);
-    keys.key_heads = options_.key_heads;
+    keys.key_heads = *options_.key_heads;
     stream.add(kernels::attention_cached({query, 0, width_}, keys, options_.heads), output_, next);
 }
 
 // ---- cross-attention
 
-CrossAttention::CrossAttention(Module& parent, std::string_view name, const AttentionOptions& options)
+CrossAttention::CrossAttention(Module& parent, std::string_view name, const TransformerOptions& options)
     : Module(parent, name),
-      options_(options),
-      width_(options.heads * options.width_of_head()),
-      key_width_(options.heads_of_keys() * options.width_of_head()),
-      query_(*this, "query", options.d_model, width_, options.bias),
-      key_value_(*this, "key_value", options.d_model, {"key", "value"}, key_width_, options.bias),
-      output_(*this, "output", width_, options.d_model, options.bias) {}
+      options_(own_options(options)),
+      width_(options_.heads * *options_.head_dim),
+      key_width_(*options_.key_heads * *options_.head_dim),
+      query_(*this, "query", options_.d_model, width_, *options_.attention_bias),
+      key_value_(*this, "key_value", options_.d_model, {"key", "value"}, key_width_, *options_.attention_bias),
+      output_(*this, "output", width_, options_.d_model, *options_.attention_bias) {}
 
 Variable CrossAttention::keys_values(const Variable& memory, Where where) const { return key_value_.forward(memory, where); }
 
@@ -110,7 +103,7 @@ Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, 
     const Variable query = query_.forward(x, where);
     const ops::ColumnsOf key(keys_values, 0, key_width_);
     const ops::ColumnsOf value(keys_values, key_width_, key_width_);
-    const auto options = op_options(options_, call, dropout(options_.dropout, "dropout"));
+    const auto options = op_options(options_, call, dropout(*options_.attention_dropout, "dropout"));
     return output_.forward(ops::attention(query, key, value, spans, memory_spans, options, where), where);
 }
 

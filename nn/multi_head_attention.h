@@ -5,24 +5,9 @@
 #include "nn/decoder_cache.h"
 #include "nn/few_rows.h"
 #include "nn/linear.h"
+#include "nn/transformer_options.h"
 
 namespace heddle::nn {
-
-struct AttentionOptions {
-    std::int64_t d_model = 0;
-    std::int64_t heads = 1;
-    std::int64_t head_dim = 0;  ///< 0: d_model / heads
-    /// Heads of keys and values, which divide `heads`: as many query heads share each (grouped-query attention, Ainslie et al.
-    /// 2023; 1: multi-query). 0: as many as `heads`.
-    std::int64_t key_heads = 0;
-    bool bias = true;
-    double dropout = 0;  ///< of the attention weights
-
-    /// head_dim with its default put in. Error when d_model is not divisible then.
-    std::int64_t width_of_head() const;
-    /// key_heads with its default put in. Error when it does not divide heads.
-    std::int64_t heads_of_keys() const;
-};
 
 /// Which positions may attend to which, in addition to the spans, and whether to return the weights.
 struct AttentionCall {
@@ -33,10 +18,12 @@ struct AttentionCall {
 };
 
 /// Queries, keys and values of one input: one [(heads + 2 key_heads) head_dim, d_model] projection whose column slices are q, k
-/// and v, then attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value.
+/// and v, then attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value. Of the
+/// options it reads d_model, heads, head_dim, key_heads, attention_bias (default: bias) and attention_dropout (default here:
+/// none).
 class SelfAttention : public Module {
   public:
-    SelfAttention(Module& parent, std::string_view name, const AttentionOptions& options);
+    SelfAttention(Module& parent, std::string_view name, const TransformerOptions& options);
 
     std::string_view kind() const override { return "SelfAttention"; }
     /// x [rows, d_model]; result [rows, d_model].
@@ -51,17 +38,17 @@ class SelfAttention : public Module {
     void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
 
   private:
-    AttentionOptions options_;
-    std::int64_t width_;      // heads * head_dim
-    std::int64_t key_width_;  // key_heads * head_dim
+    TransformerOptions options_;  // with defaults
+    std::int64_t width_;          // heads * head_dim
+    std::int64_t key_width_;      // key_heads * head_dim
     Linear projection_;
     Linear output_;
 };
 
-/// Queries of x, keys and values of the memory: the same names as SelfAttention; key and value are one projection.
+/// Queries of x, keys and values of the memory: options and names as SelfAttention; key and value are one projection.
 class CrossAttention : public Module {
   public:
-    CrossAttention(Module& parent, std::string_view name, const AttentionOptions& options);
+    CrossAttention(Module& parent, std::string_view name, const TransformerOptions& options);
 
     std::string_view kind() const override { return "CrossAttention"; }
     /// x [rows, d_model], memory [rows', d_model]; result [rows, d_model].
@@ -82,7 +69,7 @@ class CrossAttention : public Module {
     Variable attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
                     const AttentionCall& call, Where where) const;
 
-    AttentionOptions options_;
+    TransformerOptions options_;  // with defaults
     std::int64_t width_;
     std::int64_t key_width_;
     Linear query_;

@@ -159,7 +159,7 @@ std::vector<GradientCase> module_cases() {
     const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 1}),
                 memory_spans = Spans::packed(std::vector<std::int64_t>{2, 3});
     const Tensor x = random_input({4, 4}, 1), memory = random_input({5, 4}, 2);
-    const AttentionOptions attention{.d_model = 4, .heads = 2, .dropout = 0.2};
+    const TransformerOptions attention{.d_model = 4, .heads = 2, .attention_dropout = 0.2};
     const auto self = std::make_shared<Held<SelfAttention>>(attention);
     const auto cross = std::make_shared<Held<CrossAttention>>(attention);
     const auto encoder = std::make_shared<Held<EncoderLayer>>(small_options(NormPlace::post, 0.2));

@@ -13,7 +13,7 @@ namespace {
 Tensor* place_for(std::vector<Tensor>* maps) { return maps == nullptr ? nullptr : &maps->emplace_back(); }
 
 std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& options) {
-    if (!options.final_norm.value_or(options.norm == NormPlace::pre)) return nullptr;
+    if (!*options.final_norm) return nullptr;
     return std::make_unique<LayerNorm>(stack, "final_norm", options.d_model, options.norm_eps);
 }
 
@@ -28,10 +28,10 @@ Variable close(const Stream& stream, NormPlace norm, const LayerNorm* final_norm
 // ---- encoder
 
 Encoder::Encoder(Module& parent, std::string_view name, const TransformerOptions& options)
-    : Module(parent, name), options_(options) {
-    for (std::int64_t i = 0; i < options.encoder_layers; ++i)
-        layers_.push_back(std::make_unique<EncoderLayer>(*this, fmt::format("layers.{}", i), options));
-    final_norm_ = final_norm(*this, options);
+    : Module(parent, name), options_(options.with_defaults()) {
+    for (std::int64_t i = 0; i < *options_.encoder_layers; ++i)
+        layers_.push_back(std::make_unique<EncoderLayer>(*this, fmt::format("layers.{}", i), options_));
+    final_norm_ = final_norm(*this, options_);
 }
 
 /// The norm that the layers before `layer` end with, where norms stand before sublayers.
@@ -76,10 +76,10 @@ Variable Encoder::forward_checkpointed(Variable x, const Spans& spans) const {
 // ---- decoder
 
 Decoder::Decoder(Module& parent, std::string_view name, const TransformerOptions& options)
-    : Module(parent, name), options_(options) {
-    for (std::int64_t i = 0; i < options.decoder_layers; ++i)
-        layers_.push_back(std::make_unique<DecoderLayer>(*this, fmt::format("layers.{}", i), options));
-    final_norm_ = final_norm(*this, options);
+    : Module(parent, name), options_(options.with_defaults()) {
+    for (std::int64_t i = 0; i < *options_.decoder_layers; ++i)
+        layers_.push_back(std::make_unique<DecoderLayer>(*this, fmt::format("layers.{}", i), options_));
+    final_norm_ = final_norm(*this, options_);
 }
 
 const LayerNorm* Decoder::norm_before(std::size_t layer) const {
@@ -120,9 +120,8 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
 bool Decoder::takes_few_rows(const Tensor& x) const {
     // Behind a norm that is the stream's own, a final norm would be a second one.
     if (observed() || training() || (options_.norm == NormPlace::post && final_norm_ != nullptr)) return false;
-    const std::int64_t head = options_.head_dim > 0 ? options_.head_dim : options_.d_model / options_.heads;
     const auto fits = [](std::int64_t width) { return width % 32 == 0 && width <= kernels::kFewRowsWidest; };
-    return fits(options_.d_ff) && fits(head * options_.heads) && FewRows::takes(x);
+    return fits(options_.d_ff) && fits(*options_.head_dim * options_.heads) && FewRows::takes(x);
 }
 
 FewRows Decoder::step_few_rows(const Tensor& x, DecoderCache& cache) const {

@@ -33,7 +33,7 @@ class Encoder : public Module {
     /// `sums` are given then.
     Variable result(std::vector<Variable> sums, const Variable& last) const;
 
-    TransformerOptions options_;
+    TransformerOptions options_;  // with defaults
     std::vector<std::unique_ptr<EncoderLayer>> layers_;
     std::unique_ptr<LayerNorm> final_norm_;
 };
@@ -62,7 +62,7 @@ class Decoder : public Module {
     /// The part of the encoder's result that layer `layer` attends to.
     Variable memory_of(std::size_t layer, const Variable& memory) const;
 
-    TransformerOptions options_;
+    TransformerOptions options_;  // with defaults
     std::vector<std::unique_ptr<DecoderLayer>> layers_;
     std::unique_ptr<LayerNorm> final_norm_;
 };

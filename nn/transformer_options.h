@@ -16,16 +16,23 @@ enum class Tie : std::uint8_t { all, embeddings, target, none };
 /// What decoder layer i attends to: the encoder's result, or the output of the encoder's layer i.
 enum class MemoryFrom : std::uint8_t { last, layer };
 
+/// Options that no model can have together.
+enum class OptionConflict : std::uint8_t { none, heads_of_width, key_heads, bias_of_tied_output, unpaired_layers };
+
+/// The shape of a Transformer. The command line, config.toml and the layers all read this struct; a field that is not set gets
+/// the default that is named beside it.
 struct TransformerOptions {
     std::int64_t source_vocabulary = 0;
-    std::int64_t target_vocabulary = 0;  ///< equal to source_vocabulary with Tie::all
-    std::int64_t encoder_layers = 3;
-    std::int64_t decoder_layers = 3;
+    std::int64_t target_vocabulary = 0;               ///< equal to source_vocabulary with Tie::all
+    std::int64_t layers = 3;                          ///< of encoder and decoder, where the next two say nothing else
+    std::optional<std::int64_t> encoder_layers = {};  ///< default: layers
+    std::optional<std::int64_t> decoder_layers = {};  ///< default: layers
     std::int64_t d_model = 128;
     std::int64_t heads = 4;
-    std::int64_t head_dim = 0;  ///< 0: d_model / heads
-    /// Heads of keys and values in every attention, which divide `heads` (AttentionOptions::key_heads). 0: as many as `heads`.
-    std::int64_t key_heads = 0;
+    std::optional<std::int64_t> head_dim = {};  ///< default: d_model / heads
+    /// Heads of keys and values in every attention, which divide `heads`: as many query heads share each (grouped-query
+    /// attention, Ainslie et al. 2023; 1: multi-query). Default: heads.
+    std::optional<std::int64_t> key_heads = {};
     std::int64_t d_ff = 512;
     bool bias = true;                              ///< of all projections, where the next two say nothing else
     std::optional<bool> attention_bias = {};       ///< of query, key, value and output in attention; default: bias
@@ -39,16 +46,20 @@ struct TransformerOptions {
     ops::Activation activation = ops::Activation::relu;
     Positions positions = Positions::sinusoidal;
     std::int64_t position_table = 512;  ///< rows of the position tables; sinusoidal ones grow when longer sentences come
-    Tie tie = Tie::all;
+    std::optional<Tie> tie = {};        ///< default: all
     MemoryFrom memory = MemoryFrom::last;
     bool scale_embeddings = true;  ///< times sqrt(d_model), section 3.4 of the paper
     EmbeddingInit embedding_init = EmbeddingInit::scaled;
     bool checkpoint_layers = false;  ///< recompute each layer in backward instead of keeping its intermediate values
 
-    /// The same with all defaults filled in. Error when an extent is not positive or so large (over 2^24, vocabularies over 2^31,
-    /// a position table of over 2^27 elements) that no model has it and products of extents could overflow, heads do not divide
-    /// d_model (head_dim 0) or key_heads do not divide heads, a dropout leaves [0, 1), the vocabularies cannot be tied, a tied
-    /// output should have a bias, or MemoryFrom::layer has not as many encoder as decoder layers.
+    /// The first conflict among the options; `none` for those that fit together. The vocabularies play no part.
+    OptionConflict conflict() const;
+    /// The same with the defaults filled in. Error for a conflict.
+    TransformerOptions with_defaults() const;
+    TransformerOptions with_vocabularies(std::int64_t source, std::int64_t target) const;
+    /// with_defaults(). Error, too, when an extent is not positive or so large (over 2^24, vocabularies over 2^31, a position
+    /// table of over 2^27 elements) that no model has it and products of extents could overflow, a dropout leaves [0, 1), or the
+    /// vocabularies cannot be tied.
     TransformerOptions complete() const;
     /// Elements of the weights without biases and norms: what a file of such a model has at least. Of complete() options.
     double matrix_elements() const;
@@ -56,9 +67,9 @@ struct TransformerOptions {
     /// limit.
     std::optional<std::int64_t> longest_sentence() const;
     /// Whether source and target read one embedding.
-    bool one_embedding() const { return tie == Tie::all || tie == Tie::embeddings; }
+    bool one_embedding() const { return tie.value_or(Tie::all) == Tie::all || tie == Tie::embeddings; }
     /// Whether the output projection is the target embedding's matrix.
-    bool output_is_tied() const { return tie == Tie::all || tie == Tie::target; }
+    bool output_is_tied() const { return tie.value_or(Tie::all) == Tie::all || tie == Tie::target; }
 };
 
 }  // namespace heddle::nn

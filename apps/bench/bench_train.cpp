@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 struct BenchTrainOptions {
     DataOptions data;
-    ModelOptions model;
+    nn::TransformerOptions model = default_model;
     VocabularyRequest vocabulary;
     TrainingOptions training;
     MachineOptions machine;
@@ -101,10 +101,10 @@ void measure_and_print(BenchTrainOptions& options) {
     TrainingText text = read_training_text(options.data, [](std::string_view) {});
     Vocabularies vocabularies = make_vocabularies(options.vocabulary, text.training, say);
     const TrainingData data = encode_training_data(std::move(text), std::move(vocabularies));
-    check_model_fits(options.model, data.vocabularies.source->size(), data.vocabularies.target->size(),
-                     training_bytes(options.training, options.machine.device));
-    nn::Transformer model(transformer_options(options.model, data.vocabularies.source->size(), data.vocabularies.target->size()),
-                          options.training.seed);
+    const nn::TransformerOptions shape =
+        options.model.with_vocabularies(data.vocabularies.source->size(), data.vocabularies.target->size());
+    check_model_fits(shape, training_bytes(options.training, options.machine.device));
+    nn::Transformer model(shape, options.training.seed);
     model.to(options.machine.device);
     Learner learner(model, options.training, 0, options.machine.dtype);
     const Speed speed = run_updates(learner, data.training, options);

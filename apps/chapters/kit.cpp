@@ -32,7 +32,7 @@ nn::TransformerOptions model_of(const std::string& preset, std::int64_t words, s
     app::apply_preset(table, preset);
     if (layers) settings.model.layers = *layers;
     app::resolve(settings.model, settings.vocabulary);
-    return app::transformer_options(settings.model, words, words).complete();
+    return settings.model.with_vocabularies(words, words).complete();
 }
 
 nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words, std::uint64_t key) {

@@ -74,7 +74,7 @@ int average_command(Arguments arguments) {
     const ModelIdentity identity = model_identity(settings, options.run);
     const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
     const nn::TransformerOptions of_model =
-        transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size());
+        settings.model.with_vocabularies(vocabularies.source->size(), vocabularies.target->size());
     check_model_size(of_model, SafetensorsFile(save_folder(options.run, chosen.back()) / "model.safetensors"));
     nn::Transformer model(of_model, std::nullopt);
     const auto fewer_saves = [&](std::int64_t less) {

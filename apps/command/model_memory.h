@@ -13,9 +13,8 @@ double machine_memory();
 /// weight where the rest lies on a device.
 double training_bytes(const TrainingOptions& options, Device device);
 
-/// Error when a model of these resolved options needs more than machine_memory(): how much, and which options to lower. The need
+/// Error when a model of these options needs more than machine_memory(): how much, and which options to lower. The need
 /// is a lower bound: the matrices, at so many bytes for each element, and what each layer takes beside them.
-void check_model_fits(const ModelOptions& model, std::int64_t source_vocabulary, std::int64_t target_vocabulary,
-                      double bytes_per_parameter = sizeof(float));
+void check_model_fits(const nn::TransformerOptions& model, double bytes_per_parameter = sizeof(float));
 
 }  // namespace heddle::app

@@ -39,12 +39,12 @@ Lines norm_lines(const nn::TransformerOptions& o) {
 
 std::string heads_text(const nn::TransformerOptions& o) {
     const std::string heads =
-        o.heads == 1 ? fmt::format("1 head of {}", o.head_dim) : fmt::format("{} heads of {}", o.heads, o.head_dim);
-    return o.key_heads == o.heads ? heads : fmt::format("{}, {} of keys", heads, o.key_heads);
+        o.heads == 1 ? fmt::format("1 head of {}", *o.head_dim) : fmt::format("{} heads of {}", o.heads, *o.head_dim);
+    return o.key_heads == o.heads ? heads : fmt::format("{}, {} of keys", heads, *o.key_heads);
 }
 
 // What a drawing says of a projection of attention beside its extents.
-std::string_view bias_text(const nn::TransformerOptions& o) { return o.attention_bias.value_or(o.bias) ? "" : ", no bias"; }
+std::string_view bias_text(const nn::TransformerOptions& o) { return *o.attention_bias ? "" : ", no bias"; }
 
 std::string_view activation_text(ops::Activation activation) {
     switch (activation) {
@@ -159,10 +159,10 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
     const std::vector<Sublayer> encoder_layer = {self_attention(o, false), feed_forward(o)};
     const std::vector<Sublayer> decoder_layer = {self_attention(o, true), cross_attention(o), feed_forward(o)};
     source = draw_layer(diagram, encoder, lead(diagram, source, 26, dropout_label(o.dropout)), encoder_layer, o,
-                        fmt::format("{} x", o.encoder_layers));
+                        fmt::format("{} x", *o.encoder_layers));
     Box cross;
     target = draw_layer(diagram, decoder, lead(diagram, target, 26, dropout_label(o.dropout)), decoder_layer, o,
-                        fmt::format("{} x", o.decoder_layers), &cross);
+                        fmt::format("{} x", *o.decoder_layers), &cross);
     source = draw_final_norm(diagram, lead(diagram, source, 8), o);
     target = draw_final_norm(diagram, lead(diagram, target, 8), o);
 
@@ -179,7 +179,7 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
     diagram.note(decoder.center, softmax.bottom + 20, "probabilities of the next token");
     return {"model",
             {diagram.svg(820, softmax.bottom + 34, "the whole model"),
-             fmt::format("The whole model: {} encoder and {} decoder layers of width {}.", o.encoder_layers, o.decoder_layers,
+             fmt::format("The whole model: {} encoder and {} decoder layers of width {}.", *o.encoder_layers, *o.decoder_layers,
                          o.d_model)}};
 }
 
@@ -208,12 +208,12 @@ ModelPicture encoder(const nn::TransformerOptions& o) {
     Diagram diagram;
     Point at = draw_embedding(diagram, column, "source tokens", o.source_vocabulary, o, true);
     at = draw_layer(diagram, column, lead(diagram, at, 26, dropout_label(o.dropout)), {self_attention(o, false), feed_forward(o)},
-                    o, fmt::format("{} x", o.encoder_layers));
+                    o, fmt::format("{} x", *o.encoder_layers));
     at = draw_final_norm(diagram, lead(diagram, at, 8), o);
     const Box out = draw_below(diagram, at, {"output", fmt::format("[tokens, {}]", o.d_model)}, Part::data);
     return {"encoder",
             {diagram.svg(column.center + box_width / 2 + 30, out.bottom + 12, "the encoder"),
-             fmt::format("The encoder alone: {} layers of width {}.", o.encoder_layers, o.d_model)}};
+             fmt::format("The encoder alone: {} layers of width {}.", *o.encoder_layers, o.d_model)}};
 }
 
 // Query, key and value, each [rows, head_dim], to their attention below them: the box of the weighted sum.
@@ -225,7 +225,7 @@ Box draw_attention(Diagram& diagram, const std::array<Box, 3>& inputs, const nn:
     diagram.arrow(query.below(), {left - 45, product.top});
     diagram.arrow(key.below(), {left + 45, product.top});
     const Box scaled =
-        draw_below(diagram, product.below(), {fmt::format("times 1 / sqrt({})", o.head_dim), "variance 1 again"}, Part::norm);
+        draw_below(diagram, product.below(), {fmt::format("times 1 / sqrt({})", *o.head_dim), "variance 1 again"}, Part::norm);
     const Lines rule = causal ? Lines{"causal mask", "no token sees a later one"} : Lines{"mask", "hidden places take no part"};
     const Box mask = draw_below(diagram, scaled.below(), rule, Part::attention);
     if (causal) {
@@ -244,7 +244,7 @@ Box draw_attention(Diagram& diagram, const std::array<Box, 3>& inputs, const nn:
 
 ModelPicture attention(const nn::TransformerOptions& o) {
     Diagram diagram;
-    const std::string queries = fmt::format("[queries, {}]", o.head_dim), keys = fmt::format("[keys, {}]", o.head_dim);
+    const std::string queries = fmt::format("[queries, {}]", *o.head_dim), keys = fmt::format("[keys, {}]", *o.head_dim);
     const std::array inputs = {diagram.box(110, 12, 170, Lines{"query", queries}, Part::data),
                                diagram.box(300, 12, 170, Lines{"key", keys}, Part::data),
                                diagram.box(490, 12, 170, Lines{"value", keys}, Part::data)};
@@ -270,7 +270,7 @@ ModelPicture one_head(const nn::TransformerOptions& o, bool causal) {
     for (std::size_t i = 0; i < names.size(); ++i) {
         const double center = 110 + 190 * static_cast<double>(i), fork = rows.bottom + gap / 2;
         inputs[i] = diagram.box(center, rows.bottom + 1.5 * gap, 170,
-                                Lines{"linear: " + names[i], fmt::format("{} to {}{}", o.d_model, o.head_dim, bias_text(o))},
+                                Lines{"linear: " + names[i], fmt::format("{} to {}{}", o.d_model, *o.head_dim, bias_text(o))},
                                 Part::projection);
         const Point turn[] = {{300, fork}, {center, fork}, inputs[i].above()};
         if (center == 300)
@@ -279,21 +279,21 @@ ModelPicture one_head(const nn::TransformerOptions& o, bool causal) {
             diagram.arrow(turn);
     }
     Box last = draw_attention(diagram, inputs, o, causal);
-    last = draw_below(diagram, last.below(), {"output of the head", fmt::format("[tokens, {}]", o.head_dim)}, Part::data, 260);
+    last = draw_below(diagram, last.below(), {"output of the head", fmt::format("[tokens, {}]", *o.head_dim)}, Part::data, 260);
     double bottom = last.bottom + 12;
     if (o.heads == 1) {
         last =
-            draw_below(diagram, last.below(), {"linear: output", fmt::format("{} to {}{}", o.head_dim, o.d_model, bias_text(o))},
+            draw_below(diagram, last.below(), {"linear: output", fmt::format("{} to {}{}", *o.head_dim, o.d_model, bias_text(o))},
                        Part::projection, 260);
         bottom = draw_output(diagram, last, o);
     }
-    const std::string what = fmt::format("One {}head of {} columns", causal ? "causal " : "", o.head_dim);
+    const std::string what = fmt::format("One {}head of {} columns", causal ? "causal " : "", *o.head_dim);
     return {causal ? "causal-head" : "head", {diagram.svg(590, bottom, what), what + "."}};
 }
 
 ModelPicture several_heads(const nn::TransformerOptions& o) {
     Diagram diagram;
-    const std::int64_t width = o.heads * o.head_dim;
+    const std::int64_t width = o.heads * *o.head_dim;
     const char* const names[] = {"query", "key", "value"};
     const double centers[] = {110, 300, 490};
     const auto shown = static_cast<std::size_t>(std::min<std::int64_t>(o.heads, 3));  // heads drawn one behind another
@@ -309,7 +309,7 @@ ModelPicture several_heads(const nn::TransformerOptions& o) {
         const Box projection =
             diagram.box(centers[i], 60, 150,
                         Lines{fmt::format("linear: {}", names[i]),
-                              fmt::format("{} to {}{}", o.d_model, i == 0 ? width : o.key_heads * o.head_dim, bias_text(o))},
+                              fmt::format("{} to {}{}", o.d_model, i == 0 ? width : *o.key_heads * *o.head_dim, bias_text(o))},
                         Part::projection);
         diagram.note(centers[i], 24, i == 0 ? "input" : "input, or memory");
         diagram.arrow({centers[i], 30}, projection.above());

@@ -74,7 +74,7 @@ void add_data_options(OptionTable& table, DataOptions& options) {
         .defaults_to(std::to_string(default_prepare_above));
 }
 
-void add_model_options(OptionTable& table, ModelOptions& options) {
+void add_model_options(OptionTable& table, nn::TransformerOptions& options) {
     table.group(OptionGroup::model);
     table.add("layers", options.layers, "layers of encoder and decoder").at_least(1);
     table.add("encoder-layers", options.encoder_layers, "layers of the encoder").at_least(1).defaults_to("as --layers");

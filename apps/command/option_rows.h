@@ -8,7 +8,7 @@
 namespace heddle::app {
 
 void add_data_options(OptionTable& table, DataOptions& options);
-void add_model_options(OptionTable& table, ModelOptions& options);
+void add_model_options(OptionTable& table, nn::TransformerOptions& options);
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options);
 /// Notes which of its options were given: a --vocab-model has to agree with these.
 void take_given(const OptionTable& table, VocabularyRequest& options);

@@ -92,7 +92,7 @@ int prepare_command(Arguments arguments) {
     if (!settings.check.empty()) return check_text(table, settings.check);
     const DataOptions& data = settings.data;
     check_together(settings);
-    ModelOptions any_model;
+    nn::TransformerOptions any_model;
     resolve(any_model, settings.vocabulary);
     take_given(table, settings.vocabulary);
     PreparedWriter::check_free(data.out, data.overwrite);  // before the work

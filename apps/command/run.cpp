@@ -38,37 +38,6 @@ std::string progress_of(const std::filesystem::path& run, const WeightsChoice& w
 
 }  // namespace
 
-nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
-                                           std::int64_t target_vocabulary) {
-    nn::TransformerOptions options;
-    options.source_vocabulary = source_vocabulary;
-    options.target_vocabulary = target_vocabulary;
-    options.encoder_layers = model.encoder_layers.value_or(model.layers);
-    options.decoder_layers = model.decoder_layers.value_or(model.layers);
-    options.d_model = model.d_model;
-    options.heads = model.heads;
-    options.head_dim = model.head_dim.value_or(0);
-    options.key_heads = model.key_heads.value_or(0);
-    options.d_ff = model.d_ff;
-    options.bias = model.bias;
-    options.attention_bias = model.attention_bias;
-    options.output_bias = model.output_bias;
-    options.dropout = model.dropout;
-    options.attention_dropout = model.attention_dropout;
-    options.ffn_dropout = model.ffn_dropout;
-    options.norm = model.norm;
-    options.final_norm = model.final_norm;
-    options.norm_eps = model.norm_eps;
-    options.activation = model.activation;
-    options.positions = model.positions;
-    options.position_table = model.position_table;
-    options.tie = model.tie.value_or(nn::Tie::all);
-    options.scale_embeddings = model.scale_embeddings;
-    options.embedding_init = model.embedding_init;
-    options.memory = model.memory;
-    return options;
-}
-
 void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights) {
     double held = 0;
     for (const std::string& name : weights.names()) held += static_cast<double>(weights.shape(name).numel());
@@ -139,7 +108,7 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     const SafetensorsFile file = open_weights(run / weights, model_identity(opened.settings, run));
     opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
     const nn::TransformerOptions options =
-        transformer_options(opened.settings.model, opened.vocabularies.source->size(), opened.vocabularies.target->size());
+        opened.settings.model.with_vocabularies(opened.vocabularies.source->size(), opened.vocabularies.target->size());
     check_model_size(options, file);
     check_finite(file);
     opened.model = std::make_unique<nn::Transformer>(options, std::nullopt);

@@ -13,10 +13,6 @@
 
 namespace heddle::app {
 
-/// The Transformer that resolved options describe.
-nn::TransformerOptions transformer_options(const ModelOptions& model, std::int64_t source_vocabulary,
-                                           std::int64_t target_vocabulary);
-
 /// Error unless the file has as many elements as a model of these options needs; call it before allocating the model.
 void check_model_size(const nn::TransformerOptions& options, const SafetensorsFile& weights);
 

@@ -35,7 +35,7 @@ struct SummaryOptions {
     std::optional<std::int64_t> target_size;
     std::optional<bool> shared;
     std::string pictures;
-    ModelOptions model;
+    nn::TransformerOptions model = default_model;
 };
 
 OptionTable options_table(SummaryOptions& options) {
@@ -119,8 +119,9 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
     resolve(options.model, vocabulary);
     const std::int64_t source = options.source_size.value_or(options.vocab_size),
                        target = options.target_size.value_or(options.vocab_size);
-    check_model_fits(options.model, source, target);
-    return std::make_unique<nn::Transformer>(transformer_options(options.model, source, target));
+    const nn::TransformerOptions model = options.model.with_vocabularies(source, target);
+    check_model_fits(model);
+    return std::make_unique<nn::Transformer>(model);
 }
 
 // A slip of the command line; the model knows its parts.

@@ -139,7 +139,7 @@ Vocabularies vocabularies_of(TrainSettings& settings, const std::optional<Safete
     Vocabularies known = Vocabularies::load(run, settings.vocabulary.lowercase);
     if (text.prepared != nullptr) check_vocabulary_of_run(*text.prepared, run, known);
     settings.vocabulary.normalization = known.source->normalization();
-    if (weights) check_model_size(transformer_options(settings.model, known.source->size(), known.target->size()), *weights);
+    if (weights) check_model_size(settings.model.with_vocabularies(known.source->size(), known.target->size()), *weights);
     return known;
 }
 
@@ -292,7 +292,7 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
     if (settings.data.overwrite) check_spares_inputs(files_of_run(run), "--out", input_files(settings.data, settings.vocabulary));
     const double bytes = training_bytes(settings.training, settings.machine.device);
     // Before a vocabulary is learned; of another run's model its weights tell more.
-    if (resumed.empty() && settings.data.init.empty()) check_model_fits(settings.model, 1, 1, bytes);
+    if (resumed.empty() && settings.data.init.empty()) check_model_fits(settings.model.with_vocabularies(1, 1), bytes);
     if (ranks != nullptr) check_shareable(*ranks, settings);
     std::optional<SafetensorsFile> weights = first_weights(settings, save);
     std::optional<AutoPackedText> auto_packed_text;
@@ -306,10 +306,10 @@ int train_with(OptionTable& table, TrainSettings& settings, Arguments arguments,
             if (prepares) text.training.prepared = auto_packed_text->write(vocabularies, decided_options(table));
             return encode_training_data(std::move(text.training), std::move(vocabularies), resumed.empty() ? say : Say());
         });
-    const std::int64_t source_size = data.vocabularies.source->size(), target_size = data.vocabularies.target->size();
-    check_model_fits(settings.model, source_size, target_size, bytes);
-    nn::Transformer model(transformer_options(settings.model, source_size, target_size),
-                          weights ? std::nullopt : std::optional(settings.training.seed));
+    const nn::TransformerOptions shape =
+        settings.model.with_vocabularies(data.vocabularies.source->size(), data.vocabularies.target->size());
+    check_model_fits(shape, bytes);
+    nn::Transformer model(shape, weights ? std::nullopt : std::optional(settings.training.seed));
     if (resumed.empty() && !settings.data.embeddings.empty())
         load_embeddings(model, data.vocabularies, settings.data.embeddings,
                         {.replace_invalid = settings.data.replace_invalid, .say = say});

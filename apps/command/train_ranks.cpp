@@ -136,7 +136,7 @@ int follow_training(Ranks& ranks) {
     resolve(settings.training);
     apply_alike(ranks, settings.machine, static_cast<CpuLevel>(given.numbers.at(3)));
     const SharedText text = receive_text(ranks, given.numbers.at(0));
-    nn::Transformer model(transformer_options(settings.model, given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
+    nn::Transformer model(settings.model.with_vocabularies(given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
     model.to(settings.machine.device);
     model.train();
     Learner(model, settings.training, 0, settings.machine.dtype, &ranks).follow(text.pairs());

@@ -72,7 +72,7 @@ class Count {
   private:
     void add(std::int64_t products) { steps_.back() += static_cast<double>(products) / 1e6; }
 
-    const std::int64_t layers = size().decoder_layers, d = size().d_model, d_ff = size().d_ff;
+    const std::int64_t layers = *size().decoder_layers, d = size().d_model, d_ff = size().d_ff;
     std::vector<double> steps_;
     std::int64_t rows_ = 0;
 };
@@ -200,7 +200,7 @@ for (std::int64_t t = 1; t <= longest; ++t) {  // to the end
     said.push_back(largest(model.logits(y.value()), t - 1));
 }
 )",
-                                     .right = R"(
+                   .right = R"(
 nn::DecoderCache cache = model.start_decoding(
     memory.value(), memory_spans, 1, longest);
 while (said.back() != app::eos_id) {  // one row for each token

@@ -31,7 +31,7 @@ TEST(Options, EachModelOptionReachesTheModel) {
     const auto model_of = [](std::vector<const char*> words) {
         TrainSettings settings = parsed(std::move(words));
         resolve(settings.model, settings.vocabulary);
-        return transformer_options(settings.model, 100, 200);
+        return settings.model.with_vocabularies(100, 200);
     };
     const nn::TransformerOptions all = model_of({"--encoder-layers",
                                                  "5",
@@ -103,7 +103,7 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(few.encoder_layers, 4);
     EXPECT_EQ(few.decoder_layers, 4);
     EXPECT_EQ(few.head_dim, 32);
-    EXPECT_EQ(few.key_heads, 0) << "as many as heads";
+    EXPECT_EQ(few.key_heads, std::nullopt) << "as many as heads";
     EXPECT_EQ(few.attention_dropout, 0.3);
     EXPECT_EQ(few.ffn_dropout, 0.3);
     EXPECT_EQ(few.final_norm, false) << "post-norm has none unless asked for";

@@ -17,7 +17,7 @@ nn::TransformerOptions model_of(const std::string& name, std::int64_t words, std
     apply_preset(table, name);
     if (layers) settings.model.layers = *layers;
     resolve(settings.model, settings.vocabulary);
-    return transformer_options(settings.model, words, words);
+    return settings.model.with_vocabularies(words, words);
 }
 
 nn::Sentences sentences(std::int64_t count, std::int64_t length, std::int64_t words) {

@@ -33,7 +33,7 @@ TrainSettings preset_settings(const std::string& name, std::vector<const char*> 
 
 nn::TransformerOptions model_of(const std::string& name, std::int64_t source, std::int64_t target,
                                 std::vector<const char*> words = {}) {
-    return transformer_options(preset_settings(name, std::move(words)).model, source, target).complete();
+    return preset_settings(name, std::move(words)).model.with_vocabularies(source, target).complete();
 }
 
 std::int64_t encoder_layer(const nn::TransformerOptions& options) {

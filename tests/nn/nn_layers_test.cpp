@@ -203,7 +203,7 @@ TEST(Attention, GroupedKeysAndABiasTrain) {
     }
     EXPECT_GT(largest, 0);
     expect_error([&] { SelfAttention(root, "odd", {.d_model = 8, .heads = 4, .key_heads = 3}); },
-                 "attention: 4 heads cannot share 3 heads of keys evenly");
+                 "4 heads cannot share 3 heads of keys evenly");
 }
 
 // Decoding token by token over a cache of the narrower keys.

@@ -354,7 +354,6 @@ TEST(Transformer, ExtentsBeyondEveryModelAreAnErrorBeforeAnythingIsMade) {
         {&TransformerOptions::d_ff, "d_ff is"},
         {&TransformerOptions::d_model, "d_model is"},
         {&TransformerOptions::heads, "heads is"},
-        {&TransformerOptions::head_dim, "2 heads of head_dim"},
         {&TransformerOptions::position_table, "position"},
         {&TransformerOptions::source_vocabulary, "source_vocabulary is"}};
     for (const auto& [extent, message] : extents)
@@ -362,6 +361,9 @@ TEST(Transformer, ExtentsBeyondEveryModelAreAnErrorBeforeAnythingIsMade) {
             TransformerOptions options = tiny_options();
             options.*extent = value;
             expect_error([&] { const Transformer model(options); }, message);
+            options = tiny_options();
+            options.head_dim = value;
+            expect_error([&] { const Transformer model(options); }, "2 heads of head_dim");
         }
     TransformerOptions table = tiny_options();
     table.d_model = 1 << 20;
@@ -375,7 +377,7 @@ TEST(Transformer, HasTheElementsThatItsOptionsCount) {
             TransformerOptions options = tiny_options();
             options.target_vocabulary = options.source_vocabulary;
             options.head_dim = 5;
-            options.key_heads = tie == Tie::none ? 1 : 0;
+            if (tie == Tie::none) options.key_heads = 1;
             options.encoder_layers = 3;
             options.bias = false;
             options.norm = NormPlace::post;

@@ -166,14 +166,14 @@ TEST(MemoryAdvice, CountsWhatTrainingHolds) {
     options.optimizer = optim::Method::sgd;
     EXPECT_EQ(app::training_bytes(options, Device::cpu), 8);
     EXPECT_EQ(app::training_bytes(options, Device::cuda), 4) << "the rest is on the device";
-    app::ModelOptions model;
-    app::check_model_fits(model, 6000, 6000);
+    const nn::TransformerOptions model = app::default_model.with_vocabularies(6000, 6000);
+    app::check_model_fits(model);
     const double memory = app::machine_memory();
     EXPECT_GT(memory, 1e8);
     // The same model, wanted with fewer and with more bytes than there are.
     const double elements = 6000.0 * 128;
-    EXPECT_NO_THROW(app::check_model_fits(model, 6000, 6000, 0.2 * memory / elements / 3));
-    EXPECT_THAT(error_of([&] { app::check_model_fits(model, 6000, 6000, 1.1 * memory / elements); }),
+    EXPECT_NO_THROW(app::check_model_fits(model, 0.2 * memory / elements / 3));
+    EXPECT_THAT(error_of([&] { app::check_model_fits(model, 1.1 * memory / elements); }),
                 HasSubstr("lower --layers, --d-model or --vocab-size"));
 }
 

@@ -39,7 +39,7 @@ Run made_run(const std::filesystem::path& path, const std::string& config) {
     folder.write_config(table.config());
     vocabularies.save(path);
     folder.identify(model_identity(settings, path));
-    nn::Transformer model(transformer_options(settings.model, vocabularies.source->size(), vocabularies.target->size()));
+    nn::Transformer model(settings.model.with_vocabularies(vocabularies.source->size(), vocabularies.target->size()));
     Sequence random(3);
     for (auto [name, tensor] : model.named_tensors())
         for (float& value : tensor.mutable_values<float>()) value += 3e-4f * (static_cast<float>(random.below(1000)) - 500);

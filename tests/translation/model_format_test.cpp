@@ -76,8 +76,8 @@ std::string shape_of(const std::string& text, const TransformerOptions& options)
     const std::map<std::string, std::int64_t> extents = {{"d_model", options.d_model},
                                                          {"d_ff", options.d_ff},
                                                          {"heads", options.heads},
-                                                         {"head_dim", options.head_dim},
-                                                         {"key_heads", options.key_heads},
+                                                         {"head_dim", *options.head_dim},
+                                                         {"key_heads", *options.key_heads},
                                                          {"position_table", options.position_table},
                                                          {"source_vocabulary", options.source_vocabulary},
                                                          {"target_vocabulary", options.target_vocabulary}};
@@ -100,7 +100,7 @@ void expand(const std::string& name, const std::string& shape, const Transformer
         for (std::string part; std::getline(parts, part, ',');)
             expand(name.substr(0, open) + part + name.substr(close + 1), shape, options, tensors);
     } else if (const std::size_t layer = name.find(".N."); layer != std::string::npos) {
-        const std::int64_t layers = name.starts_with("encoder") ? options.encoder_layers : options.decoder_layers;
+        const std::int64_t layers = *(name.starts_with("encoder") ? options.encoder_layers : options.decoder_layers);
         for (std::int64_t i = 0; i < layers; ++i)
             expand(name.substr(0, layer + 1) + std::to_string(i) + name.substr(layer + 2), shape, options, tensors);
     } else {

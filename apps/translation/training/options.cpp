@@ -12,29 +12,39 @@
 
 namespace heddle::app {
 
-void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
-    if (!model.encoder_layers) model.encoder_layers = model.layers;
-    if (!model.decoder_layers) model.decoder_layers = model.layers;
-    if (!model.head_dim) {
-        check_option(model.d_model % model.heads == 0, {"heads", "d-model", "head-dim"},
-                     fmt::format("--heads {} does not divide --d-model {}; choose another number or give --head-dim", model.heads,
-                                 model.d_model));
-        model.head_dim = model.d_model / model.heads;
-    }
-    if (model.key_heads) {
-        check_option(
-            model.heads % *model.key_heads == 0, {"key-heads", "heads"},
-            fmt::format("--key-heads {} does not divide --heads {}; choose another number", *model.key_heads, model.heads));
-        // Given or not, the same model has the same files.
-        if (*model.key_heads == model.heads) model.key_heads.reset();
+namespace {
+
+void check_fits_together(const nn::TransformerOptions& model) {
+    const std::string_view tie = word_of(*model.tie);
+    switch (model.conflict()) {
+        case nn::OptionConflict::none: break;
+        case nn::OptionConflict::heads_of_width:
+            throw OptionError({"heads", "d-model", "head-dim"},
+                              fmt::format("--heads {} does not divide --d-model {}; choose another number or give --head-dim",
+                                          model.heads, model.d_model));
+        case nn::OptionConflict::key_heads:
+            throw OptionError(
+                {"key-heads", "heads"},
+                fmt::format("--key-heads {} does not divide --heads {}; choose another number", *model.key_heads, model.heads));
+        case nn::OptionConflict::bias_of_tied_output:
+            throw OptionError({"output-bias", "tie"},
+                              fmt::format("--output-bias true needs an output weight of its own, which --tie {} does not leave; "
+                                          "take --tie embeddings or none",
+                                          tie));
+        case nn::OptionConflict::unpaired_layers:
+            throw OptionError(
+                {"memory", "encoder-layers", "decoder-layers"},
+                fmt::format("--memory layer pairs each decoder layer with an encoder layer, but there are {} and "
+                            "{}; give as many",
+                            model.decoder_layers.value_or(model.layers), model.encoder_layers.value_or(model.layers)));
     }
     check_option(
         model.positions != nn::Positions::sinusoidal || model.d_model % 2 == 0, {"d-model", "positions"},
         fmt::format("--d-model {} is odd, but sinusoidal positions come in pairs; choose an even width or --positions learned",
                     model.d_model));
-    if (!model.attention_dropout) model.attention_dropout = model.dropout;
-    if (!model.ffn_dropout) model.ffn_dropout = model.dropout;
-    if (!model.final_norm) model.final_norm = model.norm == nn::NormPlace::pre;
+}
+
+void check_fits_together(const VocabularyRequest& vocabulary) {
     check_option(vocabulary.shared || vocabulary.model_file.empty(), {"vocab-model", "shared-vocab"},
                  "--vocab-model is one vocabulary for both languages; leave out --shared-vocab false");
     check_option(!vocabulary.shared || (!vocabulary.source_size && !vocabulary.target_size),
@@ -46,24 +56,21 @@ void resolve(ModelOptions& model, VocabularyRequest& vocabulary) {
     check_option(!vocabulary.normalization || is_sentencepiece(vocabulary.type), {"vocab-normalization", "vocab-type"},
                  fmt::format("--vocab-normalization is of bpe and unigram; a {} vocabulary takes text as it is: leave it out",
                              word_of(vocabulary.type)));
-    if (is_sentencepiece(vocabulary.type) && !vocabulary.normalization) vocabulary.normalization = Normalization::nfc;
+}
+
+}  // namespace
+
+void resolve(nn::TransformerOptions& model, VocabularyRequest& vocabulary) {
     if (!model.tie) model.tie = vocabulary.shared ? nn::Tie::all : nn::Tie::target;
-    check_option(vocabulary.shared || (*model.tie != nn::Tie::all && *model.tie != nn::Tie::embeddings), {"tie", "shared-vocab"},
+    check_fits_together(model);
+    check_fits_together(vocabulary);
+    if (is_sentencepiece(vocabulary.type) && !vocabulary.normalization) vocabulary.normalization = Normalization::nfc;
+    check_option(vocabulary.shared || !model.one_embedding(), {"tie", "shared-vocab"},
                  fmt::format("--tie {} needs one vocabulary for both languages; take --tie target or none, or leave out "
                              "--shared-vocab false",
                              word_of(*model.tie)));
-    const bool tied_output = *model.tie == nn::Tie::all || *model.tie == nn::Tie::target;
-    if (!model.attention_bias) model.attention_bias = model.bias;
-    if (!model.output_bias) model.output_bias = model.bias && !tied_output;
-    check_option(!*model.output_bias || !tied_output, {"output-bias", "tie"},
-                 fmt::format("--output-bias true needs an output weight of its own, which --tie {} does not leave; take --tie "
-                             "embeddings or none",
-                             word_of(*model.tie)));
-    check_option(
-        model.memory == nn::MemoryFrom::last || *model.encoder_layers == *model.decoder_layers,
-        {"memory", "encoder-layers", "decoder-layers"},
-        fmt::format("--memory layer pairs each decoder layer with an encoder layer, but there are {} and {}; give as many",
-                    *model.decoder_layers, *model.encoder_layers));
+    model = model.with_defaults();
+    if (*model.key_heads == model.heads) model.key_heads.reset();  // given or not, the same model has the same files
 }
 
 double default_rate(optim::ScheduleKind schedule) { return schedule == optim::ScheduleKind::noam ? 1 : 3e-3; }

@@ -35,33 +35,8 @@ struct DataOptions {
     bool reads_columns() const { return tsv || tsv_columns; }
 };
 
-/// The Transformer's shape. What is not set follows from the rest; resolve() fills it in.
-struct ModelOptions {
-    std::int64_t layers = 3;
-    std::optional<std::int64_t> encoder_layers;  ///< layers
-    std::optional<std::int64_t> decoder_layers;  ///< layers
-    std::int64_t d_model = 128;
-    std::int64_t heads = 4;
-    std::optional<std::int64_t> head_dim;   ///< d_model / heads
-    std::optional<std::int64_t> key_heads;  ///< empty: as many as heads
-    std::int64_t d_ff = 512;
-    bool bias = true;
-    std::optional<bool> attention_bias;  ///< bias
-    std::optional<bool> output_bias;     ///< bias, when the output weight is not tied
-    double dropout = 0.2;
-    std::optional<double> attention_dropout;  ///< dropout
-    std::optional<double> ffn_dropout;        ///< dropout
-    nn::NormPlace norm = nn::NormPlace::pre;
-    std::optional<bool> final_norm;  ///< with pre-norm
-    double norm_eps = 1e-5;
-    ops::Activation activation = ops::Activation::relu;
-    nn::Positions positions = nn::Positions::sinusoidal;
-    std::int64_t position_table = 512;
-    std::optional<nn::Tie> tie;  ///< all with a shared vocabulary, target otherwise
-    bool scale_embeddings = true;
-    nn::EmbeddingInit embedding_init = nn::EmbeddingInit::scaled;
-    nn::MemoryFrom memory = nn::MemoryFrom::last;
-};
+/// The default model. Small texts call for more dropout than the library's default.
+inline constexpr nn::TransformerOptions default_model = {.dropout = 0.2};
 
 /// Which vocabularies to train, or to read.
 struct VocabularyRequest {
@@ -135,7 +110,7 @@ struct MachineOptions {
 /// All options of `heddle train`, and the contents of a run's config.toml.
 struct TrainSettings {
     DataOptions data;
-    ModelOptions model;
+    nn::TransformerOptions model = default_model;
     VocabularyRequest vocabulary;
     TrainingOptions training;
     MachineOptions machine;
@@ -149,10 +124,9 @@ inline constexpr std::int64_t default_epochs = 20;
 inline constexpr std::int64_t default_prepare_above = 256;
 inline constexpr std::int64_t default_subwords = 6000;
 
-/// Sets what follows from the rest. UsageError for a shape that cannot be: heads that do not divide d_model, key
-/// heads that do not divide heads, an odd d_model with
-/// sinusoidal positions, embeddings tied across two vocabularies, and for options that nothing would come of.
-void resolve(ModelOptions& model, VocabularyRequest& vocabulary);
+/// Sets what follows from the rest. UsageError for a conflict of the model's options, an odd d_model with sinusoidal positions,
+/// embeddings tied across two vocabularies, and for options without effect.
+void resolve(nn::TransformerOptions& model, VocabularyRequest& vocabulary);
 /// Sets the limit and the rate of a run without one. UsageError for a cosine schedule without --updates or --epochs, for options
 /// of another optimizer, and for batches without a limit.
 void resolve(TrainingOptions& training);
