@@ -28,7 +28,7 @@ std::atomic<CpuLevel> in_use = none;
 CpuLevel chosen_level() {
     const char* wish = std::getenv("HEDDLE_CPU_LEVEL");
     if (wish == nullptr || *wish == '\0') return processor_level();
-    const std::optional<CpuLevel> level = cpu_level_named(wish);
+    const std::optional<CpuLevel> level = value_of<CpuLevel>(wish);
     check(level.has_value(), "HEDDLE_CPU_LEVEL is '{}', wanted v2, v3 or v4", wish);
     check(*level <= processor_level(), "HEDDLE_CPU_LEVEL is {}, but this processor has {} only", wish, name(processor_level()));
     return *level;
@@ -66,14 +66,6 @@ std::string_view name(CpuLevel level) {
         case CpuLevel::v4: return "v4 (AVX-512)";
     }
     fail("cpu: no such level");
-}
-
-std::string_view short_name(CpuLevel level) { return name(level).substr(0, 2); }
-
-std::optional<CpuLevel> cpu_level_named(std::string_view text) {
-    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4})
-        if (text == short_name(level)) return level;
-    return {};
 }
 
 }  // namespace heddle

@@ -1,8 +1,9 @@
 // The x86-64 level of the vectorised code. On other processors, and in the debugger build, there is one level, named v2.
 #pragma once
 
-#include <optional>
 #include <string_view>
+
+#include "core/enum_words.h"
 
 #if !defined(__x86_64__)
 #define HEDDLE_ONE_LEVEL
@@ -12,6 +13,10 @@ namespace heddle {
 
 /// The x86-64 micro-architecture levels: v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512 F, BW, CD, DQ, VL).
 enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
+/// As options and saves write them.
+constexpr auto enum_words(CpuLevel) {
+    return words_for<CpuLevel>({{CpuLevel::v2, "v2"}, {CpuLevel::v3, "v3"}, {CpuLevel::v4, "v4"}});
+}
 
 /// The highest level that this processor supports and this build contains.
 CpuLevel processor_level();
@@ -25,9 +30,5 @@ void set_cpu_level(CpuLevel level);
 bool same_bits(CpuLevel a, CpuLevel b);
 /// "v4 (AVX-512)" and the like.
 std::string_view name(CpuLevel level);
-/// "v4", as options and saves write it.
-std::string_view short_name(CpuLevel level);
-/// The level of that short name, if there is one.
-std::optional<CpuLevel> cpu_level_named(std::string_view short_name);
 
 }  // namespace heddle

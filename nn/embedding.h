@@ -7,14 +7,22 @@
 #include <mutex>
 
 #include "autograd/ops.h"
+#include "core/enum_words.h"
 #include "nn/module.h"
 
 namespace heddle::nn {
 
 enum class Positions : std::uint8_t { sinusoidal, learned };
+constexpr auto enum_words(Positions) {
+    return words_for<Positions>({{Positions::sinusoidal, "sinusoidal"}, {Positions::learned, "learned"}});
+}
 /// An embedding's initial values: normal with deviation d_model^-0.5, which times sqrt(d_model) is 1; normal with deviation 1;
 /// Xavier uniform.
 enum class EmbeddingInit : std::uint8_t { scaled, unit, xavier };
+constexpr auto enum_words(EmbeddingInit) {
+    return words_for<EmbeddingInit>(
+        {{EmbeddingInit::scaled, "scaled"}, {EmbeddingInit::unit, "unit"}, {EmbeddingInit::xavier, "xavier"}});
+}
 
 /// A vector for each place of a sentence.
 class PositionalEncoding : public Module {

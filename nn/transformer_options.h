@@ -5,16 +5,24 @@
 #include <optional>
 
 #include "autograd/ops.h"
+#include "core/enum_words.h"
 #include "nn/embedding.h"
 
 namespace heddle::nn {
 
 /// Where layer normalisation stands: before each sublayer (Xiong et al. 2020) or after the residual add (the paper).
 enum class NormPlace : std::uint8_t { pre, post };
+constexpr auto enum_words(NormPlace) { return words_for<NormPlace>({{NormPlace::pre, "pre"}, {NormPlace::post, "post"}}); }
 /// Which of the three embeddings (source, target, output projection) are one matrix; `embeddings`: source and target.
 enum class Tie : std::uint8_t { all, embeddings, target, none };
+constexpr auto enum_words(Tie) {
+    return words_for<Tie>({{Tie::all, "all"}, {Tie::embeddings, "embeddings"}, {Tie::target, "target"}, {Tie::none, "none"}});
+}
 /// What decoder layer i attends to: the encoder's result, or the output of the encoder's layer i.
 enum class MemoryFrom : std::uint8_t { last, layer };
+constexpr auto enum_words(MemoryFrom) {
+    return words_for<MemoryFrom>({{MemoryFrom::last, "last"}, {MemoryFrom::layer, "layer"}});
+}
 
 /// Options that no model can have together.
 enum class OptionConflict : std::uint8_t { none, heads_of_width, key_heads, bias_of_tied_output, unpaired_layers };

@@ -11,8 +11,7 @@
 namespace heddle::optim {
 
 Method method(std::string_view text) {
-    for (const Method each : {Method::sgd, Method::adam, Method::adamw})
-        if (name(each) == text) return each;
+    if (const auto found = value_of<Method>(text)) return *found;
     fail_with("optimizer: there is none called '{}'; wanted sgd, adam or adamw", text);
 }
 

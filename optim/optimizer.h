@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_words.h"
 #include "core/error.h"
 #include "core/spans.h"
 #include "core/tensor.h"
@@ -19,12 +20,12 @@
 namespace heddle::optim {
 
 enum class Method : std::uint8_t { sgd, adam, adamw };
+constexpr auto enum_words(Method) {
+    return words_for<Method>({{Method::adam, "adam"}, {Method::adamw, "adamw"}, {Method::sgd, "sgd"}});
+}
 
 /// "sgd", "adam", "adamw". Error that lists them for any other name.
 Method method(std::string_view name);
-/// The names, by the value of a Method.
-inline constexpr std::string_view kMethodNames[] = {"sgd", "adam", "adamw"};
-constexpr std::string_view name(Method method) { return kMethodNames[static_cast<std::size_t>(method)]; }
 
 struct OptimizerOptions {
     Method method = Method::adam;

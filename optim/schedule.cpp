@@ -35,8 +35,7 @@ double Schedule::rate(std::int64_t update) const {
 }
 
 ScheduleKind schedule_kind(std::string_view text) {
-    for (const ScheduleKind each : {ScheduleKind::constant, ScheduleKind::inverse_sqrt, ScheduleKind::noam, ScheduleKind::cosine})
-        if (name(each) == text) return each;
+    if (const auto found = value_of<ScheduleKind>(text)) return *found;
     fail_with("schedule: there is none called '{}'; wanted constant, inverse-sqrt, noam or cosine", text);
 }
 

@@ -14,9 +14,17 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/enum_words.h"
+
 namespace heddle::optim {
 
 enum class ScheduleKind : std::uint8_t { constant, inverse_sqrt, noam, cosine };
+constexpr auto enum_words(ScheduleKind) {
+    return words_for<ScheduleKind>({{ScheduleKind::inverse_sqrt, "inverse-sqrt"},
+                                    {ScheduleKind::noam, "noam"},
+                                    {ScheduleKind::cosine, "cosine"},
+                                    {ScheduleKind::constant, "constant"}});
+}
 
 struct Schedule {
     ScheduleKind kind = ScheduleKind::inverse_sqrt;
@@ -33,8 +41,5 @@ struct Schedule {
 
 /// "constant", "inverse-sqrt", "noam", "cosine". Error that lists them for any other name.
 ScheduleKind schedule_kind(std::string_view name);
-/// The names, by the value of a ScheduleKind.
-inline constexpr std::string_view kScheduleNames[] = {"constant", "inverse-sqrt", "noam", "cosine"};
-constexpr std::string_view name(ScheduleKind kind) { return kScheduleNames[static_cast<std::size_t>(kind)]; }
 
 }  // namespace heddle::optim

@@ -21,7 +21,7 @@ void check_same(const Run& one, const Run& other, const std::string& one_name, c
 }  // namespace
 
 std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other) {
-    if (one.type() != other.type()) return fmt::format("{} and {}", name(one.type()), name(other.type()));
+    if (one.type() != other.type()) return fmt::format("{} and {}", word_of(one.type()), word_of(other.type()));
     if (one.size() != other.size()) return fmt::format("{} and {} tokens", one.size(), other.size());
     if (one.lowercase() != other.lowercase()) return "only one is of lower-case text";
     if (one.serialized() == other.serialized()) return {};

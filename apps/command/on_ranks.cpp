@@ -71,7 +71,7 @@ void apply_alike(Ranks& ranks, const MachineOptions& machine, CpuLevel level_of_
         apply_silently(machine);
         check_usage(same_bits(level_of_rank_0, cpu_level()),
                     fmt::format("this processor computes at the level {}, rank 0 at {}, with other bits; give --cpu-level {}",
-                                name(cpu_level()), name(level_of_rank_0), short_name(std::min(level_of_rank_0, cpu_level()))));
+                                name(cpu_level()), name(level_of_rank_0), word_of(std::min(level_of_rank_0, cpu_level()))));
     });
 }
 

@@ -39,7 +39,7 @@ std::string apply_recipe(OptionTable& table, const TaskCorpus& task) {
     std::string said;
     if (!table.given("vocab-model")) {
         const bool other_type = table.given("vocab-type");
-        set(table, said, "vocab-type", std::string(name(task.vocabulary.type)));
+        set(table, said, "vocab-type", std::string(word_of(task.vocabulary.type)));
         if (!other_type) set(table, said, "vocab-size", fmt::format("{}", task.vocabulary.size));
         if (task.vocabulary.max_lines > 0) set(table, said, "vocab-lines", fmt::format("{}", task.vocabulary.max_lines));
         if (!task.shared_vocabulary) set(table, said, "shared-vocab", "false");

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "apps/translation/text/enum_words.h"
+#include "core/enum_words.h"
 
 namespace heddle::app {
 
@@ -34,30 +34,29 @@ enum class OptionGroup : std::uint8_t {
 };
 
 /// Their headings.
-template <>
-struct EnumWords<OptionGroup> {
-    static constexpr EnumWord<OptionGroup> table[] = {{OptionGroup::options, "Options"},
-                                                      {OptionGroup::data, "Data"},
-                                                      {OptionGroup::model, "Model"},
-                                                      {OptionGroup::vocabulary, "Vocabulary"},
-                                                      {OptionGroup::learning, "Learning"},
-                                                      {OptionGroup::course, "Course of the training"},
-                                                      {OptionGroup::machine, "Machine"},
-                                                      {OptionGroup::search, "Search"},
-                                                      {OptionGroup::sampling, "Sampling"},
-                                                      {OptionGroup::run, "A run"},
-                                                      {OptionGroup::tuning, "Tuning"},
-                                                      {OptionGroup::files, "Files"},
-                                                      {OptionGroup::text, "Text"},
-                                                      {OptionGroup::score, "Score"},
-                                                      {OptionGroup::output, "Output"},
-                                                      {OptionGroup::which_model, "Which model"},
-                                                      {OptionGroup::what_to_show, "What to show"},
-                                                      {OptionGroup::average, "Average"},
-                                                      {OptionGroup::cases, "Cases"},
-                                                      {OptionGroup::measurement, "Measurement"},
-                                                      {OptionGroup::experiments, "Experiments"},
-                                                      {OptionGroup::chapters, "Chapters"}};
-};
+constexpr auto enum_words(OptionGroup) {
+    return words_for<OptionGroup>({{OptionGroup::options, "Options"},
+                                   {OptionGroup::data, "Data"},
+                                   {OptionGroup::model, "Model"},
+                                   {OptionGroup::vocabulary, "Vocabulary"},
+                                   {OptionGroup::learning, "Learning"},
+                                   {OptionGroup::course, "Course of the training"},
+                                   {OptionGroup::machine, "Machine"},
+                                   {OptionGroup::search, "Search"},
+                                   {OptionGroup::sampling, "Sampling"},
+                                   {OptionGroup::run, "A run"},
+                                   {OptionGroup::tuning, "Tuning"},
+                                   {OptionGroup::files, "Files"},
+                                   {OptionGroup::text, "Text"},
+                                   {OptionGroup::score, "Score"},
+                                   {OptionGroup::output, "Output"},
+                                   {OptionGroup::which_model, "Which model"},
+                                   {OptionGroup::what_to_show, "What to show"},
+                                   {OptionGroup::average, "Average"},
+                                   {OptionGroup::cases, "Cases"},
+                                   {OptionGroup::measurement, "Measurement"},
+                                   {OptionGroup::experiments, "Experiments"},
+                                   {OptionGroup::chapters, "Chapters"}});
+}
 
 }  // namespace heddle::app

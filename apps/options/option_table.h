@@ -3,7 +3,7 @@
 #pragma once
 
 #include "apps/options/option_group.h"
-#include "apps/translation/text/enum_words.h"
+#include "core/enum_words.h"
 #include "core/error.h"
 
 #include <cstdint>

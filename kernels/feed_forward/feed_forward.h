@@ -13,6 +13,7 @@
 // and dropout take no pass of their own where sums are short (README.md).
 #pragma once
 
+#include "core/enum_words.h"
 #include "core/random.h"
 #include "core/tensor.h"
 #include "kernels/linear/linear.h"
@@ -21,6 +22,9 @@ namespace heddle::kernels {
 
 /// What stands between the two layers.
 enum class Activation : std::uint8_t { relu, gelu, gelu_tanh };
+constexpr auto enum_words(Activation) {
+    return words_for<Activation>({{Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::gelu_tanh, "gelu-tanh"}});
+}
 
 struct FeedForwardWeights {
     Tensor w1, b1, w2, b2;  ///< the biases may be undefined

@@ -59,9 +59,8 @@ TEST(RoundedGradient, FollowsF64AtEachCpuLevel) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) {
         if (level > processor_level()) continue;
-        const ShellOutput output =
-            shell(fmt::format("HEDDLE_CPU_LEVEL={} {} --gtest_filter=RoundedGradient.FollowsF64AtThisLevel 2>&1",
-                              short_name(level), quoted(program)));
+        const ShellOutput output = shell(fmt::format(
+            "HEDDLE_CPU_LEVEL={} {} --gtest_filter=RoundedGradient.FollowsF64AtThisLevel 2>&1", word_of(level), quoted(program)));
         EXPECT_EQ(output.status, 0) << name(level) << "\n" << output.text;
         EXPECT_NE(output.text.find("[  PASSED  ] 1 test"), std::string::npos) << output.text;
     }

@@ -176,7 +176,7 @@ TEST(Options, RefuseUnknownWordsOnTheCommandLineAndInTheFile) {
 
 template <class Enum>
 void expect_words_to_read_back() {
-    for (const EnumWord<Enum>& each : EnumWords<Enum>::table) {
+    for (const EnumWord<Enum>& each : enum_words(Enum())) {
         EXPECT_EQ(value_of<Enum>(each.word), each.value) << each.word;
         EXPECT_EQ(word_of(each.value), each.word);
     }

@@ -73,9 +73,9 @@ TEST_F(CpuLevelDeathTest, IsNotSetAboveTheProcessors) {
     EXPECT_EXIT(exit_with_set_level(CpuLevel::v4, ""), testing::ExitedWithCode(1), "but this processor has");
 }
 
-TEST(CpuLevel, HasAShortName) {
-    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) EXPECT_EQ(cpu_level_named(short_name(level)), level);
-    for (const char* other : {"", "v", "v1", "v22", "v5", "V3", "3"}) EXPECT_FALSE(cpu_level_named(other)) << other;
+TEST(CpuLevel, HasAWord) {
+    for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) EXPECT_EQ(value_of<CpuLevel>(word_of(level)), level);
+    for (const char* other : {"", "v", "v1", "v22", "v5", "V3", "3"}) EXPECT_FALSE(value_of<CpuLevel>(other)) << other;
 }
 
 // cpu_levels_test compares the bits.

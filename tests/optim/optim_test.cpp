@@ -90,7 +90,7 @@ TEST(Optimizer, FindsTheMinimumOfAParabola) {
             optimizer.step({.lr = method == Method::sgd ? 0.02 : 0.1 * (400 - update) / 400});
             optimizer.zero_gradients();
         }
-        EXPECT_LT(relative_error(values, goal), 1e-3) << name(method);
+        EXPECT_LT(relative_error(values, goal), 1e-3) << word_of(method);
     }
 }
 
@@ -126,7 +126,7 @@ TEST(Optimizer, MakesTheSameStepInTwoHalves) {
                 EXPECT_EQ(whole.step(with), measured.to_vector()[0]);
                 halves.step_measured(with, measured);
             }
-            EXPECT_TRUE(same_bits(a, b)) << name(method) << ", clip " << clip;
+            EXPECT_TRUE(same_bits(a, b)) << word_of(method) << ", clip " << clip;
             EXPECT_EQ(halves.updates(), 2);
             gradients.fill_(std::numeric_limits<double>::infinity());
             halves.step_measured(with, halves.measure(with));
@@ -178,7 +178,7 @@ TEST(Optimizer, GoesOnFromASavedStateAsIfItHadNeverStopped) {
             advance(whole, update);
             advance(resumed, update);
         }
-        EXPECT_TRUE(same_bits(values, resumed_values)) << name(method);
+        EXPECT_TRUE(same_bits(values, resumed_values)) << word_of(method);
     }
 }
 
@@ -189,7 +189,7 @@ TEST(Optimizer, NamesItsStateAndItself) {
     ASSERT_EQ(state.size(), 2u);
     EXPECT_EQ(state[0].first, "first_moment");
     EXPECT_EQ(state[1].first, "second_moment");
-    for (const Method each : {Method::sgd, Method::adam, Method::adamw}) EXPECT_EQ(method(name(each)), each);
+    for (const Method each : {Method::sgd, Method::adam, Method::adamw}) EXPECT_EQ(method(word_of(each)), each);
     expect_error([] { method("lion"); }, "optimizer: there is none called 'lion'; wanted sgd, adam or adamw");
 }
 

@@ -68,7 +68,7 @@ TEST(Schedule, NamesWhatDoesNotFit) {
     expect_error([] { schedule_kind("linear"); },
                  "schedule: there is none called 'linear'; wanted constant, inverse-sqrt, noam or cosine");
     for (const auto kind : {ScheduleKind::constant, ScheduleKind::inverse_sqrt, ScheduleKind::noam, ScheduleKind::cosine})
-        EXPECT_EQ(schedule_kind(name(kind)), kind);
+        EXPECT_EQ(schedule_kind(word_of(kind)), kind);
 }
 
 }  // namespace

@@ -174,13 +174,13 @@ TEST(WordsOfTokens, AreTheWordsBetweenSpacesForEveryKindOfVocabulary) {
         const auto vocabulary = vocabulary_of(type, lines, pieces ? (type == VocabularyType::bpe ? 34 : 24) : 0);
         const std::vector<std::int32_t> tokens = vocabulary->encode(text);
         const std::vector<std::int64_t> words = words_of_line(*vocabulary, text, tokens);
-        EXPECT_EQ(words, words_of_text(*vocabulary, tokens)) << name(type);
+        EXPECT_EQ(words, words_of_text(*vocabulary, tokens)) << word_of(type);
         ASSERT_EQ(words.size(), tokens.size());
         EXPECT_EQ(words.front(), 0);
         EXPECT_EQ(words.back(), 4);
         EXPECT_GT(tokens.size(), 5u) << "words of several tokens, or this shows little";
         for (std::size_t i = 1; i < words.size(); ++i)
-            EXPECT_TRUE(words[i] == words[i - 1] || words[i] == words[i - 1] + 1) << name(type);
+            EXPECT_TRUE(words[i] == words[i - 1] || words[i] == words[i - 1] + 1) << word_of(type);
         // The tokens of each word alone make that word.
         const std::vector<std::string> wanted = {"Don't", "stop", "(now),", "little", "Mädchen"};
         for (std::int64_t word = 0; word < 5; ++word) {
@@ -189,7 +189,7 @@ TEST(WordsOfTokens, AreTheWordsBetweenSpacesForEveryKindOfVocabulary) {
                 if (words[i] == word) own.push_back(tokens[i]);
             std::string read = vocabulary->decode(own);
             std::erase(read, ' ');
-            EXPECT_EQ(read, wanted[static_cast<std::size_t>(word)]) << name(type);
+            EXPECT_EQ(read, wanted[static_cast<std::size_t>(word)]) << word_of(type);
         }
     }
 }

@@ -180,7 +180,7 @@ void print_training(const Training& one) {
 std::vector<std::string> printed_at(CpuLevel level) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const ShellOutput output = shell(fmt::format("HEDDLE_CPU_LEVEL={} {}=1 {} --gtest_filter=Levels.PrintTheirBits 2>&1",
-                                                 short_name(level), kPrinting, quoted(program)));
+                                                 word_of(level), kPrinting, quoted(program)));
     EXPECT_EQ(output.status, 0) << output.text;
     std::vector<std::string> lines;
     std::istringstream text(output.text);

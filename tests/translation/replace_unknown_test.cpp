@@ -57,7 +57,7 @@ class ReplaceUnknown : public testing::TestWithParam<VocabularyType> {
 INSTANTIATE_TEST_SUITE_P(Vocabularies, ReplaceUnknown,
                          testing::Values(VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word,
                                          VocabularyType::character),
-                         [](const auto& type) { return std::string(name(type.param)); });
+                         [](const auto& type) { return std::string(word_of(type.param)); });
 
 TEST_P(ReplaceUnknown, LeavesOtherTranslationsAlone) {
     const std::string text = "three four, five (six)";

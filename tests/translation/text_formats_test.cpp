@@ -69,7 +69,7 @@ TEST_F(Formats, AreReadAsTheOptionSays) {
     EXPECT_TRUE(said_.empty());
     EXPECT_EQ(lines("Hallo\n<seg>\n", TextFormat::text), (Lines{"Hallo", "<seg>"}));
     EXPECT_EQ(value_of<TextFormat>("html"), std::nullopt);
-    for (const EnumWord<TextFormat>& each : EnumWords<TextFormat>::table) EXPECT_EQ(value_of<TextFormat>(each.word), each.value);
+    for (const EnumWord<TextFormat>& each : enum_words(TextFormat())) EXPECT_EQ(value_of<TextFormat>(each.word), each.value);
 }
 
 TEST_F(Formats, OfTalksAreFoundByTheWholeFile) {

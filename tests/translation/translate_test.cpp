@@ -154,7 +154,7 @@ TEST_F(LineTranslation, UnknownCharactersLoseNoLine) {
             ASSERT_EQ(given.size(), odd.size());
             for (std::size_t i = 0; i < odd.size(); ++i) {
                 const bool nothing = is_blank(odd[i]) || vocabularies.source->encode(odd[i]).empty();
-                EXPECT_EQ(given[i].size(), nothing ? 1u : 2u) << name(type) << ", line " << i;
+                EXPECT_EQ(given[i].size(), nothing ? 1u : 2u) << word_of(type) << ", line " << i;
                 EXPECT_TRUE(!nothing || given[i].front().text == odd[i]);
                 for (const Translation& each : given[i]) EXPECT_EQ(each.text.find('\n'), std::string::npos);
             }

@@ -23,7 +23,7 @@ Lines said_of(VocabularyType type, const std::vector<Lines>& pieces) {
 
 TEST(UnknownText, SaysNothingOfTextThatIsKnown) {
     for (const VocabularyType type : {VocabularyType::word, VocabularyType::character, VocabularyType::bpe})
-        EXPECT_EQ(said_of(type, {known, {}, {"", " "}}), Lines{}) << name(type);
+        EXPECT_EQ(said_of(type, {known, {}, {"", " "}}), Lines{}) << word_of(type);
 }
 
 TEST(UnknownText, WarnsAtTheFirstPartAndCountsAtTheEnd) {

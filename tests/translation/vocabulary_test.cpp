@@ -64,7 +64,7 @@ class EveryType : public testing::TestWithParam<VocabularyType> {
 INSTANTIATE_TEST_SUITE_P(Vocabulary, EveryType,
                          testing::Values(VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word,
                                          VocabularyType::character),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& info) { return std::string(word_of(info.param)); });
 
 TEST_P(EveryType, GivesBackTheTextItWasTrainedOn) {
     const auto vocabulary = train_vocabulary(options(), sample);
@@ -146,7 +146,7 @@ TEST_P(EveryType, IsSilent) {
 
 class Subwords : public EveryType {};
 INSTANTIATE_TEST_SUITE_P(Vocabulary, Subwords, testing::Values(VocabularyType::bpe, VocabularyType::unigram),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& info) { return std::string(word_of(info.param)); });
 
 // The largest vocabulary that the lines allow.
 std::unique_ptr<Vocabulary> largest(VocabularyType type, Normalization normalization, const Lines& lines) {
@@ -284,7 +284,7 @@ TEST_P(Subwords, AreSentencePieces) {
         }
         write(saved.path() + ".text", text);
         const ShellOutput output = shell(quoted(python()) + " -c " + quoted(script) + " " + quoted(saved.path()));
-        EXPECT_EQ(output.text, wanted) << name(normalization);
+        EXPECT_EQ(output.text, wanted) << word_of(normalization);
         std::filesystem::remove(saved.path() + ".text");
     }
 }
@@ -383,7 +383,7 @@ TEST(CharVocabulary, GivesBackEverySignItKnowsTabsAndBackslashesToo) {
 }
 
 TEST(VocabularyTypes, HaveNamesAndFileEndings) {
-    for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(name(vocabulary_type(type)), type);
+    for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(word_of(vocabulary_type(type)), type);
     EXPECT_EQ(message_of([] { vocabulary_type("chars"); }),
               "vocabulary: there is no type 'chars'; wanted bpe, unigram, word or char");
     EXPECT_EQ(train_vocabulary({.size = 64}, sample)->file_extension(), "model");

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/text/enum_words.h"
+#include "core/enum_words.h"
 
 namespace heddle::app {
 
@@ -25,12 +25,14 @@ enum class Tokenizer : std::uint8_t {
     none,
 };
 
-template <>
-struct EnumWords<Tokenizer> {
-    static constexpr EnumWord<Tokenizer> table[] = {{Tokenizer::automatic, "auto"}, {Tokenizer::mteval_13a, "13a"},
-                                                    {Tokenizer::intl, "intl"},      {Tokenizer::zh, "zh"},
-                                                    {Tokenizer::character, "char"}, {Tokenizer::none, "none"}};
-};
+constexpr auto enum_words(Tokenizer) {
+    return words_for<Tokenizer>({{Tokenizer::automatic, "auto"},
+                                 {Tokenizer::mteval_13a, "13a"},
+                                 {Tokenizer::intl, "intl"},
+                                 {Tokenizer::zh, "zh"},
+                                 {Tokenizer::character, "char"},
+                                 {Tokenizer::none, "none"}});
+}
 
 /// How both lines are prepared before they are compared.
 struct MetricOptions {

@@ -14,6 +14,7 @@
 #include "apps/translation/metrics/tokenizer.h"
 #include "apps/translation/run/append_file.h"
 #include "apps/translation/run/events.h"
+#include "core/enum_words.h"
 
 namespace heddle::app {
 
@@ -72,6 +73,7 @@ inline constexpr const char* scalars_file_name = "all_scalars.json";
 /// What a log line says: "update": tokens per second, gradient, rate and ETA; "batch": `epoch 1, batch 5/88, loss 6.1034, acc
 /// 0.0812` and the times of loading and step.
 enum class LogStyle : std::uint8_t { update, batch };
+constexpr auto enum_words(LogStyle) { return words_for<LogStyle>({{LogStyle::update, "update"}, {LogStyle::batch, "batch"}}); }
 
 /// How long, in bytes, log.jsonl and the TensorBoard events are.
 struct LogLengths {

@@ -58,7 +58,7 @@ std::string digest_of(const SafetensorsFile& file) {
               of_save ? how_to_go_on_without(std::filesystem::path(path).parent_path()) : "restore a copy of it, or train again");
 }
 
-const std::string& value_of(const SafetensorsFile& file, const char* key, bool of_save) {
+const std::string& metadata_of(const SafetensorsFile& file, const char* key, bool of_save) {
     const auto found = file.metadata().find(key);
     if (found == file.metadata().end()) fail_damaged(file.path(), fmt::format("its metadata has no {}", key), of_save);
     return found->second;
@@ -127,7 +127,7 @@ SafetensorsFile open_weights(const std::filesystem::path& path, const ModelIdent
     const auto ours = metadata.lower_bound("heddle.");
     const bool known = ours != metadata.end() && ours->first.starts_with("heddle.");
     if (!known && !update) return file;
-    const auto value = [&](const char* key) -> const std::string& { return value_of(file, key, update.has_value()); };
+    const auto value = [&](const char* key) -> const std::string& { return metadata_of(file, key, update.has_value()); };
     if (value(digest_key) != digest_of(file)) fail_damaged(file.path(), "it is not what was written", update.has_value());
     check_options(value(model_key), identity, file.path());
     check(value(vocabulary_key) == identity.vocabulary,

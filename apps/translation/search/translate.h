@@ -10,9 +10,9 @@
 
 #include "apps/translation/search/far_text.h"
 #include "apps/translation/search/hypothesis.h"
-#include "apps/translation/text/enum_words.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
+#include "core/enum_words.h"
 
 namespace heddle::app {
 
@@ -26,10 +26,9 @@ struct Translation {
 
 /// How to replace the unknown words in a translation, which are U+2047 otherwise; see replace_unknown().
 enum class UnknownWords : std::uint8_t { copy, drop };
-template <>
-struct EnumWords<UnknownWords> {
-    static constexpr EnumWord<UnknownWords> table[] = {{UnknownWords::copy, "copy"}, {UnknownWords::drop, "drop"}};
-};
+constexpr auto enum_words(UnknownWords) {
+    return words_for<UnknownWords>({{UnknownWords::copy, "copy"}, {UnknownWords::drop, "drop"}});
+}
 
 /// Sources (token ids, end mark included) that are decoded together.
 struct SourceBatch {

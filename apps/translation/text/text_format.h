@@ -9,17 +9,16 @@
 #include <string>
 #include <string_view>
 
-#include "apps/translation/text/enum_words.h"
+#include "core/enum_words.h"
 
 namespace heddle::app {
 
 enum class TextFormat : std::uint8_t { automatic, text, tags, xml };
 
-template <>
-struct EnumWords<TextFormat> {
-    static constexpr EnumWord<TextFormat> table[] = {
-        {TextFormat::automatic, "auto"}, {TextFormat::text, "text"}, {TextFormat::tags, "tags"}, {TextFormat::xml, "xml"}};
-};
+constexpr auto enum_words(TextFormat) {
+    return words_for<TextFormat>(
+        {{TextFormat::automatic, "auto"}, {TextFormat::text, "text"}, {TextFormat::tags, "tags"}, {TextFormat::xml, "xml"}});
+}
 
 /// The format of a text that begins so. xml: an XML declaration, a doctype, one of <mteval>, <srcset>, <refset>, <tstset>, or a
 /// <doc docid> with a <seg> after it. tags: the first line describes a talk, and TalkLines has no doubt. Everything else is text.

@@ -97,7 +97,7 @@ namespace {
 
 void apply_cpu_level(CpuLevel level) {
     check_option(level <= processor_level(), {"cpu-level"},
-                 fmt::format("--cpu-level {}: this processor has {} only; give that or a lower one", short_name(level),
+                 fmt::format("--cpu-level {}: this processor has {} only; give that or a lower one", word_of(level),
                              name(processor_level())));
     set_cpu_level(level);
 }

@@ -7,7 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/training/option_words.h"
+#include "apps/translation/run/log.h"
+#include "apps/translation/text/text_format.h"
+#include "apps/translation/vocabulary/vocabulary.h"
+#include "core/cpu.h"
+#include "core/dtype.h"
+#include "core/enum_words.h"
+#include "nn/transformer_options.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
 
 namespace heddle::app {
 
@@ -54,6 +62,17 @@ struct VocabularyRequest {
     bool lowercase = false;
 };
 
+/// What a training does when a loss or gradient is not finite.
+enum class OnDivergence : std::uint8_t { stop, skip };
+constexpr auto enum_words(OnDivergence) {
+    return words_for<OnDivergence>({{OnDivergence::stop, "stop"}, {OnDivergence::skip, "skip"}});
+}
+/// The signal at which a training saves and goes on.
+enum class SaveSignal : std::uint8_t { none, usr1, usr2 };
+constexpr auto enum_words(SaveSignal) {
+    return words_for<SaveSignal>({{SaveSignal::none, "none"}, {SaveSignal::usr1, "USR1"}, {SaveSignal::usr2, "USR2"}});
+}
+
 /// How to train.
 struct TrainingOptions {
     double label_smoothing = 0.1;
@@ -91,6 +110,12 @@ struct TrainingOptions {
     std::int64_t scalars_every = 0;
     bool cuda_graphs = true;
 };
+
+/// Which of a run's weights: the average of the last validations, or those of the best one.
+enum class WeightsKind : std::uint8_t { average, best };
+constexpr auto enum_words(WeightsKind) {
+    return words_for<WeightsKind>({{WeightsKind::average, "average"}, {WeightsKind::best, "best"}});
+}
 
 /// Which of a run's weights to use.
 struct WeightsChoice {

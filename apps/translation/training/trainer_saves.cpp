@@ -28,7 +28,7 @@ std::string other_bits(const std::string& saved, const std::string& now) {
     for (const CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4}) {
         if (saved != name(level)) continue;
         if (same_bits(level, cpu_level())) return {};
-        if (level <= processor_level()) same = fmt::format("; --cpu-level {} would keep the bits", short_name(level));
+        if (level <= processor_level()) same = fmt::format("; --cpu-level {} would keep the bits", word_of(level));
     }
     return fmt::format(
         "warning: the save was computed at the CPU level {}, what follows is at {}: weights will differ from those of the run "

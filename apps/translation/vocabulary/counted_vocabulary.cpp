@@ -82,7 +82,7 @@ class CountedVocabulary final : public Vocabulary {
     bool lowercase() const override { return lowercase_; }
 
     std::string serialized() const override {
-        std::string out = fmt::format("{}{}\t{}\n", magic, name(type_), lowercase_ ? "lowercase" : "mixed");
+        std::string out = fmt::format("{}{}\t{}\n", magic, word_of(type_), lowercase_ ? "lowercase" : "mixed");
         for (const Entry& entry : entries_) out += fmt::format("{}\t{}\n", escaped(entry.token), entry.count);
         return out;
     }

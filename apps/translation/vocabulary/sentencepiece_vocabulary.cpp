@@ -209,7 +209,7 @@ Trained train(const VocabularyOptions& options, std::int64_t size, std::span<con
     const bool nfc = options.normalization == Normalization::nfc;  // SentencePiece has the other rules
     // The unigram trainer adds up in as many parts as it has threads: their number is part of the result, so it is fixed. 3:
     // fatal only.
-    const auto status = SentencePieceTrainer::Train({{"model_type", std::string(name(options.type))},
+    const auto status = SentencePieceTrainer::Train({{"model_type", std::string(word_of(options.type))},
                                                      {"vocab_size", std::to_string(size)},
                                                      {"character_coverage", "1.0"},
                                                      {"pad_id", std::to_string(pad_id)},
@@ -257,7 +257,7 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
                 size);
         }
     }
-    fail_with("vocabulary: SentencePiece could not train {} with size {} on {} lines: {}", name(options.type), options.size,
+    fail_with("vocabulary: SentencePiece could not train {} with size {} on {} lines: {}", word_of(options.type), options.size,
               lines.size(), message);
 }
 

@@ -21,31 +21,9 @@ std::unique_ptr<Vocabulary> train_on(const VocabularyOptions& options, std::span
 
 }  // namespace
 
-std::string_view name(VocabularyType type) {
-    switch (type) {
-        case VocabularyType::bpe: return "bpe";
-        case VocabularyType::unigram: return "unigram";
-        case VocabularyType::word: return "word";
-        case VocabularyType::character: return "char";
-    }
-    return "?";
-}
-
 VocabularyType vocabulary_type(std::string_view text) {
-    for (const VocabularyType type :
-         {VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word, VocabularyType::character}) {
-        if (name(type) == text) return type;
-    }
+    if (const auto found = value_of<VocabularyType>(text)) return *found;
     fail_with("vocabulary: there is no type '{}'; wanted bpe, unigram, word or char", text);
-}
-
-std::string_view name(Normalization normalization) {
-    switch (normalization) {
-        case Normalization::nfc: return "nfc";
-        case Normalization::none: return "none";
-        case Normalization::nfkc: return "nfkc";
-    }
-    return "?";
 }
 
 bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_words.h"
 #include "core/error.h"
 
 namespace heddle::app {
@@ -22,9 +23,13 @@ inline constexpr std::int32_t eos_id = 3;
 /// bpe, unigram: SentencePiece, trained in the program. word: splits at spaces and around punctuation. character: code points.
 enum class VocabularyType { bpe, unigram, word, character };
 
-/// "bpe", "unigram", "word" or "char".
-std::string_view name(VocabularyType type);
-/// The reverse; error that lists the names when there is no such type.
+constexpr auto enum_words(VocabularyType) {
+    return words_for<VocabularyType>({{VocabularyType::bpe, "bpe"},
+                                      {VocabularyType::unigram, "unigram"},
+                                      {VocabularyType::word, "word"},
+                                      {VocabularyType::character, "char"}});
+}
+/// The type with this word; error that lists the words when there is none.
 VocabularyType vocabulary_type(std::string_view name);
 /// Whether SentencePiece trains and reads it.
 bool is_sentencepiece(VocabularyType type);
@@ -34,8 +39,9 @@ bool is_sentencepiece(VocabularyType type);
 /// characters by similar ones ("m²" by "m2") and drops invisible ones. In all, a row of spaces becomes one.
 enum class Normalization : std::uint8_t { nfc, none, nfkc };
 
-/// "nfc", "none" or "nfkc".
-std::string_view name(Normalization normalization);
+constexpr auto enum_words(Normalization) {
+    return words_for<Normalization>({{Normalization::nfc, "nfc"}, {Normalization::none, "none"}, {Normalization::nfkc, "nfkc"}});
+}
 
 struct VocabularyOptions {
     VocabularyType type = VocabularyType::bpe;
@@ -68,7 +74,7 @@ class Vocabulary {
     virtual std::string token(std::int32_t id) const = 0;
     virtual VocabularyType type() const = 0;
     /// Its kind, for messages: the name of its type, or "SentencePiece word" or "SentencePiece char", which are used as unigram.
-    virtual std::string_view kind() const { return name(type()); }
+    virtual std::string_view kind() const { return word_of(type()); }
     virtual bool lowercase() const = 0;
     /// Nothing for word and character, and for a SentencePiece model with rules of another kind.
     virtual std::optional<Normalization> normalization() const { return std::nullopt; }
