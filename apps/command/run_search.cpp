@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "apps/command/option_rows.h"
-#include "apps/translation/run/log.h"
 #include "apps/translation/training/clock.h"
 #include "core/file.h"
 

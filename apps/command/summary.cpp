@@ -18,7 +18,6 @@
 #include "apps/options/suggestion.h"
 #include "apps/presets/presets.h"
 #include "apps/terminal/option_error.h"
-#include "apps/translation/run/log.h"
 
 namespace heddle::app {
 namespace {

@@ -9,8 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "apps/translation/run/log.h"
-
 namespace heddle::app {
 namespace {
 

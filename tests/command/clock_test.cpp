@@ -57,9 +57,9 @@ TEST(Stopwatch, KeepsWhatItHasCountedWhenTheClockJumpsBack) {
 }
 
 TEST(Interval, HasNoSpeedWithoutTime) {
-    EXPECT_EQ((Interval{.tokens = 73508, .seconds = 2}).means({}).tokens_per_second, 36754);
+    EXPECT_EQ(with_means({}, {.tokens = 73508, .seconds = 2}).tokens_per_second, 36754);
     for (const double seconds : {0.0, -3.0}) {
-        EXPECT_EQ((Interval{.tokens = 73508, .seconds = seconds}).means({}).tokens_per_second, 0);
+        EXPECT_EQ(with_means({}, {.tokens = 73508, .seconds = seconds}).tokens_per_second, 0);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/translation/run/events.h"
-#include "apps/translation/run/history.h"
+#include "apps/translation/training/history.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/run/toml.h"
 #include "core/digest.h"

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/translation/run/log.h"
+#include "apps/translation/training/log.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
 #include "core/file.h"
 #include "tests/failing_outputs.h"

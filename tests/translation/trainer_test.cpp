@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "apps/command/run.h"
-#include "apps/translation/run/history.h"
+#include "apps/translation/training/history.h"
 #include "apps/translation/training/plan.h"
 #include "core/error.h"
 #include "tests/numbers.h"

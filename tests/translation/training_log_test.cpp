@@ -1,12 +1,12 @@
 // A log that cannot be written must not end a training.
-#include "apps/translation/run/log.h"
+#include "apps/translation/training/log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "apps/translation/run/history.h"
+#include "apps/translation/training/history.h"
 #include "core/file.h"
 #include "tests/failing_outputs.h"
 #include "tests/support.h"

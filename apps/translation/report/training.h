@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/picture/page.h"
-#include "apps/translation/run/history.h"
 #include "apps/translation/search/attention.h"
 #include "apps/translation/search/next_tokens.h"
+#include "apps/translation/training/history.h"
 #include "apps/translation/training/update_times.h"
 
 namespace heddle::app {

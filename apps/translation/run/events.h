@@ -16,6 +16,9 @@ namespace heddle::app {
 /// TensorBoard reads what lies in a run's folder under a name with "tfevents" in it.
 inline constexpr const char* event_file_name = "events.out.tfevents.heddle";
 
+/// Beside it: the numbers of the events as tensorboardX exports them, {"train/loss": [[wall time, step, value], ...], ...}.
+inline constexpr const char* scalars_file_name = "all_scalars.json";
+
 /// One number of an event: {"train/loss", 5.1}. The file keeps an f32.
 struct Scalar {
     std::string_view tag;

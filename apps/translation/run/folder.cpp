@@ -6,7 +6,6 @@
 
 #include "apps/translation/run/events.h"
 #include "apps/translation/run/json.h"
-#include "apps/translation/run/log.h"
 #include "apps/translation/run/output_folder.h"
 #include "core/digest.h"
 #include "core/file.h"

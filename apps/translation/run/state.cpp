@@ -72,14 +72,6 @@ bool is_count(const nlohmann::json& value, std::string_view name) {
 
 }  // namespace
 
-IntervalReport Interval::means(IntervalReport report) const {
-    const auto all = static_cast<double>(std::max<std::int64_t>(1, targets));
-    report.loss = loss / all;
-    report.accuracy = static_cast<double>(correct) / all;
-    report.tokens_per_second = seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
-    return report;
-}
-
 std::string TrainingState::serialized() const {
     Json object;
     visit(*this, [&](const std::string& name, const auto& field) {

@@ -7,9 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "apps/translation/run/log.h"
-
 namespace heddle::app {
+
+/// How long, in bytes, log.jsonl and the TensorBoard events are.
+struct LogLengths {
+    std::int64_t log = 0;
+    std::int64_t events = 0;
+};
 
 /// Sums over some updates, the last one among them.
 struct Interval {
@@ -18,9 +22,6 @@ struct Interval {
     std::int64_t targets = 0;
     std::int64_t tokens = 0;
     double seconds = 0;  ///< of updates only: validations do not slow the tokens per second down
-
-    /// `report` with the loss, accuracy and speed of these updates.
-    IntervalReport means(IntervalReport report) const;
 };
 
 /// The values of options under their names, as they stand in a configuration file; an empty text is no value.

@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "core/number_text.h"
 
-#include "apps/translation/run/log.h"
 #include "core/digest.h"
 #include "core/format.h"
 

@@ -7,12 +7,10 @@
 
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/options.h"
+#include "apps/translation/training/results.h"
 #include "optim/schedule.h"
 
 namespace heddle::app {
-
-/// Why a training ended: a limit was reached, or somebody stopped it.
-enum class EndReason : std::uint8_t { updates, epochs, minutes, patience, stopped };
 
 /// A limit that was reached.
 struct TrainingEnd {

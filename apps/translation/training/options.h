@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/run/log.h"
 #include "apps/translation/text/text_format.h"
+#include "apps/translation/training/log.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/cpu.h"
 #include "core/dtype.h"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "apps/translation/run/log.h"
 #include "apps/translation/vocabulary/word_vectors.h"
 #include "core/format.h"
 

@@ -5,6 +5,14 @@
 
 namespace heddle::app {
 
+IntervalReport with_means(IntervalReport report, const Interval& interval) {
+    const auto all = static_cast<double>(std::max<std::int64_t>(1, interval.targets));
+    report.loss = interval.loss / all;
+    report.accuracy = static_cast<double>(interval.correct) / all;
+    report.tokens_per_second = interval.seconds > 0 ? static_cast<double>(interval.tokens) / interval.seconds : 0;
+    return report;
+}
+
 void Progress::add_to_both(const Interval& part) {
     for (Interval* sums : {&state_.interval, &state_.event_interval}) {
         sums->loss += part.loss;
@@ -17,7 +25,7 @@ void Progress::add_to_both(const Interval& part) {
 
 // Called when the losses of all updates are in the sums.
 void Progress::know(double gradient_norm) {
-    known_ = state_.interval.means(known_);
+    known_ = with_means(known_, state_.interval);
     known_.gradient_norm = gradient_norm;
 }
 
@@ -56,7 +64,7 @@ IntervalReport Progress::since_line() const {
     return report;
 }
 
-IntervalReport Progress::since_events() const { return state_.event_interval.means(since_line()); }
+IntervalReport Progress::since_events() const { return with_means(since_line(), state_.event_interval); }
 
 void Progress::begin_line() {
     state_.interval = {};

@@ -5,11 +5,14 @@
 #include <limits>
 #include <optional>
 
-#include "apps/translation/run/log.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/learner.h"
+#include "apps/translation/training/results.h"
 
 namespace heddle::app {
+
+/// `report` with the loss, accuracy and speed of these updates.
+IntervalReport with_means(IntervalReport report, const Interval& interval);
 
 /// Keeps the sums of both intervals, which lie in the training's state because a resumed run continues them, and what only
 /// this process knows: the times of its updates and the last losses that were read.

@@ -26,15 +26,6 @@ void check_loss(double loss, std::int64_t updates) {
 
 }  // namespace
 
-std::string how_it_ended(const TrainingResult& result) {
-    if (!result.nothing_to_train.empty()) return "nothing to train: " + result.nothing_to_train;
-    // A limit of updates counts them already.
-    const std::string updates =
-        result.ended_by == EndReason::updates ? "" : fmt::format(": {} updates", grouped_text(result.updates));
-    const std::string skipped = result.skipped == 0 ? "" : fmt::format(", {} skipped", result.skipped);
-    return fmt::format("ended after {}{}{} in {}", result.limit, updates, skipped, duration_text(result.seconds));
-}
-
 Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, TrainingLog& log,
                  const RunFolder* folder, TranslateLines translate, DType dtype, std::optional<TrainingPlan> plan, Ranks* ranks)
     : model_(model),

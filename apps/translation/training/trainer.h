@@ -9,36 +9,21 @@
 #include <string>
 
 #include "apps/translation/run/folder.h"
-#include "apps/translation/run/log.h"
 #include "apps/translation/run/save_writer.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/clock.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/limits.h"
+#include "apps/translation/training/log.h"
 #include "apps/translation/training/options.h"
 #include "apps/translation/training/plan.h"
 #include "apps/translation/training/progress.h"
+#include "apps/translation/training/results.h"
 #include "apps/translation/training/validation.h"
 #include "apps/translation/training/weight_average.h"
 
 namespace heddle::app {
-
-struct TrainingResult {
-    std::int64_t epochs = 0;  ///< started
-    std::int64_t updates = 0;
-    std::int64_t pairs = 0;  ///< learned from, repetitions counted
-    double seconds = 0;
-    std::int64_t skipped = 0;                 ///< updates that were left out because they diverged
-    EndReason ended_by = EndReason::stopped;  ///< stopped: the run is saved and not at its end
-    std::string limit;                        ///< that ended it: "20 epochs", "3 validations without a better loss"
-    std::string nothing_to_train;             ///< why a resumed run was already at its end; empty when it was not
-    std::optional<ValidationReport> result;   ///< of the weights kept, when this process validated
-};
-
-/// "ended after 20 epochs: 4,400 updates in 61 s", or "nothing to train: the run is already at epoch 20, ...". Of a training that
-/// reached a limit.
-std::string how_it_ended(const TrainingResult& result);
 
 class Trainer {
   public:

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/translation/batching/batches.h"
-#include "apps/translation/run/log.h"
 #include "apps/translation/search/scoring.h"
 #include "apps/translation/text/corpus.h"
+#include "apps/translation/training/results.h"
 #include "nn/transformer.h"
 
 namespace heddle::app {

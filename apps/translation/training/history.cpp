@@ -1,4 +1,4 @@
-#include "apps/translation/run/history.h"
+#include "apps/translation/training/history.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

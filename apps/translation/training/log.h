@@ -11,75 +11,18 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/metrics/tokenizer.h"
 #include "apps/translation/run/append_file.h"
 #include "apps/translation/run/events.h"
+#include "apps/translation/run/state.h"
+#include "apps/translation/training/results.h"
 #include "core/enum_words.h"
 
 namespace heddle::app {
-
-/// The updates since the last such line.
-struct IntervalReport {
-    std::int64_t epoch = 0;
-    std::int64_t update = 0;
-    std::int64_t sentences = 0;    ///< since the epoch began
-    std::int64_t batch = 0;        ///< done since the epoch began
-    std::int64_t batches = 0;      ///< of the epoch
-    double loss = 0;               ///< per target token, label smoothing included
-    double accuracy = 0;           ///< share of target tokens that are the most likely token; there is no padding
-    double loading = 0;            ///< seconds of an update spent waiting for its batches
-    double step = 0;               ///< seconds of an update spent computing
-    double tokens_per_second = 0;  ///< source and target, end of sentence counted, no padding; 0: the clock stood still
-    double gradient_norm = 0;      ///< of the last update, before clipping
-    double learning_rate = 0;      ///< of the last update
-    double elapsed = 0;            ///< seconds since training began
-    double eta = 0;                ///< seconds until the limit that comes first
-};
-
-struct TranslatedSample {
-    std::string source;
-    std::string reference;
-    std::string hypothesis;
-};
-
-struct ValidationReport {
-    std::int64_t epoch = 0;
-    std::int64_t update = 0;
-    double loss = 0;             ///< per target token, without label smoothing
-    double perplexity = 0;       ///< exp(loss)
-    double accuracy = 0;         ///< share of target tokens that are the most likely token, given the true ones before
-    std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
-    bool bleu_applies = true;    ///< false: hardly any reference has the four tokens in a row that BLEU needs: it is meaningless
-    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
-    std::optional<double> chrf = {};              ///< where it says more than BLEU: see choose_metric()
-    std::int64_t translated = 0;
-    std::int64_t exact = 0;  ///< of these, how many equal their reference
-    std::vector<TranslatedSample> samples;
-    double seconds = 0;         ///< duration of the validation
-    bool best = false;          ///< the lowest loss so far
-    std::int64_t averaged = 0;  ///< over how many validations the weights were averaged; 0: they are the last ones
-
-    /// Share of the translated sentences that equal their reference; absent when none are translated.
-    std::optional<double> exact_share() const {
-        if (translated == 0) return {};
-        return static_cast<double>(exact) / static_cast<double>(translated);
-    }
-};
-
-/// Beside log.jsonl: the numbers of the events as tensorboardX exports them, {"train/loss": [[wall time, step, value], ...],
-/// ...}.
-inline constexpr const char* scalars_file_name = "all_scalars.json";
 
 /// What a log line says: "update": tokens per second, gradient, rate and ETA; "batch": `epoch 1, batch 5/88, loss 6.1034, acc
 /// 0.0812` and the times of loading and step.
 enum class LogStyle : std::uint8_t { update, batch };
 constexpr auto enum_words(LogStyle) { return words_for<LogStyle>({{LogStyle::update, "update"}, {LogStyle::batch, "batch"}}); }
-
-/// How long, in bytes, log.jsonl and the TensorBoard events are.
-struct LogLengths {
-    std::int64_t log = 0;
-    std::int64_t events = 0;
-};
 
 /// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it. A failing
 /// log does not stop a training: lines that cannot be written are lost, and that is reported once where it still can be: on

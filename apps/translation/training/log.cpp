@@ -1,4 +1,4 @@
-#include "apps/translation/run/log.h"
+#include "apps/translation/training/log.h"
 #include "apps/translation/run/json.h"
 #include "core/number_text.h"
 

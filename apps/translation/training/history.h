@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/run/log.h"
+#include "apps/translation/training/log.h"
 
 namespace heddle::app {
 
