@@ -11,7 +11,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/prepared/prepared_text.h"
 #include "apps/translation/run/output_folder.h"
-#include "apps/translation/training/prepare.h"
+#include "apps/translation/training/encode_text.h"
 #include "apps/translation/training/stop_signals.h"
 #include "core/number_text.h"
 #include "core/parallel.h"

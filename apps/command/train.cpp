@@ -22,7 +22,7 @@
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/search/translate.h"
 #include "apps/translation/training/auto_packed_text.h"
-#include "apps/translation/training/prepare.h"
+#include "apps/translation/training/encode_text.h"
 #include "apps/translation/training/pretrained_embeddings.h"
 #include "apps/translation/training/stop_signals.h"
 #include "apps/translation/training/trainer.h"
@@ -51,8 +51,8 @@ Text generated_text(OptionTable& table, TrainSettings& settings, const Say& say)
     settings.data.target = task.target_language;
     return {.training = {.training = std::move(task.training),
                          .validation = std::move(task.validation),
-                         .training_names = {"training sources", "training targets"},
-                         .validation_names = {"validation sources", "validation targets"}},
+                         .training_names = {"the training text", "training sources", "training targets"},
+                         .validation_names = {"the validation text", "validation sources", "validation targets"}},
             .test = std::move(task.test)};
 }
 

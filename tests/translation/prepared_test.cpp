@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "apps/translation/training/prepare.h"
+#include "apps/translation/training/encode_text.h"
 #include "core/digest.h"
 #include "core/file.h"
 #include "tests/support.h"

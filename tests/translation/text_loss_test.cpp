@@ -13,7 +13,7 @@ using Lines = std::vector<std::string>;
 Lines said_of(const Lines& lines, VocabularyOptions options) {
     Vocabularies vocabularies;
     vocabularies.source = vocabularies.target = train_vocabulary(options, lines);
-    TextLoss loss({"t.de", "t.en"}, vocabularies);
+    TextLoss loss({.source = "t.de", .target = "t.en"}, vocabularies);
     Corpus first, second;
     for (std::size_t i = 0; i < lines.size(); ++i) (i < 2 ? first : second).pairs.push_back({"ab ab", lines[i]});
     for (const Corpus& piece : {first, second})

@@ -4,7 +4,7 @@
 
 #include "apps/translation/run/folder.h"
 #include "apps/translation/run/output_folder.h"
-#include "apps/translation/training/prepare.h"
+#include "apps/translation/training/encode_text.h"
 #include "core/digest.h"
 #include "core/format.h"
 #include "core/number_text.h"

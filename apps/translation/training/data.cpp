@@ -9,17 +9,17 @@
 namespace heddle::app {
 namespace {
 
-// Which lines a vocabulary is trained on, how large it is to be, and the option that says so.
-struct VocabularySize {
+// A vocabulary to train.
+struct WantedVocabulary {
     std::vector<std::string_view> lines;
-    std::string text;  // what messages call these lines
-    std::optional<std::int64_t>& size;
-    std::string_view option;
+    std::string text;                   // the name of these lines in messages
+    std::optional<std::int64_t>& size;  // receives the size that it gets
+    std::string_view option;            // of the size
 };
 
 // One vocabulary of the wanted size. SentencePiece without a size: of the default size, or else the largest of a falling row that
 // the text allows, or else the smallest.
-std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const VocabularySize& wanted, const Say& say) {
+std::shared_ptr<const Vocabulary> train_one(const VocabularyRequest& request, const WantedVocabulary& wanted, const Say& say) {
     VocabularyOptions options{.type = request.type,
                               .size = wanted.size.value_or(is_sentencepiece(request.type) ? default_subwords : 0),
                               .min_count = request.min_count,
@@ -116,22 +116,22 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
                  "--train and --valid cannot both be standard input; one of them has to be a file");
     const Reading reading = reading_of(options, say);
     TrainingText text{.training = {}, .validation = {}, .prepared = std::move(prepared)};
-    text.training_name = "--train " + options.train;
-    text.validation_name = "--valid " + options.valid;
+    text.training_names.text = "--train " + options.train;
+    text.validation_names.text = "--valid " + options.valid;
     std::int64_t left_out = text.prepared != nullptr ? text.prepared->header().left_out : 0;
     const bool in_memory = training && text.prepared == nullptr;
     if (in_memory) {
         TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
         left_out = pairs.left_out;
         text.training = std::move(pairs.corpus);
-        text.training_names = text_names(options.train, options);
+        text.training_names = text_names("train", options.train, options);
     }
     if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
     if (in_memory)
         check(text.training.size() > 0, "{}: there is no training pair; wanted lines with text on both sides", options.train);
     if (!options.valid.empty()) {
         text.validation = read_corpus(options.valid, options.source, options.target, reading);
-        text.validation_names = text_names(options.valid, options);
+        text.validation_names = text_names("valid", options.valid, options);
     } else
         say("no --valid PREFIX: nothing will be validated, and no best model kept");
     if (options.train == standard_input || options.valid == standard_input)
@@ -172,17 +172,18 @@ TextDigests digests(const TrainingData& data) {
             .validation = digest(digest_of(data.validation) + validation_text.text())};
 }
 
-TextNames text_names(const std::string& prefix, const DataOptions& options) {
+TextNames text_names(const std::string& option, const std::string& prefix, const DataOptions& options) {
+    const std::string text = fmt::format("--{} {}", option, prefix);
     const std::vector<std::string> files = corpus_files(prefix, options.source, options.target, reading_of(options, {}));
-    if (files.size() > 1) return {spoken_name(files.front()), spoken_name(files.back())};
-    return {spoken_name(prefix) + ", sources", spoken_name(prefix) + ", targets"};
+    if (files.size() > 1) return {text, spoken_name(files.front()), spoken_name(files.back())};
+    return {text, spoken_name(prefix) + ", sources", spoken_name(prefix) + ", targets"};
 }
 
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say) {
     TrainingData data;
     data.prepared = std::move(text.prepared);
-    data.training_name = std::move(text.training_name);
-    data.validation_name = std::move(text.validation_name);
+    data.training_names = std::move(text.training_names);
+    data.validation_names = std::move(text.validation_names);
     data.training = encode_corpus(text.training, *vocabularies.source, *vocabularies.target);
     data.validation = encode_corpus(text.validation, *vocabularies.source, *vocabularies.target);
     const auto note_loss = [&](const TextNames& names, const Corpus& corpus, std::span<const TokenPair> pairs) {
@@ -191,8 +192,8 @@ TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, 
         loss.report(say);
     };
     if (say) {
-        note_loss(text.training_names, text.training, data.training);
-        note_loss(text.validation_names, text.validation, data.validation);
+        note_loss(data.training_names, text.training, data.training);
+        note_loss(data.validation_names, text.validation, data.validation);
     }
     data.validation_text = std::move(text.validation);
     data.vocabularies = std::move(vocabularies);

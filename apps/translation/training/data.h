@@ -22,9 +22,7 @@ struct TrainingText {
     Corpus training;  ///< empty where it is prepared
     Corpus validation;
     std::shared_ptr<const PreparedText> prepared = {};
-    std::string training_name = "the training text";  ///< in messages: "--train corpus/train"
-    std::string validation_name = "the validation text";
-    TextNames training_names = {}, validation_names = {};
+    TextNames training_names = {.text = "the training text"}, validation_names = {.text = "the validation text"};
 };
 
 /// Reads the files of the options; `prepared`: the training text, where that is what --train names; without `training`, the text
@@ -60,9 +58,8 @@ struct TrainingData {
     std::shared_ptr<const PreparedText> prepared = {};  ///< or in files
     std::vector<TokenPair> validation;
     Corpus validation_text;
-    PlanWindows windows = {};                         ///< how epochs are planned
-    std::string training_name = "the training text";  ///< in messages
-    std::string validation_name = "the validation text";
+    PlanWindows windows = {};  ///< how epochs are planned
+    TextNames training_names = {.text = "the training text"}, validation_names = {.text = "the validation text"};
 
     /// The training pairs, wherever they are.
     TokenPairs pairs() const { return prepared != nullptr ? TokenPairs(*prepared) : TokenPairs(training); }
@@ -70,8 +67,8 @@ struct TrainingData {
 /// Encodes the text; a prepared one stays where it is. `say` is told what of it the vocabulary does not hold.
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say = {});
 
-/// The names, in messages, of both sides of the text that read_corpus() reads for this PREFIX.
-TextNames text_names(const std::string& prefix, const DataOptions& options);
+/// The names of the text that read_corpus() reads for the PREFIX of this option, "train" or "valid".
+TextNames text_names(const std::string& option, const std::string& prefix, const DataOptions& options);
 
 TextDigests digests(const TrainingData& data);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t validation_batch_tokens = 3000;
 
 BatchOptions options_of_validation(const nn::Transformer& model, const TrainingData& data) {
-    return validation_options(model, validation_batch_tokens, data.validation_name);
+    return validation_options(model, validation_batch_tokens, data.validation_names.text);
 }
 
 std::int64_t groups(std::int64_t batches, std::int64_t size) { return batches / size + (batches % size == 0 ? 0 : 1); }
@@ -64,7 +64,7 @@ std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batch
 EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
     BatchOptions wanted = batch_options(options);
-    wanted.text = data.training_name;
+    wanted.text = data.training_names.text;
     wanted.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
     return EpochPlan(data.pairs(), wanted, options.seed, static_cast<std::uint64_t>(epoch), data.windows);
 }
@@ -78,7 +78,7 @@ TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& dat
 std::string validation_note(const nn::Transformer& model, const TrainingData& data, const PlanCounts& counts) {
     const auto all = static_cast<std::int64_t>(data.validation.size());
     if (counts.sentences == all) return {};
-    return fmt::format("{}: {} of {} pairs are not in the validation loss: {}", data.validation_name,
+    return fmt::format("{}: {} of {} pairs are not in the validation loss: {}", data.validation_names.text,
                        grouped_text(all - counts.sentences), grouped_text(all),
                        left_out_text(counts, options_of_validation(model, data)));
 }

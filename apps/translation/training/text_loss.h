@@ -14,8 +14,9 @@
 
 namespace heddle::app {
 
-/// The names of both sides of a text in messages: its files.
+/// The names of a text and its two sides in messages.
 struct TextNames {
+    std::string text = "the text";  ///< "--train corpus/train"
     std::string source = "the source text";
     std::string target = "the target text";
 };

@@ -1,4 +1,4 @@
-#include "apps/translation/training/prepare.h"
+#include "apps/translation/training/encode_text.h"
 
 #include <algorithm>
 #include <functional>
@@ -14,9 +14,9 @@ namespace {
 
 // How the text is read.
 struct Pass {
-    std::string did;     // "encoded", for the lines that tell how far it is
-    const Say& tell;     // these lines
-    const Say& notes;    // what there is to say about the text
+    std::string verb;  // of progress messages: "encoded"
+    const Say& progress;
+    const Say& notes;    // on the text itself
     bool once;           // one pass is enough
     std::int64_t piece;  // pairs that are held at once
 };
@@ -37,7 +37,8 @@ std::int64_t for_each_piece(const DataOptions& options, const Pass& pass, const 
         TrainingPairs pairs = without_empty_sides(std::move(corpus));
         left_out += pairs.left_out;
         use(std::move(pairs.corpus));
-        if (read / pairs_in_line > before / pairs_in_line) pass.tell(fmt::format("{} {} pairs", pass.did, grouped_text(read)));
+        if (read / pairs_in_line > before / pairs_in_line)
+            pass.progress(fmt::format("{} {} pairs", pass.verb, grouped_text(read)));
     }
     return left_out;
 }
@@ -49,7 +50,7 @@ struct Lines {
 
 Lines all_lines(const DataOptions& options, const Say& say, std::int64_t piece_size) {
     Lines lines;
-    const Pass pass{.did = "read", .tell = say, .notes = nothing_said, .once = false, .piece = piece_size};
+    const Pass pass{.verb = "read", .progress = say, .notes = nothing_said, .once = false, .piece = piece_size};
     for_each_piece(options, pass, [&](Corpus piece) {
         for (SentencePair& pair : piece.pairs) {
             lines.source.push_back(std::move(pair.source));
@@ -73,14 +74,14 @@ std::vector<std::int64_t> at_even_distances(std::int64_t count, std::int64_t lin
 // The lines that train_vocabulary() would choose of all for one vocabulary, or two.
 Lines chosen_lines(const DataOptions& options, const VocabularyRequest& request, const Say& say, std::int64_t piece_size) {
     std::int64_t pairs = 0;
-    Pass pass{.did = "counted", .tell = say, .notes = nothing_said, .once = false, .piece = piece_size};
+    Pass pass{.verb = "counted", .progress = say, .notes = nothing_said, .once = false, .piece = piece_size};
     for_each_piece(options, pass, [&](const Corpus& piece) { pairs += piece.size(); });
     const std::int64_t lines = request.shared ? 2 * pairs : pairs, count = std::min(request.max_lines, lines);
     const std::vector<std::int64_t> sources = at_even_distances(count, lines, 0, pairs),
                                     targets = request.shared ? at_even_distances(count, lines, pairs, pairs) : sources;
     Lines chosen;
     std::int64_t first = 0;
-    pass.did = "chose lines of";
+    pass.verb = "chose lines of";
     for_each_piece(options, pass, [&](const Corpus& piece) {
         const auto take = [&](const std::vector<std::int64_t>& wanted, std::vector<std::string>& taken,
                               std::string SentencePair::*side) {
@@ -104,14 +105,14 @@ Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& r
     return make_vocabularies(request,
                              VocabularyLines{.source = {lines.source.begin(), lines.source.end()},
                                              .target = {lines.target.begin(), lines.target.end()},
-                                             .names = text_names(options.train, options)},
+                                             .names = text_names("train", options.train, options)},
                              say);
 }
 
 std::int64_t encode_text(const DataOptions& options, const Vocabularies& vocabularies, PreparedWriter& writer, const Say& say,
                          std::int64_t piece) {
-    const Pass pass{.did = "encoded", .tell = say, .notes = say, .once = true, .piece = piece};
-    TextLoss loss(text_names(options.train, options), vocabularies);
+    const Pass pass{.verb = "encoded", .progress = say, .notes = say, .once = true, .piece = piece};
+    TextLoss loss(text_names("train", options.train, options), vocabularies);
     const std::int64_t left_out = for_each_piece(options, pass, [&](const Corpus& part) {
         const std::vector<TokenPair> pairs = encode_corpus(part, *vocabularies.source, *vocabularies.target);
         loss.look_at(part, pairs);
