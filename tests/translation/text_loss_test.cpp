@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "apps/translation/batching/batches.h"
 
 namespace heddle::app {
@@ -53,6 +55,23 @@ TEST(TextLoss, SaysNothingOfTextThatComesBackButForSpacesAndCase) {
     EXPECT_EQ(said_of({"AB ab", "aB\tb"}, {.size = 10, .lowercase = true}), Lines{});
     for (const VocabularyType type : {VocabularyType::word, VocabularyType::character})
         EXPECT_EQ(said_of(measures, {.type = type, .size = 0}), Lines{});
+}
+
+// Lines that are not decoded because their pieces are sure to spell them: these do.
+TEST(TextLoss, LatinLinesComeBackAsTheyAre) {
+    std::string letters;
+    for (int c = 0x21; c < 0x7f; ++c) letters += static_cast<char>(c);
+    for (int c = 0xc0; c < 0x300; ++c) letters += {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 0x3f))};
+    for (const Normalization normalization : {Normalization::nfc, Normalization::none})
+        for (const VocabularyType type : {VocabularyType::bpe, VocabularyType::unigram}) {
+            const std::vector<std::string_view> lines{letters, "  ab\"  ``ab'' ~ ", "x"};
+            const auto vocabulary = train_vocabulary({.type = type, .size = 900, .normalization = normalization}, lines);
+            for (const std::string& text : {letters, std::string("ab\" ``ab'' ~")}) {
+                const std::vector<std::int32_t> tokens = vocabulary->encode(text);
+                EXPECT_EQ(std::ranges::count(tokens, unk_id), 0);
+                EXPECT_EQ(vocabulary->decode(tokens), text);
+            }
+        }
 }
 
 }  // namespace

@@ -30,8 +30,25 @@ struct LineLoss {
     std::pair<std::string, std::string> change;
 };
 
-LineLoss loss_of(const Vocabulary& vocabulary, const std::string& line, const std::vector<std::int32_t>& tokens) {
+// Whether the pieces of a line in Latin letters, if all are known, are sure to spell the line. Decoding a large text to find that
+// out takes as long as encoding it.
+bool keeps_latin(const Vocabulary& vocabulary) {
+    const std::optional<Normalization> normalization = vocabulary.normalization();
+    return !vocabulary.lowercase() && (normalization == Normalization::nfc || normalization == Normalization::none);
+}
+
+// ASCII that is printed, and the letters from U+00C0 to U+02FF: Unicode's form C leaves them as they are.
+bool is_latin(std::string_view line) {
+    return std::ranges::all_of(line, [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte >= 0x20 && byte < 0x7f) || (byte >= 0x80 && byte < 0xc0) || (byte >= 0xc3 && byte < 0xcc);
+    });
+}
+
+LineLoss loss_of(const Vocabulary& vocabulary, bool keeps_latin, const std::string& line,
+                 const std::vector<std::int32_t>& tokens) {
     if (std::ranges::count(tokens, unk_id) > 0) return {.unknown = vocabulary.unknown_parts(line), .change = {}};
+    if (keeps_latin && is_latin(line)) return {};
     return {.unknown = {}, .change = difference(vocabulary.lowercase() ? to_lower(line) : line, vocabulary.decode(tokens))};
 }
 
@@ -40,10 +57,12 @@ LineLoss loss_of(const Vocabulary& vocabulary, const std::string& line, const st
 TextLoss::TextLoss(TextNames names, const Vocabularies& vocabularies)
     : sides_{Side{.name = std::move(names.source),
                   .vocabulary = *vocabularies.source,
+                  .keeps_latin = keeps_latin(*vocabularies.source),
                   .text = &SentencePair::source,
                   .tokens = &TokenPair::source},
              Side{.name = std::move(names.target),
                   .vocabulary = *vocabularies.target,
+                  .keeps_latin = keeps_latin(*vocabularies.target),
                   .text = &SentencePair::target,
                   .tokens = &TokenPair::target}} {}
 
@@ -53,7 +72,7 @@ void TextLoss::look_at(const Corpus& text, std::span<const TokenPair> tokens) {
     for (Side& side : sides_) {
         parallel_for(text.size(), 64, [&](std::int64_t begin, std::int64_t end) {
             for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-                losses[i] = loss_of(side.vocabulary, text.pairs[i].*side.text, tokens[i].*side.tokens);
+                losses[i] = loss_of(side.vocabulary, side.keeps_latin, text.pairs[i].*side.text, tokens[i].*side.tokens);
         });
         for (const auto& [unknown, change] : losses) {
             if (!unknown.empty()) {

@@ -37,6 +37,7 @@ class TextLoss {
     struct Side {
         std::string name;
         const Vocabulary& vocabulary;
+        bool keeps_latin;  // see loss_of()
         std::string SentencePair::*text;
         std::vector<std::int32_t> TokenPair::*tokens;
         std::int64_t unknown = 0;                          // words or characters
