@@ -62,7 +62,7 @@ struct Speed {
 
 // The peer's rule: the clock of the tokens starts when `skip` updates are done.
 Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const BenchTrainOptions& options) {
-    const BatchOptions wanted = batch_options(options.training);
+    const BatchLimits wanted = batch_limits(options.training);
     const auto start = Clock::now();
     auto timed_from = start;
     std::int64_t tokens = 0;
@@ -71,7 +71,7 @@ Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const B
         const std::unique_ptr<BatchFeed> feed = learner.feed(pairs, plan, 0);
         const auto size = static_cast<std::size_t>(options.training.accumulate);
         for (std::size_t at = 0; at < plan.batches.size() && learner.updates() < options.updates; at += size) {
-            std::vector<Batch> batches;
+            std::vector<PairBatch> batches;
             for (std::size_t i = at; i < std::min(at + size, plan.batches.size()); ++i) batches.push_back(feed->next());
             const UpdateReport report = learner.update(batches);
             if (learner.updates() > options.skip) tokens += report.tokens;

@@ -181,7 +181,7 @@ std::vector<Statement> long_pairs_are_left_out(const Options& options) {
 double padded_rows_per_token(const std::vector<app::TokenPair>& pairs, const std::vector<std::vector<std::int64_t>>& batches) {
     double rows = 0, tokens = 0;
     for (const std::vector<std::int64_t>& indices : batches) {
-        const app::Batch batch = app::make_batch(pairs, indices);
+        const app::PairBatch batch = app::make_batch(pairs, indices);
         rows += static_cast<double>(batch.sentences * (batch.source_spans.longest() + batch.target_spans.longest()));
         tokens += static_cast<double>(batch.source_tokens + batch.target_tokens);
     }
@@ -194,7 +194,7 @@ Spans padded_spans(const Spans& packed) {
     return Spans::padded(lengths, packed.longest());
 }
 
-double padded_loss(const nn::Transformer& model, const app::Batch& batch) {
+double padded_loss(const nn::Transformer& model, const app::PairBatch& batch) {
     const Spans source = padded_spans(batch.source_spans), target = padded_spans(batch.target_spans);
     return model
         .loss({filled_up(batch.source, batch.source_spans, source, app::pad_id), source},
@@ -231,7 +231,7 @@ Statement packed_batches_have_no_padding(const Options& options) {
     nn::Transformer model(clause_transformer(), lab::key(options, "model"));
     model.eval();
     const NoGrad none;
-    const app::Batch batch = lab::one_batch(std::span(pairs).first(32));
+    const app::PairBatch batch = lab::one_batch(std::span(pairs).first(32));
     const double packed = lab::translation_loss(model, batch).value().item();
     const double difference = std::abs(padded_loss(model, batch) - packed) / packed;
     const double rows = static_cast<double>(batch.source_spans.rows() + batch.target_spans.rows()) /

@@ -21,7 +21,7 @@ namespace {
 constexpr double smoothing = 0.1;
 
 // -sum_j q_j log p_j with q = (1 - e) y + e / V, one row for each target.
-double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
+double hand_made_loss(const nn::Transformer& model, const app::PairBatch& batch) {
     const app::BatchTensors read = app::tensors_of(batch);
     const Variable memory = model.encode(read.source.tokens, read.source.spans);
     const Variable hidden = model.decode(read.target_in.tokens, read.target_in.spans, memory, read.source.spans);
@@ -39,7 +39,7 @@ double hand_made_loss(const nn::Transformer& model, const app::Batch& batch) {
 Statement smoothing_is_the_formula(const Options& options) {
     Sequence numbers(lab::key(options, "smoothed pairs"));
     const std::vector<app::TokenPair> pairs = short_pairs(64, numbers);
-    const app::Batch batch = lab::one_batch(pairs);
+    const app::PairBatch batch = lab::one_batch(pairs);
     const NoGrad none;
     Statement statement{
         "With smoothing e the loss is that of a target that gives (1 - e) + e/V to the right word and e/V to each other.",
@@ -61,7 +61,7 @@ Statement smoothing_is_the_formula(const Options& options) {
 
 // A padded batch, in which padding counts as a word unless the loss ignores it.
 app::BatchTensors padded(std::span<const app::TokenPair> pairs) {
-    const app::Batch batch = lab::one_batch(pairs);
+    const app::PairBatch batch = lab::one_batch(pairs);
     const Spans target = Spans::equal(batch.sentences, batch.target_spans.longest());
     return {app::tensors_of(batch).source,
             {filled_up(batch.target_in, batch.target_spans, target, app::pad_id), target},

@@ -75,7 +75,7 @@ Trained train_with(std::int64_t rows, const Options& options) {
     Trained result{{}, 0};
     {
         const NoGrad no_grad;
-        const app::Batch first = app::make_batch(batches[0], std::vector<std::int64_t>{0});
+        const app::PairBatch first = app::make_batch(batches[0], std::vector<std::int64_t>{0});
         const Variable memory = model.encode(Tensor::from(first.source, {first.source_tokens}), first.source_spans);
         const Tensor begin = Tensor::from(std::vector<std::int32_t>{app::bos_id}, {1});
         const Variable hidden = model.decode(begin, Spans::equal(1, 1), memory, first.source_spans);
@@ -106,7 +106,7 @@ const Code code = {.wrong = R"(
 const nn::Embedding source(model, "source", source_words, d_model);
 const nn::Embedding target(model, "target", source_words, d_model);
 )",
-                                     .right = R"(
+                   .right = R"(
 const nn::Embedding source(model, "source", source_words, d_model);
 const nn::Embedding target(model, "target", target_words, d_model);
 )"};

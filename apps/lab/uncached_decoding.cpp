@@ -80,7 +80,7 @@ class Count {
 // Translates a batch of sources greedily.
 class Decoder {
   public:
-    Decoder(const nn::Transformer& model, const app::Batch& batch, const Variant& variant)
+    Decoder(const nn::Transformer& model, const app::PairBatch& batch, const Variant& variant)
         : model_(model),
           batch_(batch),
           variant_(variant),
@@ -171,7 +171,7 @@ class Decoder {
     }
 
     const nn::Transformer& model_;
-    const app::Batch& batch_;
+    const app::PairBatch& batch_;
     Variant variant_;
     Variable memory_;
     std::vector<Tokens> prefixes_;
@@ -222,7 +222,7 @@ Result experiment(const Options& options) {
           [&](std::int64_t) { return translation_loss(model, draw(sentences)); });
     model.eval();
     const NoGrad no_grad;
-    const app::Batch batch = one_batch(draw(sentences));
+    const app::PairBatch batch = one_batch(draw(sentences));
 
     Result result{
         .variants = {},

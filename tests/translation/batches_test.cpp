@@ -78,7 +78,7 @@ TEST(BatchPlan, SortsByTargetThenSourceLength) {
 
 TEST(BatchPlan, DependsOnSeedAndEpochAlone) {
     const std::vector<TokenPair> pairs = random_pairs(600, 25);
-    const BatchOptions options{.batch_tokens = 400};
+    const BatchLimits options{.batch_tokens = 400};
     const BatchPlan plan = plan_batches(pairs, options, 3, 7);
     EXPECT_EQ(plan.batches, plan_batches(pairs, options, 3, 7).batches);
     EXPECT_NE(plan.batches, plan_batches(pairs, options, 3, 8).batches);
@@ -114,7 +114,7 @@ TEST(BatchPlan, CountsWhatItLeavesOut) {
 TEST(BatchPlan, CountsSentencesInsteadOfTokensOrBoth) {
     std::vector<TokenPair> pairs;
     for (std::int64_t n = 1; n <= 10; ++n) pairs.push_back({tokens(n, 10), tokens(n, 10)});
-    const auto sizes = [&](BatchOptions options) {
+    const auto sizes = [&](BatchLimits options) {
         options.shuffle = false;
         std::vector<std::size_t> found;
         for (const auto& batch : plan_batches(pairs, options, 1, 0).batches) found.push_back(batch.size());
@@ -146,7 +146,7 @@ TEST(EncodedPairs, KnowTheirWordsBetweenSpaces) {
 TEST(BatchPlan, WithoutAnyPairIsAnErrorThatSaysWhy) {
     const std::vector<TokenPair> pairs{{tokens(30, 10), tokens(30, 10)}};
     const std::vector<TokenPair> empty(2);
-    const auto why = [](const std::vector<TokenPair>& pairs, const BatchOptions& options) {
+    const auto why = [](const std::vector<TokenPair>& pairs, const BatchLimits& options) {
         try {
             plan_batches(pairs, options, 1, 0);
         } catch (const Error& error) {
@@ -172,10 +172,10 @@ TEST(BatchPlan, WithoutAnyPairIsAnErrorThatSaysWhy) {
     EXPECT_THROW(plan_batches({}, {}, 1, 0), Error);
 }
 
-TEST(Batch, PacksSentencesWithBosAndEos) {
+TEST(PairBatch, PacksSentencesWithBosAndEos) {
     const std::vector<TokenPair> pairs{{{10, 11}, {20}}, {{12}, {21, 22, 23}}, {{13, 14, 15}, {24, 25}}};
     const std::vector<std::int64_t> indices{2, 0};
-    const Batch batch = make_batch(pairs, indices);
+    const PairBatch batch = make_batch(pairs, indices);
     EXPECT_EQ(batch.source, (std::vector<std::int32_t>{13, 14, 15, eos_id, 10, 11, eos_id}));
     EXPECT_EQ(batch.target_in, (std::vector<std::int32_t>{bos_id, 24, 25, bos_id, 20}));
     EXPECT_EQ(batch.target_out, (std::vector<std::int32_t>{24, 25, eos_id, 20, eos_id}));

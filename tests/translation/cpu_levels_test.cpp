@@ -155,10 +155,10 @@ void print_training(const Training& one) {
     app::TrainingOptions options = one.options;
     options.lr = app::rate_of(options);
     app::Learner learner(model, options, 0);
-    const app::BatchPlan plan = app::plan_batches(pairs, app::batch_options(options), 1, 1);
+    const app::BatchPlan plan = app::plan_batches(pairs, app::batch_limits(options), 1, 1);
     std::vector<double> numbers;
     for (std::size_t update = 0; update < 30; ++update) {
-        const app::Batch batch = app::make_batch(pairs, plan.batches[update % plan.batches.size()]);
+        const app::PairBatch batch = app::make_batch(pairs, plan.batches[update % plan.batches.size()]);
         const app::UpdateReport report = learner.update({&batch, 1});
         numbers.insert(numbers.end(), {report.loss, report.gradient_norm});
     }

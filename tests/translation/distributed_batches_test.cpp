@@ -55,8 +55,8 @@ std::vector<SourceBatch> source_batches() {
     return batches;
 }
 
-std::vector<Batch> pair_batches() {
-    std::vector<Batch> batches;
+std::vector<PairBatch> pair_batches() {
+    std::vector<PairBatch> batches;
     for (const SourceBatch& sources : source_batches()) {
         std::vector<TokenPair> pairs;
         std::vector<std::int64_t> all;
@@ -110,12 +110,12 @@ TEST(Spread, DecodesWithTheBitsOfOneProcess) {
 }
 
 TEST(Spread, ScoresWithTheBitsOfOneProcess) {
-    const std::vector<Batch> batches = pair_batches();
+    const std::vector<PairBatch> batches = pair_batches();
     std::vector<std::vector<double>> wanted;
     std::vector<double> wanted_nll;
     std::vector<std::int64_t> wanted_correct;
     together(1, [&](Ranks&, const Ensemble& models) {
-        for (const Batch& batch : batches) {
+        for (const PairBatch& batch : batches) {
             wanted.push_back(token_log_probabilities(models, batch));
             const Likelihood each = likelihood(*models.models().front(), batch);
             wanted_nll.push_back(each.nll);

@@ -29,7 +29,7 @@ std::vector<TokenPair> some_pairs(std::size_t count) {
 
 // Windows of five blocks of eight pairs.
 constexpr PlanWindows small{.whole = 40, .block = 8, .blocks = 5};
-const BatchOptions limits{.batch_tokens = 60, .max_length = 12};
+const BatchLimits limits{.batch_tokens = 60, .max_length = 12};
 
 Batches all_batches(EpochPlan& plan) {
     Batches found;

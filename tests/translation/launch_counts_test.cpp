@@ -60,7 +60,7 @@ Step replayed_update(std::int64_t layers) {
     training.label_smoothing = 0.1;
     Learner learner(model, training, 4, DType::bf16);
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-    const std::vector<Batch> batches = {make_batch(data.training, plan.batches.front())};
+    const std::vector<PairBatch> batches = {make_batch(data.training, plan.batches.front())};
     for (int update = 0; update < 2; ++update) learner.update(batches);  // as it comes, then captured
     const Work before = work_so_far();
     const std::int64_t graphs = device::statistics().graphs;

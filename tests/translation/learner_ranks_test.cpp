@@ -138,7 +138,7 @@ class LearningTogether : public testing::Test {
         options_.shards = 4;
     }
 
-    std::vector<Batch> batches(std::int64_t update) const {
+    std::vector<PairBatch> batches(std::int64_t update) const {
         std::vector<std::int64_t> one, other;
         for (std::int64_t i = 0; i < 9; ++i) (i % 2 == 0 ? one : other).push_back((7 * update + 3 * i) % 60);
         return {make_batch(data_.training, one), make_batch(data_.training, other)};
@@ -247,7 +247,7 @@ TEST_F(LearningTogether, GoesOnAfterItsMomentsWereCopied) {
 TEST_F(LearningTogether, ValidatesWithTheWeightsOfRank0) {
     Left wanted;
     alone([&](Learner& learner) { learn(learner, 0, 4, wanted); });
-    const std::vector<Batch> validation = batches(17);
+    const std::vector<PairBatch> validation = batches(17);
     on_threads(3, [&](Ranks& ranks) {
         nn::Transformer model(tiny_model(data_, 0.2), static_cast<std::uint64_t>(1 + ranks.rank()));
         Learner learner(model, options_, 0, DType::f32, &ranks);

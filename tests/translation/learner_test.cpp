@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Batch batch_of(const TrainingData& data, std::vector<std::int64_t> indices) { return make_batch(data.training, indices); }
+PairBatch batch_of(const TrainingData& data, std::vector<std::int64_t> indices) { return make_batch(data.training, indices); }
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
     double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
@@ -32,8 +32,8 @@ TEST(Learner, ComputesTwoHalfBatchesLikeOneWholeBatch) {
     const TrainingData data = copy_data(40);
     nn::Transformer one(tiny_model(data)), two(tiny_model(data));
     Learner whole(one, tiny_training(), 0), halves(two, tiny_training(), 0);
-    const Batch full = batch_of(data, {0, 1, 2, 3, 4, 5});
-    const Batch parts[] = {batch_of(data, {0, 1}), batch_of(data, {2, 3, 4, 5})};
+    const PairBatch full = batch_of(data, {0, 1, 2, 3, 4, 5});
+    const PairBatch parts[] = {batch_of(data, {0, 1}), batch_of(data, {2, 3, 4, 5})};
     const UpdateReport a = whole.update({&full, 1});
     const UpdateReport b = halves.update(parts);
     EXPECT_EQ(a.targets, b.targets);
@@ -60,22 +60,22 @@ struct Pupil {
 
 TEST(Learner, DrawsFromItsOwnSeedBesideOthersAndOnEveryThread) {
     const TrainingData data = copy_data(40);
-    const Batch batches[] = {batch_of(data, {0, 1, 2}), batch_of(data, {3, 4, 5})};
+    const PairBatch batches[] = {batch_of(data, {0, 1, 2}), batch_of(data, {3, 4, 5})};
     const auto alone = [&](std::uint64_t seed) {
         Pupil pupil(data, seed);
-        for (const Batch& batch : batches) pupil.learner.update({&batch, 1});
+        for (const PairBatch& batch : batches) pupil.learner.update({&batch, 1});
         return weights_of(pupil.learner);
     };
     const std::vector<float> seven = alone(7), eight = alone(8);
     ASSERT_NE(seven, eight);
     const std::uint64_t state = generator().step_key();
     Pupil one(data, 7), other(data, 8), moved(data, 7);
-    for (const Batch& batch : batches) {
+    for (const PairBatch& batch : batches) {
         one.learner.update({&batch, 1});
         other.learner.update({&batch, 1});
     }
     std::thread([&] {
-        for (const Batch& batch : batches) moved.learner.update({&batch, 1});
+        for (const PairBatch& batch : batches) moved.learner.update({&batch, 1});
     }).join();
     EXPECT_EQ(weights_of(one.learner), seven);
     EXPECT_EQ(weights_of(other.learner), eight);
@@ -94,7 +94,7 @@ TEST(Learner, ReportsTheNormBeforeClippingAndStepsByTheClippedGradient) {
     nn::Transformer model(tiny_model(data));
     Learner learner(model, options, 0);
     const std::vector<float> before = weights_of(learner);
-    const Batch batch = batch_of(data, {0, 1, 2});
+    const PairBatch batch = batch_of(data, {0, 1, 2});
     const UpdateReport report = learner.update({&batch, 1});
     EXPECT_GT(report.gradient_norm, 1e-2);
     double squares = 0;
@@ -111,7 +111,7 @@ TEST(Learner, FollowsTheSchedule) {
     options.warmup = 4;
     nn::Transformer model(tiny_model(data));
     Learner learner(model, options, 0);
-    const Batch batch = batch_of(data, {0, 1, 2});
+    const PairBatch batch = batch_of(data, {0, 1, 2});
     EXPECT_NEAR(learner.update({&batch, 1}).learning_rate, 0.3 / 4, 1e-12);
     EXPECT_NEAR(learner.update({&batch, 1}).learning_rate, 0.3 * 2 / 4, 1e-12);
     EXPECT_EQ(learner.updates(), 2);
@@ -122,7 +122,7 @@ TEST(Learner, StopsWithAdviceWhenTheLossIsNotFinite) {
     nn::Transformer model(tiny_model(data));
     Learner learner(model, tiny_training(), 0);
     learner.parameters().values.fill_(std::numeric_limits<double>::quiet_NaN());
-    const Batch batch = batch_of(data, {0, 1});
+    const PairBatch batch = batch_of(data, {0, 1});
     try {
         learner.update({&batch, 1});
         FAIL() << "no error";

@@ -52,7 +52,7 @@ std::vector<double> own_scores(const Run& run) {
     std::vector<double> scores;
     for (const TokenPair& pair : encode_corpus(text, *run.vocabularies.source, *run.vocabularies.target)) {
         const std::int64_t first[] = {0};
-        const Batch batch = make_batch(std::span(&pair, 1), first);
+        const PairBatch batch = make_batch(std::span(&pair, 1), first);
         Tensor statistics;
         run.model->loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                         {Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans},

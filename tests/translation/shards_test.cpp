@@ -78,12 +78,12 @@ TEST(Shards, HoldAllSentencesOnceInTheirOrder) {
 
 TEST(Shards, ArePartsOfBatchesLikeBatchesOfTheirSentences) {
     const std::vector<TokenPair> pairs = pairs_of(9);
-    const Batch whole = make_batch(pairs, first(9));
+    const PairBatch whole = make_batch(pairs, first(9));
     const std::pair<std::int64_t, std::int64_t> ranges[] = {{0, 9}, {0, 0}, {9, 9}, {2, 5}, {8, 9}};
     for (const auto& [begin, end] : ranges) {
         std::vector<std::int64_t> indices;
         for (std::int64_t i = begin; i < end; ++i) indices.push_back(i);
-        const Batch part = part_of(whole, begin, end), same = make_batch(pairs, indices);
+        const PairBatch part = part_of(whole, begin, end), same = make_batch(pairs, indices);
         EXPECT_EQ(part.source, same.source);
         EXPECT_EQ(part.target_in, same.target_in);
         EXPECT_EQ(part.target_out, same.target_out);
@@ -131,7 +131,7 @@ Trained trained(std::int64_t shards, double dropout, int updates = 4) {
     for (int i = 0; i < updates; ++i) {
         std::vector<std::int64_t> one = first(20), other = first(20);
         for (std::int64_t& index : other) index += 20 + i;
-        const Batch batches[] = {make_batch(data.training, one), make_batch(data.training, other)};
+        const PairBatch batches[] = {make_batch(data.training, one), make_batch(data.training, other)};
         result.last = learner.update(batches);
     }
     const auto values = learner.parameters().values.values<float>();
@@ -170,7 +170,7 @@ TEST(Shards, HaveMasksOfTheirOwn) {
         TrainingOptions options = tiny_training();
         options.shards = shards;
         nn::Transformer model(tiny_model(data, dropout));
-        const Batch batches[] = {make_batch(data.training, indices)};
+        const PairBatch batches[] = {make_batch(data.training, indices)};
         return Learner(model, options, 0).update(batches).loss;
     };
     EXPECT_EQ(first_loss(0, 2), 2 * first_loss(0, 1));

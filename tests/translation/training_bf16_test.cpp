@@ -20,7 +20,9 @@ struct Setting {
     BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
     double dropout = 0.1;
 
-    Batch batch(std::int64_t number) const { return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]); }
+    PairBatch batch(std::int64_t number) const {
+        return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]);
+    }
 };
 
 // A model on the device, trained in bf16.
@@ -41,13 +43,13 @@ struct Training {
     }
     const nn::FlatParameters& parameters() const { return learner->parameters(); }
     // The mean loss of an update with these batches.
-    double update(const std::vector<Batch>& batches) {
+    double update(const std::vector<PairBatch>& batches) {
         const UpdateReport report = learner->update(batches);
         return (report.read ? report.loss : learner->read().loss) / static_cast<double>(report.targets);
     }
 };
 
-Variable loss_of(const nn::Transformer& model, const Batch& batch, Tensor* statistics = nullptr) {
+Variable loss_of(const nn::Transformer& model, const PairBatch& batch, Tensor* statistics = nullptr) {
     const Shape targets{batch.target_tokens};
     return model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
                       {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
@@ -209,7 +211,7 @@ struct BothGradients {
 
 BothGradients gradients_of(const Setting& setting, nn::Tie tie) {
     BothGradients result;
-    const Batch batch = setting.batch(0);
+    const PairBatch batch = setting.batch(0);
     Training training(setting, {}, tie);
     const nn::FlatParameters& flat = training.parameters();
     backward(loss_of(training.model, batch));
@@ -262,11 +264,11 @@ TEST_F(HalfTraining, GradientsOfSmallBatchesAddUpInF32) {
     Setting setting;
     setting.dropout = 0;
     Training training(setting);
-    const std::vector<Batch> batches = {setting.batch(0), setting.batch(1)};
+    const std::vector<PairBatch> batches = {setting.batch(0), setting.batch(1)};
     Tensor gradients = training.parameters().gradients;
-    const auto together = [&](std::span<const Batch> some) {
+    const auto together = [&](std::span<const PairBatch> some) {
         gradients.fill_(0);
-        for (const Batch& batch : some) backward(loss_of(training.model, batch));
+        for (const PairBatch& batch : some) backward(loss_of(training.model, batch));
         return copy_on_cpu(gradients);
     };
     const Tensor first = together({&batches[0], 1}), second = together({&batches[1], 1});

@@ -30,7 +30,7 @@ std::vector<double> losses(const nn::TransformerOptions& kind, const TrainingDat
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = options.batch_tokens}, 1, 1);
     std::vector<double> result;
     for (std::int64_t i = 0; i < updates; ++i) {
-        const Batch batch = make_batch(data.training, plan.batches[static_cast<std::size_t>(i)]);
+        const PairBatch batch = make_batch(data.training, plan.batches[static_cast<std::size_t>(i)]);
         const UpdateReport report = learner.update({&batch, 1});
         EXPECT_EQ(report.read, device == Device::cpu);
         result.push_back((report.read ? report.loss : learner.read().loss) / static_cast<double>(report.targets));
@@ -107,8 +107,10 @@ struct Setting {
     TrainingOptions options = short_training();
     BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
 
-    Batch batch(std::int64_t number) const { return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]); }
-    std::vector<Batch> batches(std::int64_t update) const { return {batch(2 * update), batch(2 * update + 1)}; }
+    PairBatch batch(std::int64_t number) const {
+        return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]);
+    }
+    std::vector<PairBatch> batches(std::int64_t update) const { return {batch(2 * update), batch(2 * update + 1)}; }
 };
 
 // The update as it is with a host that looks at every number: the same kernels, and the decisions here.
@@ -121,11 +123,11 @@ Trained train_waiting(const Setting& setting, std::int64_t updates) {
     generator().seed = setting.options.seed;
     LossReading sums;
     for (std::int64_t update = 0; update < updates; ++update) {
-        const std::vector<Batch> batches = setting.batches(update);
+        const std::vector<PairBatch> batches = setting.batches(update);
         optimizer.zero_gradients();
         double update_loss = 0;
         for (std::size_t i = 0; i < batches.size(); ++i) {
-            const Batch& batch = batches[i];
+            const PairBatch& batch = batches[i];
             generator().start(static_cast<std::uint64_t>(update), i);
             const Shape targets{batch.target_tokens};
             Tensor counts;

@@ -28,9 +28,9 @@ TrainingOptions warming_up(bool graphs = true) {
     return options;
 }
 
-std::vector<Batch> some_batches(const TrainingData& data, std::int64_t count) {
+std::vector<PairBatch> some_batches(const TrainingData& data, std::int64_t count) {
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-    std::vector<Batch> batches;
+    std::vector<PairBatch> batches;
     for (std::int64_t i = 0; i < count; ++i)
         batches.push_back(make_batch(data.training, plan.batches.at(static_cast<std::size_t>(i))));
     return batches;
@@ -91,7 +91,7 @@ std::uint64_t key_of(std::int64_t update) {
 
 TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
     const TrainingData data = copy_data(200);
-    const std::vector<Batch> batches = some_batches(data, 4);
+    const std::vector<PairBatch> batches = some_batches(data, 4);
     Subject subject(data);
     // Cut from segments, as on a GPU; the other tests use the arena that the emulator has by default.
     MemoryArena arena(false);
@@ -118,7 +118,7 @@ TEST_F(TrainingGraphs, ACapacityAddsNothing) {
     Subject subject(data);
     StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
     std::int64_t number = 0;
-    for (const Batch& batch : some_batches(data, 3)) {
+    for (const PairBatch& batch : some_batches(data, 3)) {
         graphs.run(batch, key_of(++number), static_cast<double>(batch.target_tokens));
         const Tensor within = subject.take();
         const double loss_within = subject.take_loss();
@@ -165,7 +165,7 @@ Trained train(const TrainingData& data, const TrainingOptions& options, Device d
         return prepared ? feed->next() : make_batch(data.training, plan.batches.at(static_cast<std::size_t>(number++)));
     };
     for (std::int64_t update = 0; update < updates; ++update) {
-        const std::vector<Batch> batches = {next(), next()};
+        const std::vector<PairBatch> batches = {next(), next()};
         const device::Statistics before = device == Device::cuda ? device::statistics() : device::Statistics();
         const UpdateReport report = learner.update(batches);
         const device::Statistics after = device == Device::cuda ? device::statistics() : device::Statistics();
@@ -221,7 +221,7 @@ TEST_F(TrainingGraphs, TakeEveryOptimizer) {
 // The key that a replay finds decides about its dropout, not the one that it was captured with.
 TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
     const TrainingData data = copy_data(100);
-    const Batch batch = some_batches(data, 1).front();
+    const PairBatch batch = some_batches(data, 1).front();
     Subject subject(data, 0.3);
     StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
     std::vector<Tensor> gradients;
@@ -240,7 +240,7 @@ TEST_F(TrainingGraphs, OutliveALongerTableOfPositions) {
     options.position_table = 10;
     Subject subject(options);
     StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
-    const Batch batch = some_batches(data, 1).front();
+    const PairBatch batch = some_batches(data, 1).front();
     Tensor before;
     for (const std::int64_t update : {1, 2, 3}) {
         graphs.run(batch, key_of(update), 10);
@@ -259,7 +259,7 @@ TEST(BatchCapacity, HoldsTheBatch) {
     const TrainingData data = copy_data(2000);
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 700}, 1, 1);
     for (const auto& indices : plan.batches) {
-        const Batch batch = make_batch(data.training, indices);
+        const PairBatch batch = make_batch(data.training, indices);
         const BatchCapacity capacity = capacity_of(batch, std::nullopt);
         for (const auto& [spans, within] :
              {std::pair(batch.source_spans, capacity.source), std::pair(batch.target_spans, capacity.target)}) {
@@ -293,7 +293,7 @@ TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
         std::int64_t steps = 0, tokens = 0, rows = 0;
         for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
             for (const auto& indices : plan_batches(data.training, {.batch_tokens = batch_tokens}, 1, epoch).batches) {
-                const Batch batch = make_batch(data.training, indices);
+                const PairBatch batch = make_batch(data.training, indices);
                 const BatchCapacity capacity = capacity_of(batch, std::nullopt);
                 capacities.insert(capacity);
                 ++steps;
@@ -310,7 +310,7 @@ TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
 
 TEST(BatchCapacity, NeverPassesATableOfPositions) {
     const TrainingData data = copy_data(10);
-    const Batch batch = make_batch(data.training, std::vector<std::int64_t>{0, 1, 2});
+    const PairBatch batch = make_batch(data.training, std::vector<std::int64_t>{0, 1, 2});
     EXPECT_EQ(capacity_of(batch, 12).source.longest, 12);
     EXPECT_EQ(capacity_of(batch, std::nullopt).source.longest, 32);
 }
@@ -319,9 +319,9 @@ TEST(BatchFeed, GivesThePlansBatchesInOrder) {
     const TrainingData data = copy_data(200);
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
     for (const std::int64_t ahead : {0, 1, 5}) {
-        BatchFeed feed(data.training, plan, 2, ahead, [](Batch& batch) { ++batch.sentences; });
+        BatchFeed feed(data.training, plan, 2, ahead, [](PairBatch& batch) { ++batch.sentences; });
         for (std::size_t i = 2; i < plan.batches.size(); ++i) {
-            const Batch batch = feed.next();
+            const PairBatch batch = feed.next();
             EXPECT_EQ(batch.indices, plan.batches[i]);
             EXPECT_EQ(batch.sentences, static_cast<std::int64_t>(plan.batches[i].size()) + 1) << "prepared";
         }
@@ -334,7 +334,7 @@ TEST(BatchFeed, TellsWhatWentWrongOnItsThread) {
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
     for (const std::int64_t ahead : {0, 3}) {
         std::int64_t made = 0;
-        BatchFeed feed(data.training, plan, 0, ahead, [&](Batch&) { check(++made < 3, "the third batch is bad"); });
+        BatchFeed feed(data.training, plan, 0, ahead, [&](PairBatch&) { check(++made < 3, "the third batch is bad"); });
         feed.next();
         feed.next();
         expect_error([&] { feed.next(); }, "the third batch is bad");

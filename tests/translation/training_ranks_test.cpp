@@ -203,7 +203,7 @@ TEST_F(TrainingRanks, LeaveTheBytesOfOneProcess) {
             std::vector<std::int64_t> one, other;
             for (std::int64_t i = 0; i < 9; ++i) one.push_back((7 * update + 3 * i) % 60);
             for (std::int64_t i = 0; i < (update == 1 ? 1 : 6); ++i) other.push_back((5 * update + 2 * i) % 60);
-            std::vector<Batch> batches = {make_batch(data.training, other)};
+            std::vector<PairBatch> batches = {make_batch(data.training, other)};
             if (update != 1) batches.push_back(make_batch(data.training, one));
             UpdateReport report = learner.update(batches);
             if (!report.read) {

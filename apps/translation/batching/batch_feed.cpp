@@ -21,19 +21,19 @@ BatchFeed::~BatchFeed() {
     thread_.join();
 }
 
-Batch BatchFeed::make(std::int64_t number) const {
-    Batch batch = make_batch(pairs_, plan_.batches[static_cast<std::size_t>(number)]);
+PairBatch BatchFeed::make(std::int64_t number) const {
+    PairBatch batch = make_batch(pairs_, plan_.batches[static_cast<std::size_t>(number)]);
     if (prepare_) prepare_(batch);
     return batch;
 }
 
-Batch BatchFeed::next() {
+PairBatch BatchFeed::next() {
     check(next_ < static_cast<std::int64_t>(plan_.batches.size()), "batch feed: all {} batches were given", plan_.batches.size());
     if (ahead_ == 0) return make(next_++);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !made_.empty() || failed_ != nullptr; });
     if (made_.empty()) std::rethrow_exception(failed_);
-    Batch batch = std::move(made_.front());
+    PairBatch batch = std::move(made_.front());
     made_.pop_front();
     ++next_;
     lock.unlock();
@@ -47,7 +47,7 @@ void BatchFeed::run() {
         changed_.wait(lock, [this] { return over_ || static_cast<std::int64_t>(made_.size()) < ahead_; });
         if (over_ || making_ == static_cast<std::int64_t>(plan_.batches.size())) return;
         lock.unlock();
-        Batch batch;
+        PairBatch batch;
         std::exception_ptr failed;
         try {
             batch = make(making_);
@@ -66,7 +66,7 @@ void BatchFeed::run() {
 
 EpochFeed::EpochFeed(EpochPlan& plan, std::int64_t first, MakeFeed make) : plan_(plan), next_(first), make_(std::move(make)) {}
 
-Batch EpochFeed::next() {
+PairBatch EpochFeed::next() {
     if (feed_ == nullptr || !plan_.holds(next_)) {
         feed_.reset();  // its thread reads the window that goes
         plan_.hold(next_);

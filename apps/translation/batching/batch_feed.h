@@ -21,7 +21,7 @@ namespace heddle::app {
 class BatchFeed {
   public:
     /// What is done with a batch beside packing it, on the feed's thread.
-    using Prepare = std::function<void(Batch&)>;
+    using Prepare = std::function<void(PairBatch&)>;
 
     /// Batches `first`, `first` + 1, .. of the plan, up to `ahead` of them before they are asked for; 0: without a thread, when
     /// they are. What `pairs` views and `plan` must outlive the feed.
@@ -31,10 +31,10 @@ class BatchFeed {
     BatchFeed& operator=(const BatchFeed&) = delete;
 
     /// The next batch. Error when the plan has no more; what went wrong on the thread is thrown here.
-    Batch next();
+    PairBatch next();
 
   private:
-    Batch make(std::int64_t number) const;
+    PairBatch make(std::int64_t number) const;
     void run();
 
     TokenPairs pairs_;
@@ -45,7 +45,7 @@ class BatchFeed {
 
     std::mutex mutex_;  // guards what follows
     std::condition_variable changed_;
-    std::deque<Batch> made_;
+    std::deque<PairBatch> made_;
     std::int64_t making_;  // the next one that is to be made
     std::exception_ptr failed_;
     bool over_ = false;
@@ -62,7 +62,7 @@ class EpochFeed {
     EpochFeed(EpochPlan& plan, std::int64_t first, MakeFeed make);
 
     /// The next batch. Errors of EpochPlan::hold() and BatchFeed::next().
-    Batch next();
+    PairBatch next();
 
   private:
     EpochPlan& plan_;

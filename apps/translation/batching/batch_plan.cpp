@@ -24,7 +24,7 @@ Sequence epoch_numbers(std::uint64_t seed, std::uint64_t epoch, std::uint32_t pa
     return Sequence(bits[0] | std::uint64_t{bits[1]} << 32);
 }
 
-void check_options(const BatchOptions& options) {
+void check_options(const BatchLimits& options) {
     check(options.batch_tokens >= 0 && options.batch_sentences >= 0 && (options.batch_tokens > 0 || options.batch_sentences > 0),
           "batches: batch_tokens is {} and batch_sentences {}; wanted one of them above 0, and 0 for no limit",
           options.batch_tokens, options.batch_sentences);
@@ -32,7 +32,7 @@ void check_options(const BatchOptions& options) {
 }
 
 // Whether a pair may stand in a batch; it is counted in either case.
-bool count(const PairLengths& pair, const BatchOptions& options, PlanCounts& counts) {
+bool count(const PairLengths& pair, const BatchLimits& options, PlanCounts& counts) {
     const std::int64_t width = pair.width();
     if (pair.source == 0 || pair.target == 0)
         ++counts.empty;
@@ -59,7 +59,7 @@ void add(PlanCounts& sum, const PlanCounts& part) {
 }
 
 // Error unless a pair is left.
-void check_some_are_left(std::int64_t pairs, const PlanCounts& counts, const BatchOptions& options) {
+void check_some_are_left(std::int64_t pairs, const PlanCounts& counts, const BatchLimits& options) {
     if (counts.sentences > 0) return;
     check(pairs > 0, "{}: there are no pairs; wanted at least one", options.text);
     fail_with("{}: none of the {} pairs can be used: {}; give {}", options.text, pairs, left_out_text(counts, options),
@@ -80,7 +80,7 @@ std::int64_t width_of(std::uint64_t key) {
 // The rule by which sorted pairs are cut into batches.
 class Filling {
   public:
-    explicit Filling(const BatchOptions& options) : options_(options) {}
+    explicit Filling(const BatchLimits& options) : options_(options) {}
 
     // Takes the next pair; true when it begins a batch.
     bool begins_batch(std::int64_t width) {
@@ -97,7 +97,7 @@ class Filling {
     std::int64_t batches() const { return batches_; }
 
   private:
-    const BatchOptions& options_;
+    const BatchLimits& options_;
     std::int64_t widest_ = 0, sentences_ = 0;  // of the current batch
     std::int64_t batches_ = 0;
 };
@@ -112,7 +112,7 @@ struct Ranked {
 
 // The batches of some pairs, `most` or fewer, given by for_each_pair(use); none where none of the pairs can be used.
 template <class ForEachPair>
-BatchPlan plan_of(const TokenPairs& pairs, const BatchOptions& options, Sequence numbers, std::int64_t most,
+BatchPlan plan_of(const TokenPairs& pairs, const BatchLimits& options, Sequence numbers, std::int64_t most,
                   const ForEachPair& for_each_pair) {
     BatchPlan plan;
     std::vector<Ranked> order;
@@ -135,7 +135,7 @@ BatchPlan plan_of(const TokenPairs& pairs, const BatchOptions& options, Sequence
 
 // How many batches some pairs have, given as for plan_of(). It follows from how often each length occurs.
 template <class ForEachPair>
-std::int64_t batches_of(const TokenPairs& pairs, const BatchOptions& options, const ForEachPair& for_each_pair,
+std::int64_t batches_of(const TokenPairs& pairs, const BatchLimits& options, const ForEachPair& for_each_pair,
                         PlanCounts& counts) {
     std::unordered_map<std::uint64_t, std::int64_t> by_key;
     for_each_pair([&](std::int64_t i) {
@@ -160,7 +160,7 @@ auto in_blocks(std::vector<std::int64_t> blocks, std::int64_t block_size, std::i
 
 }  // namespace
 
-std::string left_out_text(const PlanCounts& counts, const BatchOptions& options) {
+std::string left_out_text(const PlanCounts& counts, const BatchLimits& options) {
     std::vector<std::string> reasons, limits;
     if (options.max_length > 0) limits.push_back(fmt::format("{} tokens ({})", options.max_length, options.length_option));
     if (options.max_words > 0) limits.push_back(fmt::format("{} words (--max-words)", options.max_words));
@@ -172,7 +172,7 @@ std::string left_out_text(const PlanCounts& counts, const BatchOptions& options)
     return fmt::format("{}", fmt::join(reasons, ", "));
 }
 
-BatchPlan plan_batches(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch) {
+BatchPlan plan_batches(const TokenPairs& pairs, const BatchLimits& options, std::uint64_t seed, std::uint64_t epoch) {
     check_options(options);
     BatchPlan plan = plan_of(pairs, options, epoch_numbers(seed, epoch), pairs.size(), [&](auto&& use) {
         for (std::int64_t i = 0; i < pairs.size(); ++i) use(i);
@@ -181,7 +181,7 @@ BatchPlan plan_batches(const TokenPairs& pairs, const BatchOptions& options, std
     return plan;
 }
 
-EpochPlan::EpochPlan(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch,
+EpochPlan::EpochPlan(const TokenPairs& pairs, const BatchLimits& options, std::uint64_t seed, std::uint64_t epoch,
                      const PlanWindows& windows)
     : pairs_(pairs), options_(options), seed_(seed), epoch_(epoch), sizes_(windows) {
     if (pairs.size() <= sizes_.whole) {

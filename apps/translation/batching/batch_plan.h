@@ -9,7 +9,8 @@
 
 namespace heddle::app {
 
-struct BatchOptions {
+/// What a batch of pairs may hold, and which pairs are left out of every batch.
+struct BatchLimits {
     /// Sentences x the longest source or target of the batch (EOS included) never exceeds this; 0 means no such limit.
     std::int64_t batch_tokens = 3000;
     /// Nor do the sentences exceed this; 0 means no such limit.
@@ -38,7 +39,7 @@ struct PlanCounts {
 
 /// Each reason that left out a pair, with its limit: "1 with an empty side, 3 longer than 120 tokens (--max-length)". Empty if
 /// none is left out.
-std::string left_out_text(const PlanCounts& counts, const BatchOptions& options);
+std::string left_out_text(const PlanCounts& counts, const BatchLimits& options);
 
 /// The batches of one epoch, or of a window of it, as indices of pairs.
 struct BatchPlan : PlanCounts {
@@ -47,7 +48,7 @@ struct BatchPlan : PlanCounts {
 
 /// Sorts by (target length, source length, random), fills batches in that order, then shuffles the batches. A pure function of
 /// its arguments. Error when the options are negative or limit no batch, or no pair is left.
-BatchPlan plan_batches(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch);
+BatchPlan plan_batches(const TokenPairs& pairs, const BatchLimits& options, std::uint64_t seed, std::uint64_t epoch);
 
 /// How an epoch is planned within bounded memory.
 struct PlanWindows {
@@ -63,7 +64,7 @@ class EpochPlan {
   public:
     /// Counts the batches of all windows, which reads the lengths of all pairs, and plans the first window. `pairs` must outlive
     /// the plan. Errors as plan_batches().
-    EpochPlan(const TokenPairs& pairs, const BatchOptions& options, std::uint64_t seed, std::uint64_t epoch,
+    EpochPlan(const TokenPairs& pairs, const BatchLimits& options, std::uint64_t seed, std::uint64_t epoch,
               const PlanWindows& windows = {});
 
     /// Of the whole epoch.
@@ -85,7 +86,7 @@ class EpochPlan {
     void plan(std::size_t window);
 
     TokenPairs pairs_;
-    BatchOptions options_;
+    BatchLimits options_;
     std::uint64_t seed_, epoch_;
     PlanWindows sizes_;
     std::vector<std::int64_t> blocks_;       // shuffled; none for a single window

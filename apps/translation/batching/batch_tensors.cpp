@@ -14,7 +14,7 @@ nn::Sentences packed(std::span<const std::vector<std::int32_t>> sentences) {
     return {Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())}), Spans::packed(lengths)};
 }
 
-BatchTensors tensors_of(const Batch& batch, Device device) {
+BatchTensors tensors_of(const PairBatch& batch, Device device) {
     const auto sentences = [&](const std::vector<std::int32_t>& tokens, const Spans& spans) {
         nn::Sentences result{Tensor::from(tokens, {spans.rows()}).to(device), spans};
         if (device == Device::cuda)

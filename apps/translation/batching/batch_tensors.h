@@ -17,6 +17,6 @@ struct BatchTensors {
     nn::Sentences source, target_in;
     Tensor target_out;  ///< i32 [target tokens]
 };
-BatchTensors tensors_of(const Batch& batch, Device device = Device::cpu);
+BatchTensors tensors_of(const PairBatch& batch, Device device = Device::cpu);
 
 }  // namespace heddle::app

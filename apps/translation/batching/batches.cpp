@@ -24,8 +24,8 @@ std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& sou
     return out;
 }
 
-Batch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indices) {
-    Batch batch;
+PairBatch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indices) {
+    PairBatch batch;
     std::vector<std::int64_t> source_lengths, target_lengths;
     for (const std::int64_t i : indices) {
         check(i >= 0 && i < pairs.size(), "batch: there is no pair {}; there are {}", i, pairs.size());
@@ -48,9 +48,9 @@ Batch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indices)
     return batch;
 }
 
-Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
+PairBatch part_of(const PairBatch& batch, std::int64_t begin, std::int64_t end) {
     check(0 <= begin && begin <= end && end <= batch.sentences, "batch: sentences [{}, {}) of {}", begin, end, batch.sentences);
-    Batch part;
+    PairBatch part;
     const auto rows = [&](const Spans& spans, std::int64_t sentence) {
         return sentence == batch.sentences ? spans.rows() : spans[sentence].start;
     };

@@ -20,7 +20,7 @@ std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& sou
 struct PreparedBatch;
 
 /// Sentences one after another, no padding.
-struct Batch {
+struct PairBatch {
     std::vector<std::int32_t> source;      ///< [source_tokens] each sentence and EOS
     std::vector<std::int32_t> target_in;   ///< [target_tokens] BOS and each sentence: what the decoder reads
     std::vector<std::int32_t> target_out;  ///< [target_tokens] each sentence and EOS: what it has to say
@@ -35,9 +35,9 @@ struct Batch {
 };
 
 /// Packs the pairs with these indices, in this order. Error when an index is outside, and those of a store.
-Batch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indices);
+PairBatch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indices);
 
 /// Sentences [begin, end) of a batch as a batch of their own, whose rows count from 0. Error when the batch lacks them.
-Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t end);
+PairBatch part_of(const PairBatch& batch, std::int64_t begin, std::int64_t end);
 
 }  // namespace heddle::app

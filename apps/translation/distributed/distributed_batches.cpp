@@ -64,7 +64,7 @@ std::vector<std::int64_t> lengths_of(const Spans& spans) {
     return lengths;
 }
 
-void put(Message& message, const Batch& batch) {
+void put(Message& message, const PairBatch& batch) {
     message.put(batch.source);
     message.put(batch.target_in);
     message.put(batch.target_out);
@@ -72,8 +72,8 @@ void put(Message& message, const Batch& batch) {
     message.put(lengths_of(batch.target_spans));
 }
 
-Batch take_batch(Message& message) {
-    Batch batch;
+PairBatch take_batch(Message& message) {
+    PairBatch batch;
     batch.source = message.take<std::int32_t>();
     batch.target_in = message.take<std::int32_t>();
     batch.target_out = message.take<std::int32_t>();
@@ -203,14 +203,14 @@ std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& model
         [&](std::size_t i) { return decode(models, batches[i], options); }, take_hypotheses);
 }
 
-std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const Batch> batches) {
+std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const PairBatch> batches) {
     return shared_out<std::vector<double>>(
         ranks, Work::score, batches.size(), {}, [&](Message& message, std::size_t i) { put(message, batches[i]); },
         [&](std::size_t i) { return token_log_probabilities(models, batches[i]); },
         [](Message& message) { return message.take<double>(); });
 }
 
-std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const Batch> batches) {
+std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const PairBatch> batches) {
     return shared_out<Likelihood>(
         ranks, Work::likelihood, batches.size(), {}, [&](Message& message, std::size_t i) { put(message, batches[i]); },
         [&](std::size_t i) { return likelihood(model, batches[i]); },
@@ -241,12 +241,12 @@ Decoders decoders_on(Ranks* ranks, const Ensemble& models) {
 
 ScoreBatches scoring_on(Ranks* ranks, const Ensemble& models) {
     if (ranks == nullptr) return {};
-    return [ranks, models](std::span<const Batch> batches) { return score_on_ranks(*ranks, models, batches); };
+    return [ranks, models](std::span<const PairBatch> batches) { return score_on_ranks(*ranks, models, batches); };
 }
 
 LikelihoodOfBatches likelihoods_on(Ranks* ranks, const nn::Transformer& model) {
     if (ranks == nullptr) return {};
-    return [ranks, &model](std::span<const Batch> batches) { return likelihoods_on_ranks(*ranks, model, batches); };
+    return [ranks, &model](std::span<const PairBatch> batches) { return likelihoods_on_ranks(*ranks, model, batches); };
 }
 
 }  // namespace heddle::app

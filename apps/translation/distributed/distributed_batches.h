@@ -20,8 +20,8 @@ namespace heddle::app {
 /// one, as OutOfMemory if it was that; the ranks then wait for the next order.
 std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const SourceBatch> batches,
                                              const DecodeOptions& options);
-std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const Batch> batches);
-std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const Batch> batches);
+std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const PairBatch> batches);
+std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const PairBatch> batches);
 
 /// On the others, after Command::batches with this number. The models must be in evaluation mode.
 void compute_batches(Ranks& ranks, const Ensemble& models, std::int64_t what);

@@ -16,7 +16,7 @@ constexpr std::int64_t tokens_scored_at_once = 3000;
 constexpr std::int64_t logits_at_once = std::int64_t{1} << 21;  // 8 MB of each model
 
 // Each model's last hidden values [target_tokens, d_model].
-std::vector<Tensor> hidden_values(const Ensemble& models, const Batch& batch) {
+std::vector<Tensor> hidden_values(const Ensemble& models, const PairBatch& batch) {
     const Tensor source = Tensor::from(batch.source, {batch.source_tokens});
     const Tensor target = Tensor::from(batch.target_in, {batch.target_tokens});
     std::vector<Tensor> hidden;
@@ -30,7 +30,7 @@ std::vector<Tensor> hidden_values(const Ensemble& models, const Batch& batch) {
 }  // namespace
 
 // The logits stay where they are computed: one number of each token comes from there.
-std::vector<double> token_log_probabilities(const Ensemble& models, const Batch& batch) {
+std::vector<double> token_log_probabilities(const Ensemble& models, const PairBatch& batch) {
     const NoGrad no_grad;
     const std::vector<Tensor> hidden = hidden_values(models, batch);
     const std::int64_t rows = std::max<std::int64_t>(1, logits_at_once / models.target_vocabulary());
@@ -46,7 +46,7 @@ std::vector<double> token_log_probabilities(const Ensemble& models, const Batch&
     return kernels::concat_forward(parts, 0).to_vector();
 }
 
-Likelihood likelihood(const nn::Transformer& model, const Batch& batch) {
+Likelihood likelihood(const nn::Transformer& model, const PairBatch& batch) {
     const NoGrad no_grad;
     Tensor counts;
     const BatchTensors tensors = tensors_of(batch);
@@ -69,7 +69,7 @@ std::vector<TokenPair> fitting(std::span<const TokenPair> pairs, std::int64_t mo
 }
 
 // A target that was cut is scored to its last token: the token after it stands where an end mark would.
-void say_last_token(Batch& batch, std::int64_t sentence, const TokenPair& whole) {
+void say_last_token(PairBatch& batch, std::int64_t sentence, const TokenPair& whole) {
     const Span span = batch.target_spans[sentence];
     batch.target_out[static_cast<std::size_t>(span.start + span.length - 1)] =
         whole.target[static_cast<std::size_t>(span.length - 1)];
@@ -83,14 +83,14 @@ std::vector<PairScore> score_pairs(const Ensemble& models, std::span<const Token
     const std::vector<TokenPair> cut = fitting(pairs, most, scores);
     std::vector<std::int64_t> widths;
     for (const TokenPair& pair : cut) widths.push_back(pair.width());
-    std::vector<Batch> batches;
+    std::vector<PairBatch> batches;
     for (const std::vector<std::int64_t>& indices : batches_by_width(widths, tokens_scored_at_once)) {
-        Batch& batch = batches.emplace_back(make_batch(cut, indices));
+        PairBatch& batch = batches.emplace_back(make_batch(cut, indices));
         for (std::size_t s = 0; s < indices.size(); ++s)
             if (const auto i = static_cast<std::size_t>(indices[s]); !scores[i].complete)
                 say_last_token(batch, static_cast<std::int64_t>(s), pairs[i]);
     }
-    const auto score_here = [&](const Batch& batch) { return token_log_probabilities(models, batch); };
+    const auto score_here = [&](const PairBatch& batch) { return token_log_probabilities(models, batch); };
     const std::vector<std::vector<double>> tokens = results_of(score, score_here, batches);
     for (std::size_t b = 0; b < batches.size(); ++b)
         for (std::int64_t s = 0; s < batches[b].sentences; ++s) {

@@ -30,9 +30,9 @@ struct PairScore {
 };
 
 /// log p of each token of batch.target_out; the models must be in evaluation mode.
-std::vector<double> token_log_probabilities(const Ensemble& models, const Batch& batch);
+std::vector<double> token_log_probabilities(const Ensemble& models, const PairBatch& batch);
 /// The same for each batch.
-using ScoreBatches = std::function<std::vector<std::vector<double>>(std::span<const Batch>)>;
+using ScoreBatches = std::function<std::vector<std::vector<double>>(std::span<const PairBatch>)>;
 
 /// The likelihood of given translations: sums over all target tokens, without label smoothing.
 struct Likelihood {
@@ -41,9 +41,9 @@ struct Likelihood {
     std::int64_t correct = 0;
 };
 /// Of a batch, by Transformer::loss(); the model must be in evaluation mode.
-Likelihood likelihood(const nn::Transformer& model, const Batch& batch);
+Likelihood likelihood(const nn::Transformer& model, const PairBatch& batch);
 /// The same for each batch.
-using LikelihoodOfBatches = std::function<std::vector<Likelihood>(std::span<const Batch>)>;
+using LikelihoodOfBatches = std::function<std::vector<Likelihood>(std::span<const PairBatch>)>;
 
 /// Teacher forcing, without label smoothing; score n belongs to pair n. A side without tokens is its end mark alone. Of a target
 /// that is too long for learned positions the tokens that fit are scored, without an end mark: as the search scores a translation

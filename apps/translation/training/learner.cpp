@@ -93,7 +93,7 @@ void Learner::weights_changed() {
     parameters_.round_again();
 }
 
-void Learner::accumulate(const Batch& batch, std::uint64_t key, double divisor) {
+void Learner::accumulate(const PairBatch& batch, std::uint64_t key, double divisor) {
     // Of this learner alone, whatever else draws on this thread.
     Generator keys;
     keys.seed = options_.seed;
@@ -139,16 +139,16 @@ void Learner::add_norm(double norm) {
     if (!std::isfinite(norm)) throw optim::NotFinite::of_gradient(norm, updates());
 }
 
-void Learner::count(std::span<const Batch> batches) {
+void Learner::count(std::span<const PairBatch> batches) {
     report_ = {};
-    for (const Batch& batch : batches) {
+    for (const PairBatch& batch : batches) {
         report_.targets += batch.target_tokens;
         report_.tokens += batch.source_tokens + batch.target_tokens;
         report_.sentences += batch.sentences;
     }
 }
 
-void Learner::gradients(std::span<const Batch> batches) {
+void Learner::gradients(std::span<const PairBatch> batches) {
     count(batches);
     const ShardedBatches shards(batches, options_.shards);
     sum_shards(parameters_.gradients, {0, options_.shards}, [&](std::int64_t shard) { gradients_of_shard(shards, shard); });
@@ -160,7 +160,7 @@ void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shar
     const std::int64_t last = shards.last_part(shard);
     for (std::int64_t number = 0; number < shards.batches(); ++number) {
         if (shares_step()) losses_.insert(losses_.end(), 2, 0.0);  // an empty part has no loss
-        shards.with_part(shard, number, [&](const Batch& part) {
+        shards.with_part(shard, number, [&](const PairBatch& part) {
             std::optional<ObserveGradients> observe;
             if (complete && number == last) observe.emplace([&](const Variable& leaf) { complete(leaf.grad()); });
             accumulate(part, shard_key(shard, number), static_cast<double>(report_.targets));
@@ -170,7 +170,7 @@ void Learner::gradients_of_shard(const ShardedBatches& shards, std::int64_t shar
     if (last < 0) pass([] {});
 }
 
-UpdateReport Learner::update(std::span<const Batch> batches) {
+UpdateReport Learner::update(std::span<const PairBatch> batches) {
     if (exchange_ != nullptr) return update_together(batches);
     if (!on_device()) return update_and_wait(batches);
     UpdateReport report = update_unread(batches);
@@ -186,7 +186,7 @@ UpdateReport Learner::update(std::span<const Batch> batches) {
     return report;
 }
 
-UpdateReport Learner::update_and_wait(std::span<const Batch> batches) {
+UpdateReport Learner::update_and_wait(std::span<const PairBatch> batches) {
     try {
         gradients(batches);
         report_.learning_rate = schedule_.rate(updates());
@@ -199,7 +199,7 @@ UpdateReport Learner::update_and_wait(std::span<const Batch> batches) {
 
 // ---- on a device
 
-UpdateReport Learner::update_unread(std::span<const Batch> batches) {
+UpdateReport Learner::update_unread(std::span<const PairBatch> batches) {
     gradients(batches);
     report_.learning_rate = schedule_.rate(updates());
     const optim::StepOptions step{.lr = report_.learning_rate, .clip = options_.clip};
@@ -208,7 +208,7 @@ UpdateReport Learner::update_unread(std::span<const Batch> batches) {
     else
         step_.finish(step);
     unread_.emplace_back(batches.begin(), batches.end());
-    for (Batch& batch : unread_.back()) batch.prepared = nullptr;  // a search for a divergence does not replay
+    for (PairBatch& batch : unread_.back()) batch.prepared = nullptr;  // a search for a divergence does not replay
     report_.loss = report_.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     report_.read = false;
     return report_;
@@ -217,7 +217,8 @@ UpdateReport Learner::update_unread(std::span<const Batch> batches) {
 std::unique_ptr<BatchFeed> Learner::feed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first) const {
     BatchFeed::Prepare prepare;
     // Shards are prepared when they are cut.
-    if (graphs_ != nullptr && options_.shards == 1) prepare = [graphs = graphs_](Batch& batch) { graphs->steps.prepare(batch); };
+    if (graphs_ != nullptr && options_.shards == 1)
+        prepare = [graphs = graphs_](PairBatch& batch) { graphs->steps.prepare(batch); };
     return std::make_unique<BatchFeed>(pairs, plan, first, on_device() ? batches_ahead : 0, std::move(prepare));
 }
 
@@ -244,7 +245,7 @@ LossReading Learner::read() {
 
 void Learner::collect() {
     const kernels::UpdateTally tally = kernels::read_tally(tally_);
-    const std::vector<std::vector<Batch>> unread = std::exchange(unread_, {});
+    const std::vector<std::vector<PairBatch>> unread = std::exchange(unread_, {});
     tally_.fill_(0);
     if (tally.updates > 0) reading_.gradient_norm = tally.gradient_norm;
     reading_.updates += tally.updates;
@@ -262,7 +263,7 @@ void Learner::collect() {
 
 // ---- when it diverged
 
-std::string Learner::divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed) {
+std::string Learner::divergence_text(std::span<const PairBatch> batches, const optim::NotFinite& failed) {
     const std::string origin = origin_of_divergence(batches);
     return fmt::format("training diverged in update {}: {}. {}. Lower --lr or --clip, or raise --warmup", updates() + 1,
                        failed.what(), origin);
@@ -270,7 +271,7 @@ std::string Learner::divergence_text(std::span<const Batch> batches, const optim
 
 // The same step again, with every value searched and, on a device, without the rows of a capacity: the keys of everything random
 // are those of the first time.
-std::string Learner::origin_of_divergence(std::span<const Batch> batches) {
+std::string Learner::origin_of_divergence(std::span<const PairBatch> batches) {
     const AnomalyMode search;
     searching_ = true;  // the host looks at every value: no graphs
     std::string found = "Searched once more, every single value is finite";

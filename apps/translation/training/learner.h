@@ -70,7 +70,7 @@ class Learner {
     /// On a device this does not synchronise: read() reports the outcome. The host still waits every 1000 updates, and after
     /// every update when the options skip diverging ones, because the next update must start from the weights before a skipped
     /// one.
-    UpdateReport update(std::span<const Batch> batches);
+    UpdateReport update(std::span<const PairBatch> batches);
 
     /// Waits for all updates since the last reading and reports their sums. Throws the Divergence of the first one that was not
     /// finite, as update() would: it and all later ones were skipped, and updates() is reset to those that were made.
@@ -106,10 +106,10 @@ class Learner {
     StepGraphs::Counts graph_counts() const { return graphs_ == nullptr ? StepGraphs::Counts() : graphs_->steps.counts(); }
 
   private:
-    UpdateReport update_and_wait(std::span<const Batch> batches);
-    UpdateReport update_unread(std::span<const Batch> batches);
-    void count(std::span<const Batch> batches);
-    void gradients(std::span<const Batch> batches);
+    UpdateReport update_and_wait(std::span<const PairBatch> batches);
+    UpdateReport update_unread(std::span<const PairBatch> batches);
+    void count(std::span<const PairBatch> batches);
+    void gradients(std::span<const PairBatch> batches);
     void gradients_of_shard(const ShardedBatches& shards, std::int64_t shard, const RankExchange::Complete& complete = {});
     void pass(const std::function<void()>& passes);
     void see_loss(const Tensor& statistics);
@@ -117,13 +117,13 @@ class Learner {
     void add_loss(double loss, std::int64_t correct);
     void add_norm(double norm);
     void replay(const optim::StepOptions& step);
-    void accumulate(const Batch& batch, std::uint64_t key, double divisor);
+    void accumulate(const PairBatch& batch, std::uint64_t key, double divisor);
     void collect();
-    std::string divergence_text(std::span<const Batch> batches, const optim::NotFinite& failed);
-    std::string origin_of_divergence(std::span<const Batch> batches);
+    std::string divergence_text(std::span<const PairBatch> batches, const optim::NotFinite& failed);
+    std::string origin_of_divergence(std::span<const PairBatch> batches);
     // With several ranks (learner_ranks.cpp):
-    UpdateReport update_together(std::span<const Batch> batches);
-    void step_together(std::span<const Batch> batches, double rate);
+    UpdateReport update_together(std::span<const PairBatch> batches);
+    void step_together(std::span<const PairBatch> batches, double rate);
     void keep_tallied_loss();
     void read_tallied_losses();
     void share_state();
@@ -169,11 +169,11 @@ class Learner {
     };
 
     // On a device:
-    Tensor tally_;                            // kernels/update_tally
-    std::vector<std::vector<Batch>> unread_;  // the batches of the updates that it counts, to repeat one of them
-    LossReading reading_;                     // what was collected and not yet reported
-    std::shared_ptr<Graphs> graphs_;          // null: each launch by itself
-    bool searching_ = false;                  // for the origin of a divergence
+    Tensor tally_;                                // kernels/update_tally
+    std::vector<std::vector<PairBatch>> unread_;  // the batches of the updates that it counts, to repeat one of them
+    LossReading reading_;                         // what was collected and not yet reported
+    std::shared_ptr<Graphs> graphs_;              // null: each launch by itself
+    bool searching_ = false;                      // for the origin of a divergence
 
     // With several ranks:
     std::vector<double> losses_;  // of this rank's part of an update

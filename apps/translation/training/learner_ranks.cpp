@@ -19,16 +19,16 @@ namespace {
 constexpr std::int64_t numbers_of_part = 2;
 
 // An update as numbers: the learning rate's bits, how many sentences each batch has, and which pairs these are.
-std::vector<std::int64_t> update_numbers(std::span<const Batch> batches, double rate) {
+std::vector<std::int64_t> update_numbers(std::span<const PairBatch> batches, double rate) {
     std::vector<std::int64_t> numbers = {std::bit_cast<std::int64_t>(rate), static_cast<std::int64_t>(batches.size())};
-    for (const Batch& batch : batches) numbers.push_back(batch.sentences);
-    for (const Batch& batch : batches) numbers.insert(numbers.end(), batch.indices.begin(), batch.indices.end());
+    for (const PairBatch& batch : batches) numbers.push_back(batch.sentences);
+    for (const PairBatch& batch : batches) numbers.insert(numbers.end(), batch.indices.begin(), batch.indices.end());
     return numbers;
 }
 
 struct OrderedUpdate {
     double rate = 0;
-    std::vector<Batch> batches;
+    std::vector<PairBatch> batches;
 };
 
 OrderedUpdate ordered_update(const TokenPairs& pairs, std::span<const std::int64_t> numbers) {
@@ -45,7 +45,7 @@ OrderedUpdate ordered_update(const TokenPairs& pairs, std::span<const std::int64
 
 }  // namespace
 
-UpdateReport Learner::update_together(std::span<const Batch> batches) {
+UpdateReport Learner::update_together(std::span<const PairBatch> batches) {
     share_state();
     const double rate = schedule_.rate(updates());
     send_command(exchange_->ranks(), Command::update, update_numbers(batches, rate));
@@ -77,7 +77,7 @@ void Learner::read_tallied_losses() {
 }
 
 // All ranks learn the same losses and the same norm, so that all throw or none does.
-void Learner::step_together(std::span<const Batch> batches, double rate) {
+void Learner::step_together(std::span<const PairBatch> batches, double rate) {
     count(batches);
     losses_.clear();
     tallies_.clear();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t validation_batch_tokens = 3000;
 
-BatchOptions options_of_validation(const nn::Transformer& model, const TrainingData& data) {
+BatchLimits options_of_validation(const nn::Transformer& model, const TrainingData& data) {
     return validation_options(model, validation_batch_tokens, data.validation_names.text);
 }
 
@@ -30,7 +30,7 @@ std::string batch_limit(const TrainingOptions& options) {
 
 }  // namespace
 
-BatchOptions batch_options(const TrainingOptions& options) {
+BatchLimits batch_limits(const TrainingOptions& options) {
     return {.batch_tokens = options.batch_tokens,
             .batch_sentences = options.batch_sentences,
             .max_length = options.max_length,
@@ -63,7 +63,7 @@ std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batch
 
 EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
-    BatchOptions wanted = batch_options(options);
+    BatchLimits wanted = batch_limits(options);
     wanted.text = data.training_names.text;
     wanted.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
     return EpochPlan(data.pairs(), wanted, options.seed, static_cast<std::uint64_t>(epoch), data.windows);

@@ -13,8 +13,8 @@
 
 namespace heddle::app {
 
-/// The batches that the options describe.
-BatchOptions batch_options(const TrainingOptions& options);
+/// The limits of batches that the options set.
+BatchLimits batch_limits(const TrainingOptions& options);
 
 /// The plan of one epoch. Sentences that a table of learned positions cannot number are left out like those above
 /// --max-length. Error when no pair can be used.

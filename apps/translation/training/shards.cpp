@@ -47,10 +47,10 @@ std::vector<std::int64_t> cut(std::span<const std::int64_t> tokens, std::int64_t
     return begins;
 }
 
-ShardedBatches::ShardedBatches(std::span<const Batch> batches, std::int64_t shards) : batches_(batches) {
+ShardedBatches::ShardedBatches(std::span<const PairBatch> batches, std::int64_t shards) : batches_(batches) {
     check(shards >= 1, "shards: {} of an update, wanted at least 1", shards);
     if (shards == 1) return;
-    for (const Batch& batch : batches) {
+    for (const PairBatch& batch : batches) {
         std::vector<std::int64_t> tokens;
         for (std::int64_t i = 0; i < batch.sentences; ++i)
             tokens.push_back(batch.source_spans[i].length + batch.target_spans[i].length);

@@ -52,13 +52,13 @@ std::vector<std::int64_t> cut(std::span<const std::int64_t> tokens, std::int64_t
 class ShardedBatches {
   public:
     /// Error unless there is at least one shard.
-    ShardedBatches(std::span<const Batch> batches, std::int64_t shards);
+    ShardedBatches(std::span<const PairBatch> batches, std::int64_t shards);
 
     std::int64_t batches() const { return static_cast<std::int64_t>(batches_.size()); }
     /// Calls use(part) with the shard's part of a batch, unless it is empty; a single shard's part is the batch itself.
     template <class Use>
     void with_part(std::int64_t shard, std::int64_t number, Use&& use) const {
-        const Batch& batch = batches_[static_cast<std::size_t>(number)];
+        const PairBatch& batch = batches_[static_cast<std::size_t>(number)];
         if (cuts_.empty()) return use(batch);
         const std::vector<std::int64_t>& at = cuts_[static_cast<std::size_t>(number)];
         const std::int64_t begin = at[static_cast<std::size_t>(shard)], end = at[static_cast<std::size_t>(shard) + 1];
@@ -68,7 +68,7 @@ class ShardedBatches {
     std::int64_t last_part(std::int64_t shard) const;
 
   private:
-    std::span<const Batch> batches_;
+    std::span<const PairBatch> batches_;
     std::vector<std::vector<std::int64_t>> cuts_;  // none for one shard
 };
 

@@ -32,7 +32,7 @@ SpansCapacity capacity_of(const Spans& spans, std::optional<std::int64_t> positi
 
 }  // namespace
 
-BatchCapacity capacity_of(const Batch& batch, std::optional<std::int64_t> position_limit) {
+BatchCapacity capacity_of(const PairBatch& batch, std::optional<std::int64_t> position_limit) {
     return {capacity_of(batch.source_spans, position_limit), capacity_of(batch.target_spans, position_limit)};
 }
 
@@ -53,7 +53,7 @@ struct PreparedBatch {
     }
 };
 
-std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const Batch& batch) const {
+std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const PairBatch& batch) const {
     if (batch.prepared != nullptr && batch.prepared->by == this) return batch.prepared;
     auto result = std::make_shared<PreparedBatch>();
     result->by = this;
@@ -65,7 +65,7 @@ std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const Batch& batch) co
     return result;
 }
 
-void StepGraphs::prepare(Batch& batch) const {
+void StepGraphs::prepare(PairBatch& batch) const {
     auto result = std::make_shared<PreparedBatch>(*prepared(batch));
     for (int side = 0; side < 2; ++side) {
         std::vector<SpansTableKey> wanted;
@@ -123,7 +123,7 @@ struct StepGraphs::Captured {
     }
 };
 
-void StepGraphs::fill(Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
+void StepGraphs::fill(Captured& captured, const PairBatch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
                       double divisor) {
     const StepInputs& inputs = captured.inputs;
     std::byte* const to = staging_.begin(captured.memory.bytes());
@@ -149,7 +149,7 @@ void StepGraphs::fill(Captured& captured, const Batch& batch, const PreparedBatc
     staging_.send(captured.memory.mutable_bytes_data(), captured.memory.bytes());
 }
 
-void StepGraphs::run(const Batch& batch, std::uint64_t random_key, double divisor) {
+void StepGraphs::run(const PairBatch& batch, std::uint64_t random_key, double divisor) {
     const std::shared_ptr<const PreparedBatch> prepared = this->prepared(batch);
     const auto found = captured_.find(prepared->capacity);
     if (found == captured_.end()) {

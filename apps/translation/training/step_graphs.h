@@ -33,7 +33,7 @@ struct BatchCapacity {
 
 /// The smallest capacity that holds the batch: rows in eight steps per power of two, 128 at least; sentences in steps of 128; the
 /// longest sentence a power of two, 32 at least, but no longer than `position_limit` (a table of learned positions).
-BatchCapacity capacity_of(const Batch& batch, std::optional<std::int64_t> position_limit);
+BatchCapacity capacity_of(const PairBatch& batch, std::optional<std::int64_t> position_limit);
 
 /// A batch on the device, as long as the StepGraphs lives that made it.
 struct StepInputs {
@@ -55,11 +55,11 @@ class StepGraphs {
 
     /// One step of this batch: the first of its capacity as it comes (kernels are loaded, tables made), the second one captured,
     /// all later ones replayed. The bits do not depend on which. Does not synchronise.
-    void run(const Batch& batch, std::uint64_t random_key, double divisor);
+    void run(const PairBatch& batch, std::uint64_t random_key, double divisor);
 
     /// Does the host work of run() for the batch ahead of time, on any thread: its capacity, and the tables that the steps of
     /// this capacity read. Without it, run() does this work.
-    void prepare(Batch& batch) const;
+    void prepare(PairBatch& batch) const;
 
     /// Steps so far.
     struct Counts {
@@ -72,9 +72,10 @@ class StepGraphs {
   private:
     struct Captured;
 
-    std::shared_ptr<const PreparedBatch> prepared(const Batch& batch) const;
+    std::shared_ptr<const PreparedBatch> prepared(const PairBatch& batch) const;
     void know_tables(const Captured& captured, const BatchCapacity& capacity);
-    void fill(Captured& captured, const Batch& batch, const PreparedBatch& prepared, std::uint64_t random_key, double divisor);
+    void fill(Captured& captured, const PairBatch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
+              double divisor);
 
     Step step_;
     MemoryArena& arena_;

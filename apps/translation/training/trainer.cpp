@@ -52,7 +52,7 @@ void Trainer::plan_again() {
     state_.epoch_batches = batches_per_epoch();
 }
 
-Batch Trainer::batch(std::int64_t number) const {
+PairBatch Trainer::batch(std::int64_t number) const {
     check(number >= 0 && number < batches_planned(), "batch {} of {} that are planned", number, batches_planned());
     return make_batch(data_.pairs(), plan_.epoch.window().batches[static_cast<std::size_t>(number)]);
 }
@@ -99,7 +99,7 @@ void Trainer::run_epoch() {
     while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
-        std::vector<Batch> batches;
+        std::vector<PairBatch> batches;
         for (; state_.batches < end; ++state_.batches) batches.push_back(feed.next());
         update(batches, seconds_since(update_start_));
         if (!state_.epoch_is_over() && over()) return;
@@ -108,7 +108,7 @@ void Trainer::run_epoch() {
     if (options_.save_every == 0) save_now();
 }
 
-void Trainer::update(std::span<const Batch> batches, double loading) {
+void Trainer::update(std::span<const PairBatch> batches, double loading) {
     UpdateReport report;
     try {
         report = learner_.update(batches);

@@ -59,7 +59,7 @@ class Trainer {
 
     /// A batch of the window that is planned, which for most texts is the epoch (EpochPlan): for measurements of this run. Error
     /// when there is none of this number, which counts from 0.
-    Batch batch(std::int64_t number) const;
+    PairBatch batch(std::int64_t number) const;
     std::int64_t batches_planned() const { return static_cast<std::int64_t>(plan_.epoch.window().batches.size()); }
     std::int64_t batches_per_epoch() const { return plan_.epoch.batches(); }
     /// The updates since the last log line, as such a line tells them; nothing where there are none whose losses are known.
@@ -73,7 +73,7 @@ class Trainer {
     using Clock = std::chrono::steady_clock;
 
     void run_epoch();
-    void update(std::span<const Batch> batches, double loading);  // seconds that the batches took
+    void update(std::span<const PairBatch> batches, double loading);  // seconds that the batches took
     void after_update(const UpdateReport& report, double loading);
     void read_losses();
     void write_log();

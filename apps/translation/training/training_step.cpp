@@ -10,7 +10,7 @@ void TrainingStep::begin() {
     observer_.done(StepPart::zeroing);
 }
 
-void TrainingStep::add(const Batch& batch, double divisor) {
+void TrainingStep::add(const PairBatch& batch, double divisor) {
     const BatchTensors tensors = tensors_of(batch, model_.device());
     observer_.done(StepPart::making);
     add_gradients(tensors.source, tensors.target_in, tensors.target_out, {.divisor = divisor});

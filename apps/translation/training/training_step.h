@@ -36,7 +36,7 @@ class TrainingStep {
     /// Sets the gradients to zero.
     void begin();
     /// Makes the batch's tensors where the model lies, and adds the gradients of its loss, which is divided by `divisor`.
-    void add(const Batch& batch, double divisor);
+    void add(const PairBatch& batch, double divisor);
     /// The two passes alone; the options' label smoothing is the step's.
     void add_gradients(const nn::Sentences& source, const nn::Sentences& target_in, const Tensor& target_out,
                        ops::LossOptions options);

@@ -91,7 +91,7 @@ class MeasuredUpdates {
     void update(std::int64_t number, OpTimer* ops = nullptr) {
         parts_.start(ops);
         step_.begin();
-        const Batch batch = trainer_.batch(number);
+        const PairBatch batch = trainer_.batch(number);
         step_.add(batch, static_cast<double>(batch.target_tokens));
         step_.finish({.lr = rate_of(options_), .clip = options_.clip});
     }

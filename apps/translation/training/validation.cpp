@@ -47,7 +47,7 @@ void add_translations(ValidationReport& report, const nn::Transformer& model, co
 
 }  // namespace
 
-BatchOptions validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text) {
+BatchLimits validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text) {
     return {.batch_tokens = batch_tokens,
             .max_length = model.options().longest_sentence().value_or(0),
             .shuffle = false,
@@ -66,9 +66,9 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
 
 Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> pairs, const BatchPlan& plan,
                       const LikelihoodOfBatches& compute) {
-    std::vector<Batch> batches;
+    std::vector<PairBatch> batches;
     for (const std::vector<std::int64_t>& indices : plan.batches) batches.push_back(make_batch(pairs, indices));
-    const auto compute_here = [&](const Batch& batch) { return likelihood(model, batch); };
+    const auto compute_here = [&](const PairBatch& batch) { return likelihood(model, batch); };
     Likelihood sum;  // in the plan's order, whoever computed the batches
     for (const Likelihood& batch : results_of(compute, compute_here, batches)) {
         sum.nll += batch.nll;

@@ -23,7 +23,7 @@ struct ValidationOptions {
 };
 
 /// How validation pairs are batched; `text` names them in errors.
-BatchOptions validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text = "validation");
+BatchLimits validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text = "validation");
 /// The batches that likelihood() goes through. Error when no pair can be used.
 BatchPlan plan_validation(const nn::Transformer& model, std::span<const TokenPair> pairs, std::int64_t batch_tokens);
 
