@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "apps/command/on_ranks.h"
-#include "apps/translation/distributed/commands.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/distributed/message.h"
 #include "core/cpu.h"
@@ -43,20 +42,21 @@ void share_models(Ranks* ranks, std::span<const Run> runs, const MachineOptions&
     std::vector<nn::TransformerOptions> models;
     for (const Run& run : runs) models.push_back(run.model->options());
     message.put(models);
-    send_command(*ranks, Command::begin);
-    broadcast(*ranks, message.bytes());
-    broadcast(*ranks, input_file());
+    message.put_text(input_file());
+    send_command(*ranks, Command::begin, message);
     check_on_all(*ranks, [] {});  // the others' input, compared with this one's
     check_on_all(*ranks, [] {});  // and their processors
     for (const Run& run : runs) broadcast_weights(*ranks, *run.model);
 }
 
 int follow_with_models(Ranks& ranks) {
-    if (receive_command(ranks).command == Command::end) return 0;
-    Message message(broadcast(ranks, std::string()));
+    ReceivedCommand given = receive_command(ranks);
+    if (given.command == Command::end) return 0;
+    Message& message = given.message;
     const auto machine = message.take_one<MachineOptions>();
     const auto level = message.take_one<CpuLevel>();
-    const std::string input = input_file(), input_of_rank_0 = broadcast(ranks, std::string());
+    const auto options_of_models = message.take<nn::TransformerOptions>();
+    const std::string input = input_file(), input_of_rank_0 = message.take_text();
     check_on_all(ranks, [&] {
         check_usage(input.empty() || input == input_of_rank_0,
                     "its standard input is not that of rank 0, which alone is read; start processes that work on texts of their "
@@ -65,7 +65,7 @@ int follow_with_models(Ranks& ranks) {
     apply_alike(ranks, machine, level);
     std::vector<std::unique_ptr<nn::Transformer>> models;
     std::vector<const nn::Transformer*> ensemble;
-    for (const nn::TransformerOptions& options : message.take<nn::TransformerOptions>()) {
+    for (const nn::TransformerOptions& options : options_of_models) {
         nn::Transformer& model = *models.emplace_back(std::make_unique<nn::Transformer>(options, std::nullopt));
         ensemble.push_back(&model);
         model.to(machine.device);
@@ -75,9 +75,9 @@ int follow_with_models(Ranks& ranks) {
     }
     const Ensemble all(std::move(ensemble));
     for (;;) {
-        const ReceivedCommand given = receive_command(ranks);
+        given = receive_command(ranks);
         if (given.command == Command::end) return 0;
-        compute_batches(ranks, all, given.numbers.at(0));
+        compute_batches(ranks, all, std::move(given.message));
     }
 }
 

@@ -10,7 +10,7 @@
 #include "apps/command/memory_advice.h"
 #include "apps/command/version.h"
 #include "apps/terminal/error_text.h"
-#include "apps/translation/distributed/commands.h"
+#include "apps/translation/distributed/message.h"
 #include "core/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"

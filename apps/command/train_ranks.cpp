@@ -13,7 +13,7 @@
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
 #include "apps/terminal/option_error.h"
-#include "apps/translation/distributed/commands.h"
+#include "apps/translation/distributed/message.h"
 #include "apps/translation/training/learner.h"
 #include "core/cpu.h"
 
@@ -30,17 +30,15 @@ constexpr std::int64_t pairs_in_message = 1 << 14;
 
 void send_pairs(Ranks& ranks, const TokenPairs& pairs) {
     for (std::int64_t at = 0; at < pairs.size(); at += pairs_in_message) {
-        std::vector<std::int64_t> lengths;
-        std::vector<std::int32_t> ids;
+        std::vector<std::vector<std::int32_t>> sides;
         for (std::int64_t i = at; i < std::min(at + pairs_in_message, pairs.size()); ++i) {
-            const TokenPair pair = pairs.pair(i);
-            for (const std::vector<std::int32_t>* side : {&pair.source, &pair.target}) {
-                lengths.push_back(static_cast<std::int64_t>(side->size()));
-                ids.insert(ids.end(), side->begin(), side->end());
-            }
+            TokenPair pair = pairs.pair(i);
+            sides.push_back(std::move(pair.source));
+            sides.push_back(std::move(pair.target));
         }
-        broadcast(ranks, std::move(lengths));
-        ranks.broadcast(bytes_of(ids));
+        Message message;
+        message.put(sides);
+        broadcast(ranks, message);
     }
 }
 
@@ -48,22 +46,9 @@ std::vector<TokenPair> receive_pairs(Ranks& ranks, std::size_t count) {
     std::vector<TokenPair> pairs;
     pairs.reserve(count);
     while (pairs.size() < count) {
-        const std::vector<std::int64_t> lengths = broadcast(ranks, std::vector<std::int64_t>());
-        std::int64_t total = 0;
-        for (const std::int64_t length : lengths) total += length;
-        std::vector<std::int32_t> ids(static_cast<std::size_t>(total));
-        ranks.broadcast(bytes_of(ids));
-        auto at = ids.begin();
-        const auto take = [&](std::int64_t length) {
-            const auto from = at;
-            at += length;
-            return std::vector<std::int32_t>(from, at);
-        };
-        for (std::size_t i = 0; i + 1 < lengths.size(); i += 2) {
-            TokenPair& pair = pairs.emplace_back();
-            pair.source = take(lengths[i]);
-            pair.target = take(lengths[i + 1]);
-        }
+        std::vector<std::vector<std::int32_t>> sides = broadcast(ranks).take_lists();
+        for (std::size_t i = 0; i + 1 < sides.size(); i += 2)
+            pairs.push_back({.source = std::move(sides[i]), .target = std::move(sides[i + 1])});
     }
     return pairs;
 }
@@ -75,10 +60,12 @@ struct TextPlace {
 };
 
 TextPlace broadcast_place(Ranks& ranks, const PreparedText* text) {
-    TextPlace place;
-    if (text != nullptr) place = {.path = std::filesystem::absolute(text->folder()).string(), .digest = text->digest()};
-    place.path = broadcast(ranks, std::move(place.path));
-    place.digest = broadcast(ranks, std::move(place.digest));
+    Message message;
+    message.put_text(text != nullptr ? std::filesystem::absolute(text->folder()).string() : std::string());
+    message.put_text(text != nullptr ? text->digest() : std::string());
+    message = broadcast(ranks, message);
+    TextPlace place{.path = message.take_text(), .digest = {}};
+    place.digest = message.take_text();
     return place;
 }
 
@@ -87,7 +74,7 @@ void share_text(Ranks& ranks, const TrainingData& data, const Say& say) {
     if (broadcast_place(ranks, data.prepared.get()).path.empty()) return send_pairs(ranks, data.pairs());
     const std::vector<std::string> without = gather(ranks, "");
     const auto first = std::ranges::find_if(without, [](const std::string& each) { return !each.empty(); });
-    broadcast(ranks, std::vector<std::int64_t>{first != without.end()});
+    broadcast(ranks, Message::of(first != without.end()));
     if (first == without.end()) return;
     say(fmt::format("{}; the text is sent to all processes, which hold it in memory", *first));
     send_pairs(ranks, data.pairs());
@@ -115,7 +102,7 @@ SharedText receive_text(Ranks& ranks, std::int64_t count) {
             without = naming_the_rank(ranks, error.what());
         }
         gather(ranks, without);
-        if (broadcast(ranks, std::vector<std::int64_t>()).at(0) == 0) return text;
+        if (!broadcast(ranks).take_one<bool>()) return text;
         text.prepared.reset();
     }
     text.in_memory = receive_pairs(ranks, static_cast<std::size_t>(count));
@@ -126,17 +113,20 @@ SharedText receive_text(Ranks& ranks, std::int64_t count) {
 
 int follow_training(Ranks& ranks) {
     leave_signals_to_rank_0();
-    const ReceivedCommand given = receive_command(ranks);
+    ReceivedCommand given = receive_command(ranks);
     if (given.command == Command::end) return 0;
+    const auto pairs = given.message.take_one<std::int64_t>();
+    const auto source_size = given.message.take_one<std::int64_t>(), target_size = given.message.take_one<std::int64_t>();
+    const auto level = given.message.take_one<CpuLevel>();
     TrainSettings settings;
     OptionTable table = train_table(settings);
-    std::istringstream config(broadcast(ranks, std::string()));
+    std::istringstream config(given.message.take_text());
     table.read_config(config, "the options of rank 0");
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
-    apply_alike(ranks, settings.machine, static_cast<CpuLevel>(given.numbers.at(3)));
-    const SharedText text = receive_text(ranks, given.numbers.at(0));
-    nn::Transformer model(settings.model.with_vocabularies(given.numbers.at(1), given.numbers.at(2)), settings.training.seed);
+    apply_alike(ranks, settings.machine, level);
+    const SharedText text = receive_text(ranks, pairs);
+    nn::Transformer model(settings.model.with_vocabularies(source_size, target_size), settings.training.seed);
     model.to(settings.machine.device);
     model.train();
     Learner(model, settings.training, 0, settings.machine.dtype, &ranks).follow(text.pairs());
@@ -154,10 +144,10 @@ void check_shareable(const Ranks& ranks, const TrainSettings& settings) {
 }
 
 void begin_on_ranks(Ranks& ranks, const OptionTable& options, const TrainingData& data, const Say& say) {
-    send_command(ranks, Command::begin,
-                 {data.pairs().size(), data.vocabularies.source->size(), data.vocabularies.target->size(),
-                  static_cast<std::int64_t>(cpu_level())});
-    broadcast(ranks, options.config());
+    Message message =
+        Message::of(data.pairs().size(), data.vocabularies.source->size(), data.vocabularies.target->size(), cpu_level());
+    message.put_text(options.config());
+    send_command(ranks, Command::begin, message);
     check_on_all(ranks, [] {});  // the others' processors, compared with this one's
     share_text(ranks, data, say);
 }

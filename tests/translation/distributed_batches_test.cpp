@@ -6,7 +6,6 @@
 
 #include <atomic>
 
-#include "apps/translation/distributed/commands.h"
 #include "apps/translation/distributed/message.h"
 #include "tests/support.h"
 #include "tests/translation/decoding_support.h"
@@ -27,7 +26,7 @@ std::int64_t together(int size, const std::function<void(Ranks&, const Ensemble&
             for (ReceivedCommand given = receive_command(ranks); given.command == Command::batches;
                  given = receive_command(ranks)) {
                 ++asked;
-                compute_batches(ranks, models, given.numbers.at(0));
+                compute_batches(ranks, models, std::move(given.message));
             }
             return;
         }
@@ -87,7 +86,7 @@ void expect_equal(const std::vector<HypothesisLists>& found, const std::vector<H
     }
 }
 
-TEST(Spread, DecodesWithTheBitsOfOneProcess) {
+TEST(DistributedBatches, DecodesWithTheBitsOfOneProcess) {
     const std::vector<SourceBatch> batches = source_batches();
     const DecodeOptions searching{
         .beam = 3, .length_penalty = 0.7, .patience = 1, .n_best = 2, .prefix = {4, 5}, .first = {6, 7, 8}, .sampling = {}},
@@ -109,7 +108,7 @@ TEST(Spread, DecodesWithTheBitsOfOneProcess) {
     }
 }
 
-TEST(Spread, ScoresWithTheBitsOfOneProcess) {
+TEST(DistributedBatches, ScoresWithTheBitsOfOneProcess) {
     const std::vector<PairBatch> batches = pair_batches();
     std::vector<std::vector<double>> wanted;
     std::vector<double> wanted_nll;
@@ -139,7 +138,7 @@ TEST(Spread, ScoresWithTheBitsOfOneProcess) {
 }
 
 // The choice of a length penalty survives an error of rank 0, and the ranks must agree on what comes next.
-TEST(Spread, LeavesTheRanksReadyAfterAnErrorOfRank0) {
+TEST(DistributedBatches, LeavesTheRanksReadyAfterAnErrorOfRank0) {
     std::vector<SourceBatch> batches = source_batches();
     batches[0].sources[0].assign(3, vocabulary);  // no such token
     const DecodeOptions options{.beam = 2};
@@ -152,7 +151,7 @@ TEST(Spread, LeavesTheRanksReadyAfterAnErrorOfRank0) {
     });
 }
 
-TEST(Spread, ThrowsTheErrorOfAnotherRankAndLeavesTheRanksReady) {
+TEST(DistributedBatches, ThrowsTheErrorOfAnotherRankAndLeavesTheRanksReady) {
     std::vector<SourceBatch> batches = source_batches();
     batches[1].sources[0].assign(3, vocabulary);  // rank 1's
     const DecodeOptions options{.beam = 2};
@@ -165,7 +164,7 @@ TEST(Spread, ThrowsTheErrorOfAnotherRankAndLeavesTheRanksReady) {
     });
 }
 
-TEST(Spread, GivesATranslatorTheWindowsOfOneProcess) {
+TEST(DistributedBatches, GivesATranslatorTheWindowsOfOneProcess) {
     std::vector<std::int64_t> sizes;
     const std::vector<std::string> lines = {"a b", "c", "", "b b b", "a"};
     VocabularyOptions words;
@@ -187,7 +186,7 @@ TEST(Spread, GivesATranslatorTheWindowsOfOneProcess) {
     for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(found[i].front().text, wanted[i].front().text);
 }
 
-TEST(Spread, RefusesAMessageThatEndsTooSoon) {
+TEST(DistributedBatches, RefusesAMessageThatEndsTooSoon) {
     Message message;
     message.put(std::vector<double>{1, 2});
     Message cut(message.bytes().substr(0, 20));

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "apps/translation/distributed/commands.h"
 #include "apps/translation/distributed/distributed_batches.h"
+#include "apps/translation/distributed/message.h"
 #include "apps/translation/training/learner.h"
 #include "kernels/gradient_norm/gradient_norm.h"
 #include "tests/support.h"

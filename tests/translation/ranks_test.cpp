@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "apps/translation/distributed/message.h"
 #include "tests/translation/thread_ranks.h"
 
 namespace heddle::app {
@@ -66,15 +67,19 @@ TEST(Ranks, HearWhatRank0SaysAndTellItTheirs) {
         const bool first = ranks.rank() == 0;
         EXPECT_EQ(broadcast(ranks, first ? std::string("to all") : std::string()), "to all");
         EXPECT_EQ(broadcast(ranks, std::string(first ? "" : "nothing of this stays")), "");
-        EXPECT_THAT(broadcast(ranks, first ? std::vector<std::int64_t>{1, -2} : std::vector<std::int64_t>()),
-                    testing::ElementsAre(1, -2));
+        Message numbers = broadcast(ranks, first ? Message::of(std::int64_t{-2}, 0.5, true) : Message());
+        EXPECT_EQ(numbers.take_one<std::int64_t>(), -2);
+        EXPECT_EQ(numbers.take_one<double>(), 0.5);
+        EXPECT_TRUE(numbers.take_one<bool>());
         const std::vector<std::string> texts = gather(ranks, std::string(static_cast<std::size_t>(2 * ranks.rank()), 'x'));
         if (first)
             EXPECT_THAT(texts, testing::ElementsAre("", "xx", "xxxx"));
         else
             EXPECT_TRUE(texts.empty());
-        const std::string own = scatter(ranks, first ? std::vector<std::string>{"a", "", "ccc"} : std::vector<std::string>());
-        EXPECT_EQ(own, std::vector<std::string>({"a", "", "ccc"})[static_cast<std::size_t>(ranks.rank())]);
+        std::vector<Message> parts;
+        for (const char* const text : {"a", "", "ccc"}) parts.emplace_back().put_text(text);
+        EXPECT_EQ(scatter(ranks, first ? parts : std::vector<Message>()).take_text(),
+                  std::vector<std::string>({"a", "", "ccc"})[static_cast<std::size_t>(ranks.rank())]);
     });
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/distributed/commands.h"
+#include "apps/translation/distributed/message.h"
 #include "apps/translation/training/bucket_stream.h"
 #include "apps/translation/training/learner.h"
 #include "autograd/ops.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/translation/distributed/device_link.h"
+#include "apps/translation/distributed/message.h"
 #include "core/device_cuda.h"
 #include "core/format.h"
 
@@ -29,7 +30,7 @@ bool each_has_its_own_gpu(Ranks& ranks) {
     std::vector<std::string> gpus = gather(ranks, ranks.host() + " " + bus.data());
     std::ranges::sort(gpus);
     const bool own = std::ranges::adjacent_find(gpus) == gpus.end();
-    return broadcast(ranks, std::vector<std::int64_t>{own}).at(0) != 0;
+    return broadcast(ranks, Message::of(own)).take_one<bool>();
 }
 
 class NcclLink final : public DeviceLink {

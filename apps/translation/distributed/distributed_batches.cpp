@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "apps/terminal/error_text.h"
-#include "apps/translation/distributed/commands.h"
 #include "apps/translation/distributed/message.h"
 #include "core/format.h"
 #include "core/out_of_memory.h"
@@ -127,19 +126,16 @@ void each_of_rank(int rank, int size, std::size_t batches, const Body& body) {
 enum class Outcome : std::int64_t { computed, out_of_memory, failed };
 
 // The answer of a rank that computes; its error, should there be one, is thrown on rank 0, which may go on after it.
-std::string answer_of(const Ranks& ranks, const std::function<void(Message&)>& compute) {
+Message answer_of(const Ranks& ranks, const std::function<void(Message&)>& compute) {
     const auto error_as = [&](Outcome outcome, const std::string& what) {
-        Message answer;
-        const std::string text = naming_the_rank(ranks, what);
-        answer.put_one(outcome);
-        answer.put(std::vector<char>(text.begin(), text.end()));
-        return answer.bytes();
+        Message answer = Message::of(outcome);
+        answer.put_text(naming_the_rank(ranks, what));
+        return answer;
     };
     try {
-        Message answer;
-        answer.put_one(Outcome::computed);
+        Message answer = Message::of(Outcome::computed);
         compute(answer);
-        return answer.bytes();
+        return answer;
     } catch (const OutOfMemory& error) {
         return error_as(Outcome::out_of_memory, error.what());
     } catch (const std::exception& error) {
@@ -150,8 +146,7 @@ std::string answer_of(const Ranks& ranks, const std::function<void(Message&)>& c
 void throw_error_of(Message& answer) {
     const auto outcome = answer.take_one<Outcome>();
     if (outcome == Outcome::computed) return;
-    const auto text = answer.take<char>();
-    const std::string what(text.begin(), text.end());
+    const std::string what = answer.take_text();
     if (outcome == Outcome::out_of_memory) throw OutOfMemory(what);
     throw Error(what);
 }
@@ -166,15 +161,15 @@ std::vector<Result> shared_out(Ranks& ranks, Work work, std::size_t batches, con
         for (std::size_t i = 0; i < batches; ++i) results[i] = compute(i);
         return results;
     }
-    std::vector<std::string> parts(1);
+    std::vector<Message> parts(1);
     for (int rank = 1; rank < ranks.size(); ++rank) {
         Message part = head;
         part.put_one((static_cast<std::int64_t>(batches) + ranks.size() - 1 - rank) / ranks.size());
         each_of_rank(rank, ranks.size(), batches, [&](std::size_t i) { pack(part, i); });
-        parts.push_back(part.bytes());
+        parts.push_back(std::move(part));
     }
-    send_command(ranks, Command::batches, {static_cast<std::int64_t>(work)});  // not before all that may fail here
-    scatter(ranks, std::move(parts));
+    send_command(ranks, Command::batches, Message::of(work));  // not before all that may fail here
+    scatter(ranks, parts);
     std::exception_ptr error;
     try {
         each_of_rank(0, ranks.size(), batches, [&](std::size_t i) { results[i] = compute(i); });
@@ -182,10 +177,10 @@ std::vector<Result> shared_out(Ranks& ranks, Work work, std::size_t batches, con
         error = std::current_exception();
     }
     // The others send their results whatever happened here, and the caller may go on after an error.
-    std::vector<std::string> answers = gather(ranks, {});
+    std::vector<Message> answers = gather(ranks, Message());
     if (error) std::rethrow_exception(error);
     for (int rank = 1; rank < ranks.size(); ++rank) {
-        Message answer(std::move(answers[static_cast<std::size_t>(rank)]));
+        Message& answer = answers[static_cast<std::size_t>(rank)];
         throw_error_of(answer);
         each_of_rank(rank, ranks.size(), batches, [&](std::size_t i) { results[i] = unpack(answer); });
     }
@@ -217,9 +212,9 @@ std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer
         [](Message& message) { return message.take_one<Likelihood>(); });
 }
 
-void compute_batches(Ranks& ranks, const Ensemble& models, std::int64_t what) {
-    Message message(scatter(ranks, {}));
-    const auto work = static_cast<Work>(what);
+void compute_batches(Ranks& ranks, const Ensemble& models, Message command) {
+    Message message = scatter(ranks);
+    const auto work = command.take_one<Work>();
     gather(ranks, answer_of(ranks, [&](Message& answer) {
                const DecodeOptions options = work == Work::decode ? take_decode_options(message) : DecodeOptions();
                const auto batches = message.take_one<std::int64_t>();

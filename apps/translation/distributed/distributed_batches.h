@@ -8,23 +8,23 @@
 #include <vector>
 
 #include "apps/translation/batching/batches.h"
-#include "apps/translation/distributed/ranks.h"
+#include "apps/translation/distributed/message.h"
 #include "apps/translation/search/scoring.h"
 #include "apps/translation/search/translate.h"
 
 namespace heddle::app {
 
-/// On rank 0, while the others wait for an order: result n belongs to batch n. All ranks must have the same models, in evaluation
-/// mode on rank 0. Rank r computes the batches r, r + R, ...; a single batch is computed by rank 0,
-/// without an order to the others. An error on any rank is thrown here when all are done, with the rank's name if it is another
-/// one, as OutOfMemory if it was that; the ranks then wait for the next order.
+/// On rank 0, while the others wait for a command: result n belongs to batch n. All ranks must have the same models, in
+/// evaluation mode on rank 0. Rank r computes the batches r, r + R, ...; a single batch is computed by rank 0, without a command
+/// to the others. An error on any rank is thrown here when all are done, with the rank's name if it is another one, as
+/// OutOfMemory if it was that; the ranks then wait for the next command.
 std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const SourceBatch> batches,
                                              const DecodeOptions& options);
 std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const PairBatch> batches);
 std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const PairBatch> batches);
 
-/// On the others, after Command::batches with this number. The models must be in evaluation mode.
-void compute_batches(Ranks& ranks, const Ensemble& models, std::int64_t what);
+/// On the others, after Command::batches with this message. The models must be in evaluation mode.
+void compute_batches(Ranks& ranks, const Ensemble& models, Message command);
 
 /// decode_on_ranks() for a Translator; of one process where `ranks` is null. The ranks and the models must outlive it.
 Decoders decoders_on(Ranks* ranks, const Ensemble& models);

@@ -24,15 +24,6 @@ int number_in(const char* name) {
 bool has(const char* name) { return std::getenv(name) != nullptr; }
 bool has_pmi() { return has("PMI_RANK") || has("PMIX_RANK"); }
 
-template <class Values>
-Values broadcast_values(Ranks& ranks, Values values) {
-    auto count = static_cast<std::int64_t>(values.size());
-    ranks.broadcast(std::as_writable_bytes(std::span(&count, 1)));
-    values.resize(static_cast<std::size_t>(count));
-    ranks.broadcast(std::as_writable_bytes(std::span(values)));
-    return values;
-}
-
 }  // namespace
 
 std::string naming_the_rank(const Ranks& ranks, std::string_view what) {
@@ -67,58 +58,6 @@ std::string device_of_rank(const char* visible, int rank_on_host) {
     std::istringstream list(visible);
     for (std::string device; std::getline(list, device, ',');) devices.push_back(device);
     return devices.empty() ? std::string() : devices[static_cast<std::size_t>(rank_on_host) % devices.size()];
-}
-
-std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values) {
-    return broadcast_values(ranks, std::move(values));
-}
-
-std::string broadcast(Ranks& ranks, std::string text) { return broadcast_values(ranks, std::move(text)); }
-
-std::string scatter(Ranks& ranks, std::vector<std::string> texts) {
-    const auto bytes = [](auto& value) { return std::as_writable_bytes(std::span(&value, 1)); };
-    if (ranks.rank() != 0) {
-        std::int64_t length = 0;
-        const Incoming in{0, bytes(length)};
-        ranks.exchange({}, {&in, 1});
-        std::string text(static_cast<std::size_t>(length), '\0');
-        const Incoming letters{0, std::as_writable_bytes(std::span(text))};
-        ranks.exchange({}, {&letters, 1});
-        return text;
-    }
-    std::vector<std::int64_t> lengths;
-    for (const std::string& text : texts) lengths.push_back(static_cast<std::int64_t>(text.size()));
-    std::vector<Outgoing> outgoing;
-    for (std::size_t rank = 1; rank < texts.size(); ++rank) {
-        outgoing.push_back({static_cast<int>(rank), bytes(lengths[rank])});
-        outgoing.push_back({static_cast<int>(rank), std::as_bytes(std::span(texts[rank]))});
-    }
-    ranks.exchange(outgoing, {});
-    return std::move(texts.at(0));
-}
-
-std::vector<std::string> gather(Ranks& ranks, const std::string& text) {
-    const auto others = static_cast<std::size_t>(ranks.size());
-    std::vector<std::int64_t> lengths(others, static_cast<std::int64_t>(text.size()));
-    const auto bytes = [](auto& value) { return std::as_writable_bytes(std::span(&value, 1)); };
-    if (ranks.rank() != 0) {
-        const Outgoing length{0, bytes(lengths[0])}, letters{0, std::as_bytes(std::span(text))};
-        ranks.exchange({&length, 1}, {});
-        ranks.exchange({&letters, 1}, {});
-        return {};
-    }
-    std::vector<std::string> texts(others);
-    texts[0] = text;
-    std::vector<Incoming> incoming;
-    for (std::size_t rank = 1; rank < others; ++rank) incoming.push_back({static_cast<int>(rank), bytes(lengths[rank])});
-    ranks.exchange({}, incoming);
-    incoming.clear();
-    for (std::size_t rank = 1; rank < others; ++rank) {
-        texts[rank].resize(static_cast<std::size_t>(lengths[rank]));
-        incoming.push_back({static_cast<int>(rank), std::as_writable_bytes(std::span(texts[rank]))});
-    }
-    ranks.exchange({}, incoming);
-    return texts;
 }
 
 }  // namespace heddle::app

@@ -110,12 +110,4 @@ inline std::span<std::byte> mutable_bytes_of(Tensor tensor) {
 /// "rank 1 on host: what".
 std::string naming_the_rank(const Ranks& ranks, std::string_view what);
 
-/// Rank 0's array or text, of any length, on every rank.
-std::vector<std::int64_t> broadcast(Ranks& ranks, std::vector<std::int64_t> values);
-std::string broadcast(Ranks& ranks, std::string text);
-/// From rank 0 to each rank a text of its own: texts[rank]. The others give none.
-std::string scatter(Ranks& ranks, std::vector<std::string> texts);
-/// Every rank's text, by rank, on rank 0; empty elsewhere.
-std::vector<std::string> gather(Ranks& ranks, const std::string& text);
-
 }  // namespace heddle::app

@@ -1,10 +1,8 @@
 // A learner that shares its updates with other ranks. Rank 0's gives the orders, the others' follow() them; the arithmetic of an
 // update, step_together(), is the same on all.
-#include <bit>
 #include <cmath>
 #include <utility>
 
-#include "apps/translation/distributed/commands.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/training/learner.h"
 #include "core/check.h"
@@ -18,28 +16,21 @@ namespace {
 // Of each part of a shard: its loss and the number of correct tokens.
 constexpr std::int64_t numbers_of_part = 2;
 
-// An update as numbers: the learning rate's bits, how many sentences each batch has, and which pairs these are.
-std::vector<std::int64_t> update_numbers(std::span<const PairBatch> batches, double rate) {
-    std::vector<std::int64_t> numbers = {std::bit_cast<std::int64_t>(rate), static_cast<std::int64_t>(batches.size())};
-    for (const PairBatch& batch : batches) numbers.push_back(batch.sentences);
-    for (const PairBatch& batch : batches) numbers.insert(numbers.end(), batch.indices.begin(), batch.indices.end());
-    return numbers;
+Message message_of_update(std::span<const PairBatch> batches, double rate) {
+    Message message = Message::of(rate, static_cast<std::int64_t>(batches.size()));
+    for (const PairBatch& batch : batches) message.put(batch.indices);
+    return message;
 }
 
-struct OrderedUpdate {
+struct ReceivedUpdate {
     double rate = 0;
     std::vector<PairBatch> batches;
 };
 
-OrderedUpdate ordered_update(const TokenPairs& pairs, std::span<const std::int64_t> numbers) {
-    OrderedUpdate update{.rate = std::bit_cast<double>(numbers[0]), .batches = {}};
-    const auto count = static_cast<std::size_t>(numbers[1]);
-    const std::span<const std::int64_t> sentences = numbers.subspan(2, count);
-    std::span<const std::int64_t> indices = numbers.subspan(2 + count);
-    for (const std::int64_t size : sentences) {
-        update.batches.push_back(make_batch(pairs, indices.first(static_cast<std::size_t>(size))));
-        indices = indices.subspan(static_cast<std::size_t>(size));
-    }
+ReceivedUpdate take_update(Message& message, const TokenPairs& pairs) {
+    ReceivedUpdate update{.rate = message.take_one<double>(), .batches = {}};
+    for (auto left = message.take_one<std::int64_t>(); left > 0; --left)
+        update.batches.push_back(make_batch(pairs, message.take<std::int64_t>()));
     return update;
 }
 
@@ -48,7 +39,7 @@ OrderedUpdate ordered_update(const TokenPairs& pairs, std::span<const std::int64
 UpdateReport Learner::update_together(std::span<const PairBatch> batches) {
     share_state();
     const double rate = schedule_.rate(updates());
-    send_command(exchange_->ranks(), Command::update, update_numbers(batches, rate));
+    send_command(exchange_->ranks(), Command::update, message_of_update(batches, rate));
     try {
         step_together(batches, rate);
         return report_;
@@ -102,7 +93,7 @@ void Learner::step_together(std::span<const PairBatch> batches, double rate) {
 // Rank 0 may have read weights and moments from files; before its first update the others have neither.
 void Learner::share_state() {
     if (std::exchange(shared_, true)) return;
-    send_command(exchange_->ranks(), Command::state, {updates(), whole_moments_.empty() ? 0 : 1});
+    send_command(exchange_->ranks(), Command::state, Message::of(updates(), !whole_moments_.empty()));
     receive_state(updates(), !whole_moments_.empty());
     whole_moments_.clear();
 }
@@ -142,12 +133,16 @@ nn::NamedTensors Learner::whole_moments_to_fill() {
 void Learner::follow(const TokenPairs& pairs) {
     check(exchange_ != nullptr && !exchange_->leads(), "learner: only the ranks after the first follow orders");
     for (;;) {
-        const ReceivedCommand given = receive_command(exchange_->ranks());
+        ReceivedCommand given = receive_command(exchange_->ranks());
         switch (given.command) {
             case Command::begin: fail("learner: the training was begun twice");
-            case Command::state: receive_state(given.numbers.at(0), given.numbers.at(1) != 0); break;
+            case Command::state: {
+                const auto updates = given.message.take_one<std::int64_t>();
+                receive_state(updates, given.message.take_one<bool>());
+                break;
+            }
             case Command::update: {
-                const OrderedUpdate update = ordered_update(pairs, given.numbers);
+                const ReceivedUpdate update = take_update(given.message, pairs);
                 try {
                     step_together(update.batches, update.rate);
                 } catch (const optim::NotFinite&) {  // rank 0 says so, and decides what follows
@@ -159,7 +154,7 @@ void Learner::follow(const TokenPairs& pairs) {
                 break;
             case Command::batches:
                 model_.eval();
-                compute_batches(exchange_->ranks(), model_, given.numbers.at(0));
+                compute_batches(exchange_->ranks(), model_, std::move(given.message));
                 model_.train();
                 break;
             case Command::end: return;
