@@ -62,17 +62,17 @@ struct Speed {
 
 // The peer's rule: the clock of the tokens starts when `skip` updates are done.
 Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const BenchTrainOptions& options) {
-    const BatchLimits wanted = batch_limits(options.training);
     const auto start = Clock::now();
     auto timed_from = start;
     std::int64_t tokens = 0;
+    BatchStream stream(pairs, batch_limits(options.training), options.training.seed);
+    learner.pack_ahead(stream);
     for (std::uint64_t epoch = 1; learner.updates() < options.updates; ++epoch) {
-        const BatchPlan plan = plan_batches(pairs, wanted, options.training.seed, epoch);
-        const std::unique_ptr<BatchFeed> feed = learner.feed(pairs, plan, 0);
-        const auto size = static_cast<std::size_t>(options.training.accumulate);
-        for (std::size_t at = 0; at < plan.batches.size() && learner.updates() < options.updates; at += size) {
+        stream.seek(epoch);
+        const std::int64_t size = options.training.accumulate;
+        for (std::int64_t at = 0; at < stream.batches() && learner.updates() < options.updates; at += size) {
             std::vector<PairBatch> batches;
-            for (std::size_t i = at; i < std::min(at + size, plan.batches.size()); ++i) batches.push_back(feed->next());
+            for (std::int64_t i = at; i < std::min(at + size, stream.batches()); ++i) batches.push_back(stream.next());
             const UpdateReport report = learner.update(batches);
             if (learner.updates() > options.skip) tokens += report.tokens;
             if (learner.updates() == options.skip) {

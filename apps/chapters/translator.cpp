@@ -10,6 +10,7 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/text/text_file.h"
 #include "core/error.h"
 #include "core/format.h"

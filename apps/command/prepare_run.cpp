@@ -219,7 +219,7 @@ ReadyRun prepare_run(const TrainCall& call) {
     make_model(call, run, bytes);
     run.plan = plan_training(*run.model, run.data, settings.training);
     if (call.ranks != nullptr) {
-        run.sharing = description(*call.ranks, settings.training, run.data.pairs(), run.plan->epoch.window());
+        run.sharing = description(*call.ranks, settings.training, run.data.pairs(), run.plan->training.window());
         begin_on_ranks(*call.ranks, call.table, run.data, call.say);
     }
     return run;

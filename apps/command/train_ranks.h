@@ -4,7 +4,7 @@
 #include <string>
 
 #include "apps/options/option_table.h"
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/options.h"

@@ -11,6 +11,7 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "nn/flat.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -183,7 +184,7 @@ optim::Optimizer optimizer(parameters.values,
                            parameters.gradients);
 batch = 0;
 )",
-                                  .right = R"(
+                   .right = R"(
 parameters.values.copy_(saved.weights);
 for (const auto& [name, moment] : optimizer.state())
     Tensor(moment).copy_(saved.moments.at(name));

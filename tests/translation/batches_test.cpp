@@ -1,4 +1,4 @@
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -158,11 +158,12 @@ Trained train(const TrainingData& data, const TrainingOptions& options, Device d
     model.to(device);
     Learner learner(model, options, updates);
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-    const auto feed = prepared ? learner.feed(data.training, plan, 0) : nullptr;
+    BatchStream stream(data.training, {.batch_tokens = 64}, 1);
+    if (prepared) learner.pack_ahead(stream);
     Trained run;
     std::int64_t number = 0;
     const auto next = [&] {
-        return prepared ? feed->next() : make_batch(data.training, plan.batches.at(static_cast<std::size_t>(number++)));
+        return prepared ? stream.next() : make_batch(data.training, plan.batches.at(static_cast<std::size_t>(number++)));
     };
     for (std::int64_t update = 0; update < updates; ++update) {
         const std::vector<PairBatch> batches = {next(), next()};
@@ -197,7 +198,7 @@ TEST_F(TrainingGraphs, TrainAsTheCpuDoes) {
     EXPECT_LE(std::abs(cuda.reading.loss - without.reading.loss), 1e-4 * cpu.reading.loss);
 }
 
-TEST_F(TrainingGraphs, BatchesOfTheFeedGiveTheSameBits) {
+TEST_F(TrainingGraphs, BatchesOfTheStreamGiveTheSameBits) {
     const TrainingData data = copy_data(300);
     const Trained plain = train(data, warming_up(), Device::cuda, 5), fed = train(data, warming_up(), Device::cuda, 5, true);
     EXPECT_TRUE(same_bits(plain.weights, fed.weights));
@@ -275,7 +276,7 @@ TEST(BatchCapacity, HoldsTheBatch) {
     }
 }
 
-// Of five epochs of Multi30k by words: all but the first step of a capacity are in a graph.
+// Five epochs of Multi30k by words: all but the first step of a capacity are in a graph.
 TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
     const std::string prefix = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/train";
     if (!std::filesystem::exists(prefix + ".de")) GTEST_SKIP() << "there is no " << prefix << ".de: no real text was read";
@@ -315,39 +316,41 @@ TEST(BatchCapacity, NeverPassesATableOfPositions) {
     EXPECT_EQ(capacity_of(batch, std::nullopt).source.longest, 32);
 }
 
-TEST(BatchFeed, GivesThePlansBatchesInOrder) {
+TEST(BatchStream, PreparesThePlansBatchesInOrder) {
     const TrainingData data = copy_data(200);
     const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+    BatchStream stream(data.training, {.batch_tokens = 64}, 1);
     for (const std::int64_t ahead : {0, 1, 5}) {
-        BatchFeed feed(data.training, plan, 2, ahead, [](PairBatch& batch) { ++batch.sentences; });
+        stream.pack_ahead(ahead, [](PairBatch& batch) { ++batch.sentences; });
+        stream.seek(1, 2);
         for (std::size_t i = 2; i < plan.batches.size(); ++i) {
-            const PairBatch batch = feed.next();
+            const PairBatch batch = stream.next();
             EXPECT_EQ(batch.indices, plan.batches[i]);
             EXPECT_EQ(batch.sentences, static_cast<std::int64_t>(plan.batches[i].size()) + 1) << "prepared";
         }
-        expect_error([&] { feed.next(); }, "batches were given");
+        expect_error([&] { stream.next(); }, "of an epoch with");
     }
 }
 
-TEST(BatchFeed, TellsWhatWentWrongOnItsThread) {
+TEST(BatchStream, TellsWhatWentWrongOnItsThread) {
     const TrainingData data = copy_data(200);
-    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
     for (const std::int64_t ahead : {0, 3}) {
         std::int64_t made = 0;
-        BatchFeed feed(data.training, plan, 0, ahead, [&](PairBatch&) { check(++made < 3, "the third batch is bad"); });
-        feed.next();
-        feed.next();
-        expect_error([&] { feed.next(); }, "the third batch is bad");
+        BatchStream stream(data.training, {.batch_tokens = 64}, 1);
+        stream.pack_ahead(ahead, [&](PairBatch&) { check(++made < 3, "the third batch is bad"); });
+        stream.next();
+        stream.next();
+        expect_error([&] { stream.next(); }, "the third batch is bad");
     }
 }
 
 // Ends in the middle, when the thread waits, and when it works.
-TEST(BatchFeed, MayEndAtAnyTime) {
+TEST(BatchStream, MayEndAtAnyTime) {
     const TrainingData data = copy_data(200);
-    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
     for (int i = 0; i < 20; ++i) {
-        BatchFeed feed(data.training, plan, 0, 1 + i % 3);
-        for (int j = 0; j < i % 4; ++j) feed.next();
+        BatchStream stream(data.training, {.batch_tokens = 64}, 1);
+        stream.pack_ahead(1 + i % 3);
+        for (int j = 0; j < i % 4; ++j) stream.next();
     }
 }
 

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "apps/translation/batching/batch_plan.h"
 #include "apps/translation/batching/token_pairs.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/vocabulary/vocabulary.h"
@@ -17,20 +16,20 @@ namespace heddle::app {
 /// Encodes both sides of every pair, on several threads; pair n stays pair n.
 std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& source, const Vocabulary& target);
 
-struct PreparedBatch;
+struct PreparedBatch;  // batch_capacity.h
 
 /// Sentences one after another, no padding.
 struct PairBatch {
     std::vector<std::int32_t> source;      ///< [source_tokens] each sentence and EOS
     std::vector<std::int32_t> target_in;   ///< [target_tokens] BOS and each sentence: what the decoder reads
-    std::vector<std::int32_t> target_out;  ///< [target_tokens] each sentence and EOS: what it has to say
+    std::vector<std::int32_t> target_out;  ///< [target_tokens] each sentence and EOS: the decoder's targets
     Spans source_spans;
     Spans target_spans;
     std::int64_t sentences = 0;
     std::int64_t source_tokens = 0;     ///< EOS included
     std::int64_t target_tokens = 0;     ///< EOS included
     std::vector<std::int64_t> indices;  ///< [sentences] which pairs these are
-    /// What StepGraphs::prepare made of it, or null.
+    /// What a step on a device reads of it, prepared ahead; null where it is not.
     std::shared_ptr<const PreparedBatch> prepared;
 };
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/prepared/prepared_text.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/text/corpus.h"

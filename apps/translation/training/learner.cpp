@@ -214,12 +214,13 @@ UpdateReport Learner::update_unread(std::span<const PairBatch> batches) {
     return report_;
 }
 
-std::unique_ptr<BatchFeed> Learner::feed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first) const {
-    BatchFeed::Prepare prepare;
+void Learner::pack_ahead(BatchStream& stream) const {
+    if (!on_device()) return;
+    BatchStream::Prepare prepare;
     // Shards are prepared when they are cut.
     if (graphs_ != nullptr && options_.shards == 1)
         prepare = [graphs = graphs_](PairBatch& batch) { graphs->steps.prepare(batch); };
-    return std::make_unique<BatchFeed>(pairs, plan, first, on_device() ? batches_ahead : 0, std::move(prepare));
+    stream.pack_ahead(batches_ahead, std::move(prepare));
 }
 
 // As the steps of batches: the first update as it is, the second one captured, all others replayed.

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/batching/batch_feed.h"
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/divergence.h"
 #include "apps/translation/training/options.h"
@@ -76,8 +75,8 @@ class Learner {
     /// finite, as update() would: it and all later ones were skipped, and updates() is reset to those that were made.
     LossReading read();
 
-    /// The batches of a plan from `first` on, made and prepared ahead where a device computes meanwhile.
-    std::unique_ptr<BatchFeed> feed(const TokenPairs& pairs, const BatchPlan& plan, std::int64_t first) const;
+    /// Where a device computes meanwhile: lets the stream pack and prepare batches ahead.
+    void pack_ahead(BatchStream& stream) const;
 
     /// Updates so far.
     std::int64_t updates() const { return optimizer_.updates(); }

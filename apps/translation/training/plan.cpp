@@ -61,16 +61,12 @@ std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batch
     return notes;
 }
 
-EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch) {
-    const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
-    BatchLimits wanted = batch_limits(options);
-    wanted.text = data.training_names.text;
-    wanted.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
-    return EpochPlan(data.pairs(), wanted, options.seed, static_cast<std::uint64_t>(epoch), data.windows);
-}
-
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options) {
-    TrainingPlan plan{.epoch = plan_epoch(model, data, options, 1), .validation = {}};
+    const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
+    BatchLimits limits = batch_limits(options);
+    limits.text = data.training_names.text;
+    limits.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
+    TrainingPlan plan{.training = BatchStream(data.pairs(), limits, options.seed, 1, data.windows), .validation = {}};
     if (!data.validation.empty()) plan.validation = plan_batches(data.validation, options_of_validation(model, data), 0, 0);
     return plan;
 }

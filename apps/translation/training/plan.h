@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/options.h"
 #include "nn/transformer.h"
@@ -16,13 +16,10 @@ namespace heddle::app {
 /// The limits of batches that the options set.
 BatchLimits batch_limits(const TrainingOptions& options);
 
-/// The plan of one epoch. Sentences that a table of learned positions cannot number are left out like those above
-/// --max-length. Error when no pair can be used.
-EpochPlan plan_epoch(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options, std::int64_t epoch);
-
-/// What a training begins with.
+/// What a training goes through.
 struct TrainingPlan {
-    EpochPlan epoch;       ///< the first one
+    BatchStream training;  ///< from the first epoch on. Sentences that a table of learned positions cannot number are left out
+                           ///< like those above --max-length
     BatchPlan validation;  ///< the same at every validation; empty without validation pairs
 };
 

@@ -1,12 +1,10 @@
 #include "apps/translation/training/step_graphs.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <vector>
 
 #include "core/format.h"
-#include "kernels/embedding/embedding.h"
 
 namespace heddle::app {
 namespace {
@@ -14,55 +12,12 @@ namespace {
 // Each part of the inputs begins at a whole number of these.
 constexpr std::int64_t alignment = 16;
 
-std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
-
-// At most an eighth is lost, or 127 rows, and an epoch has a few dozen capacities.
-std::int64_t round_rows(std::int64_t rows) {
-    const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(rows - 1, 1))));
-    return round_up(rows, std::max<std::int64_t>(128, power / 8));
-}
-
-SpansCapacity capacity_of(const Spans& spans, std::optional<std::int64_t> position_limit) {
-    const auto longest =
-        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(32, spans.longest()))));
-    return {.rows = round_rows(spans.rows()),
-            .sentences = round_up(spans.size() + 1, 128),
-            .longest = std::max(spans.longest(), std::min(longest, position_limit.value_or(longest)))};
-}
-
 }  // namespace
 
-BatchCapacity capacity_of(const PairBatch& batch, std::optional<std::int64_t> position_limit) {
-    return {capacity_of(batch.source_spans, position_limit), capacity_of(batch.target_spans, position_limit)};
-}
-
-// The host's part of a step.
-struct PreparedBatch {
-    const StepGraphs* by = nullptr;
-    BatchCapacity capacity;
-    Spans spans[2];                      // of source and target, within the capacity
-    std::vector<std::int32_t> order[2];  // kernels::rows_by_token
-    std::vector<std::pair<SpansTableKey, std::vector<std::int32_t>>> tables[2];
-
-    /// use(numbers) with the table that was made ahead, or else now.
-    template <class Use>
-    void with_numbers(int side, const SpansTableKey& wanted, Use&& use) const {
-        for (const auto& [key, numbers] : tables[side])
-            if (key == wanted) return use(numbers);
-        use(wanted.make(spans[side], wanted.parameter));
-    }
-};
-
 std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const PairBatch& batch) const {
-    if (batch.prepared != nullptr && batch.prepared->by == this) return batch.prepared;
-    auto result = std::make_shared<PreparedBatch>();
-    result->by = this;
-    result->capacity = capacity_of(batch, position_limit_);
-    result->spans[0] = batch.source_spans.within(result->capacity.source);
-    result->spans[1] = batch.target_spans.within(result->capacity.target);
-    result->order[0] = kernels::rows_by_token(batch.source, result->spans[0]);
-    result->order[1] = kernels::rows_by_token(batch.target_in, result->spans[1]);
-    return result;
+    const BatchCapacity capacity = capacity_of(batch, position_limit_);
+    if (batch.prepared != nullptr && batch.prepared->capacity == capacity) return batch.prepared;
+    return std::make_shared<const PreparedBatch>(batch, capacity);
 }
 
 void StepGraphs::prepare(PairBatch& batch) const {
@@ -73,9 +28,7 @@ void StepGraphs::prepare(PairBatch& batch) const {
             const std::lock_guard lock(mutex_);
             if (const auto known = known_[side].find(result->capacity); known != known_[side].end()) wanted = known->second;
         }
-        result->tables[side].clear();
-        for (const SpansTableKey& key : wanted)
-            result->tables[side].emplace_back(key, key.make(result->spans[side], key.parameter));
+        result->make_tables(side, wanted);
     }
     batch.prepared = std::move(result);
 }
@@ -93,7 +46,9 @@ struct StepGraphs::Captured {
     void lay_out(const Spans& source, const Spans& target) {
         const Spans* const spans[] = {&source, &target};
         std::int64_t bytes = 0;
-        const auto place = [&](std::int64_t size) { return std::exchange(bytes, bytes + round_up(size, alignment)); };
+        const auto place = [&](std::int64_t size) {
+            return std::exchange(bytes, bytes + (size + alignment - 1) / alignment * alignment);
+        };
         const auto ids = [](const Spans& s) { return s.rows() * size_of(DType::i32); };
         const std::int64_t key = place(8), divisor = place(8), from = place(ids(source)), in = place(ids(target)),
                            out = place(ids(target)), from_order = place(2 * ids(source)), in_order = place(2 * ids(target));
@@ -144,8 +99,8 @@ void StepGraphs::fill(Captured& captured, const PairBatch& batch, const Prepared
     put(inputs.target_in.order, prepared.order[1], 0);
     for (int side = 0; side < 2; ++side)
         for (const SpansTable& table : captured.tables[side])
-            prepared.with_numbers(side, table.key,
-                                  [&](const std::vector<std::int32_t>& numbers) { put(table.tensor, numbers, 0); });
+            prepared.with_table(side, table.key,
+                                [&](const std::vector<std::int32_t>& numbers) { put(table.tensor, numbers, 0); });
     staging_.send(captured.memory.mutable_bytes_data(), captured.memory.bytes());
 }
 

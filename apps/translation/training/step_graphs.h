@@ -7,7 +7,6 @@
 // filled anew.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,29 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_capacity.h"
+#include "apps/translation/batching/batch_tensors.h"
 #include "core/graph.h"
 #include "nn/transformer.h"
 
 namespace heddle::app {
 
-/// The size that batches which share a captured step are padded to.
-struct BatchCapacity {
-    SpansCapacity source;
-    SpansCapacity target;
-
-    friend auto operator<=>(const BatchCapacity&, const BatchCapacity&) = default;
-};
-
-/// The smallest capacity that holds the batch: rows in eight steps per power of two, 128 at least; sentences in steps of 128; the
-/// longest sentence a power of two, 32 at least, but no longer than `position_limit` (a table of learned positions).
-BatchCapacity capacity_of(const PairBatch& batch, std::optional<std::int64_t> position_limit);
-
-/// A batch on the device, as long as the StepGraphs lives that made it.
-struct StepInputs {
-    nn::Sentences source;
-    nn::Sentences target_in;
-    Tensor target_out;                          ///< i32 [rows], -1 where there is no target
+/// A batch on the device, as long as the StepGraphs lives that made it. Rows of no sentence have the target -1.
+struct StepInputs : BatchTensors {
     Tensor divisor;                             ///< f64 []
     const std::uint64_t* random_key = nullptr;  ///< Generator::step_key_on_device
 };

@@ -1,5 +1,4 @@
 #include "apps/translation/training/trainer.h"
-#include "apps/translation/batching/batch_feed.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/run/json.h"
 #include "core/number_text.h"
@@ -43,24 +42,19 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
     state_.epoch_batches = batches_per_epoch();
     if (data.vocabularies.source != nullptr)
         state_.source_characters = characters_per_token(data.pairs(), *data.vocabularies.source);
-    probe_ = plan_.epoch.window().batches.front().front();
-}
-
-void Trainer::plan_again() {
-    { const EpochPlan old = std::move(plan_.epoch); }  // its memory is free for the next one
-    plan_.epoch = plan_epoch(model_, data_, options_, state_.epoch);
-    state_.epoch_batches = batches_per_epoch();
+    learner_.pack_ahead(plan_.training);
+    probe_ = plan_.training.window().batches.front().front();
 }
 
 PairBatch Trainer::batch(std::int64_t number) const {
     check(number >= 0 && number < batches_planned(), "batch {} of {} that are planned", number, batches_planned());
-    return make_batch(data_.pairs(), plan_.epoch.window().batches[static_cast<std::size_t>(number)]);
+    return make_batch(data_.pairs(), plan_.training.window().batches[static_cast<std::size_t>(number)]);
 }
 
 // ---- the loop
 
 TrainingResult Trainer::run() {
-    const PlanCounts counts = plan_.epoch.counts();
+    const PlanCounts counts = plan_.training.counts();
     if (state_.updates == 0) {
         for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_, model_.options().longest_sentence()))
             log_.note(line);
@@ -77,7 +71,8 @@ TrainingResult Trainer::run() {
         if (over()) break;
         ++state_.epoch;
         state_.batches = state_.sentences = 0;
-        plan_again();
+        plan_.training.seek(static_cast<std::uint64_t>(state_.epoch));
+        state_.epoch_batches = batches_per_epoch();
     }
     read_losses();
     result.epochs = state_.epoch;
@@ -94,13 +89,12 @@ TrainingResult Trainer::run() {
 // What is left of the epoch, its end included, unless the run is over before.
 void Trainer::run_epoch() {
     model_.train();
-    EpochFeed feed(plan_.epoch, state_.batches,
-                   [&](const BatchPlan& window, std::int64_t first) { return learner_.feed(data_.pairs(), window, first); });
+    plan_.training.seek(static_cast<std::uint64_t>(state_.epoch), state_.batches);
     while (!state_.epoch_is_over()) {
         update_start_ = Clock::now();
         const std::int64_t end = state_.batches + std::min(options_.accumulate, batches_per_epoch() - state_.batches);
         std::vector<PairBatch> batches;
-        for (; state_.batches < end; ++state_.batches) batches.push_back(feed.next());
+        for (; state_.batches < end; ++state_.batches) batches.push_back(plan_.training.next());
         update(batches, seconds_since(update_start_));
         if (!state_.epoch_is_over() && over()) return;
     }

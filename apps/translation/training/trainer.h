@@ -57,11 +57,11 @@ class Trainer {
     /// Writes a save of the state now, before the first update for example. Divergence when the weights give no finite loss.
     void save_now();
 
-    /// A batch of the window that is planned, which for most texts is the epoch (EpochPlan): for measurements of this run. Error
-    /// when there is none of this number, which counts from 0.
+    /// A batch of the window that is planned, which for most texts is the epoch (BatchStream): for measurements of this run.
+    /// Error when there is none of this number, which counts from 0.
     PairBatch batch(std::int64_t number) const;
-    std::int64_t batches_planned() const { return static_cast<std::int64_t>(plan_.epoch.window().batches.size()); }
-    std::int64_t batches_per_epoch() const { return plan_.epoch.batches(); }
+    std::int64_t batches_planned() const { return static_cast<std::int64_t>(plan_.training.window().batches.size()); }
+    std::int64_t batches_per_epoch() const { return plan_.training.batches(); }
     /// The updates since the last log line, as such a line tells them; nothing where there are none whose losses are known.
     std::optional<IntervalReport> since_last_line() const;
 
@@ -88,7 +88,6 @@ class Trainer {
     void publish(bool best, bool average) const;
     bool folder_has_last_weights() const;
     void use(const Tensor& weights);
-    void plan_again();
     bool over();
     double elapsed() const;
     IntervalReport with_times(IntervalReport report) const;
@@ -103,7 +102,7 @@ class Trainer {
 
     OptionTexts saved_options_;
     TrainingState state_;
-    TrainingPlan plan_;  // of the current epoch
+    TrainingPlan plan_;
     Progress progress_{state_};
     std::int64_t probe_ = 0;  // a training pair
     Ranks* ranks_;            // null: alone

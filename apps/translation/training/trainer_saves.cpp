@@ -63,7 +63,8 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
-    if (state_.epoch > 1) plan_again();
+    plan_.training.seek(static_cast<std::uint64_t>(state_.epoch), state_.batches);
+    state_.epoch_batches = batches_per_epoch();
     check(saved.epoch_batches == batches_per_epoch(),
           "epoch {} has {} batches now and had {} when this was saved: it was planned by another version of heddle; resume with "
           "that "

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/search/scoring.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/results.h"

@@ -1,10 +1,13 @@
-// Which pairs form the batches of an epoch.
+// Which pairs form the batches of an epoch, and these batches, packed ahead of training.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/translation/batching/batches.h"
 #include "apps/translation/batching/token_pairs.h"
 
 namespace heddle::app {
@@ -39,7 +42,7 @@ struct PlanCounts {
 
 /// Each reason that left out a pair, with its limit: "1 with an empty side, 3 longer than 120 tokens (--max-length)". Empty if
 /// none is left out.
-std::string left_out_text(const PlanCounts& counts, const BatchLimits& options);
+std::string left_out_text(const PlanCounts& counts, const BatchLimits& limits);
 
 /// The batches of one epoch, or of a window of it, as indices of pairs.
 struct BatchPlan : PlanCounts {
@@ -47,8 +50,8 @@ struct BatchPlan : PlanCounts {
 };
 
 /// Sorts by (target length, source length, random), fills batches in that order, then shuffles the batches. A pure function of
-/// its arguments. Error when the options are negative or limit no batch, or no pair is left.
-BatchPlan plan_batches(const TokenPairs& pairs, const BatchLimits& options, std::uint64_t seed, std::uint64_t epoch);
+/// its arguments. Error when the limits are negative or limit no batch, or no pair is left.
+BatchPlan plan_batches(const TokenPairs& pairs, const BatchLimits& limits, std::uint64_t seed, std::uint64_t epoch);
 
 /// How an epoch is planned within bounded memory.
 struct PlanWindows {
@@ -57,43 +60,61 @@ struct PlanWindows {
     std::int64_t blocks = 1 << 10;  ///< of a window
 };
 
-/// The plan of one epoch, of which one window is held at a time. A text of up to PlanWindows::whole pairs is one window. Of a
-/// larger one the blocks of neighbouring pairs are shuffled, so many of them form a window, and each window is planned as
-/// plan_batches() plans a text. All of it is a pure function of the constructor's arguments.
-class EpochPlan {
+/// The batches of a training text, epoch after epoch, in the order of their plan. A text of up to PlanWindows::whole pairs is one
+/// window, planned as plan_batches() does. Of a larger one the blocks of neighbouring pairs are shuffled, so many of them form a
+/// window, and each window is planned like a text; one window is held at a time. All of it is a pure function of the
+/// constructor's arguments and the epoch.
+class BatchStream {
   public:
-    /// Counts the batches of all windows, which reads the lengths of all pairs, and plans the first window. `pairs` must outlive
-    /// the plan. Errors as plan_batches().
-    EpochPlan(const TokenPairs& pairs, const BatchLimits& options, std::uint64_t seed, std::uint64_t epoch,
-              const PlanWindows& windows = {});
+    /// Plans an epoch: counts the batches of all windows, which reads the lengths of all pairs, and plans the first window. What
+    /// `pairs` views must outlive the stream. Errors as plan_batches().
+    BatchStream(const TokenPairs& pairs, const BatchLimits& limits, std::uint64_t seed, std::uint64_t epoch = 1,
+                const PlanWindows& windows = {});
+    ~BatchStream();
+    BatchStream(BatchStream&&) noexcept;
+    BatchStream& operator=(BatchStream&&) noexcept;
+
+    /// What is done with a batch beside packing it.
+    using Prepare = std::function<void(PairBatch&)>;
+    /// From now on a thread packs and prepares up to `ahead` batches of a window before they are asked for, so that the training
+    /// thread only launches work.
+    void pack_ahead(std::int64_t ahead, Prepare prepare = {});
+
+    /// next() will give this batch. Plans the epoch if it is another one. Errors as the constructor.
+    void seek(std::uint64_t epoch, std::int64_t batch = 0);
+    /// The next batch of the epoch. Error when it has no more, or pairs have other lengths than when they were counted; what went
+    /// wrong on the thread is thrown here.
+    PairBatch next();
 
     /// Of the whole epoch.
     const PlanCounts& counts() const { return counts_; }
     std::int64_t batches() const { return first_batch_.back(); }
-
-    /// The window that is held, and the number of its first batch.
-    const BatchPlan& window() const { return plan_; }
-    std::int64_t first_batch() const { return first_batch_[held_]; }
-    /// Whether the window that is held has this batch.
-    bool holds(std::int64_t batch) const { return first_batch_[held_] <= batch && batch < first_batch_[held_ + 1]; }
-    /// Plans the window with this batch. Error when the epoch has no such batch, or pairs have other lengths than when they were
-    /// counted.
-    void hold(std::int64_t batch);
+    /// The window that is held: the one of the batch given last, at first the epoch's first one.
+    const BatchPlan& window() const { return *plan_; }
 
   private:
+    class Packer;
+
     std::size_t windows() const;
     std::vector<std::int64_t> blocks_of(std::size_t window) const;
-    void plan(std::size_t window);
+    bool holds(std::int64_t batch) const { return first_batch_[held_] <= batch && batch < first_batch_[held_ + 1]; }
+    void plan_epoch();
+    void plan_window_of(std::int64_t batch);
 
     TokenPairs pairs_;
-    BatchLimits options_;
+    BatchLimits limits_;
     std::uint64_t seed_, epoch_;
     PlanWindows sizes_;
     std::vector<std::int64_t> blocks_;       // shuffled; none for a single window
     std::vector<std::int64_t> first_batch_;  // of each window; at the end the batches of the epoch
     PlanCounts counts_;
-    BatchPlan plan_;
+    std::shared_ptr<const BatchPlan> plan_;  // of the window that is held
     std::size_t held_ = 0;
+    std::int64_t next_ = 0;
+
+    std::int64_t ahead_ = 0;
+    Prepare prepare_;
+    std::unique_ptr<Packer> packer_;  // of the window that is held; null before its first batch is asked for
 };
 
 }  // namespace heddle::app
