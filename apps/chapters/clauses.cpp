@@ -5,7 +5,7 @@
 
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 
 namespace heddle::chapters {
 namespace {

@@ -11,7 +11,7 @@
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
 #include "apps/translation/batching/batch_tensors.h"
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 #include "core/format.h"
 #include "optim/optimizer.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/command/run.h"
-#include "apps/translation/search/ensemble.h"
+#include "apps/translation/decoding/ensemble.h"
 
 namespace heddle::app {
 

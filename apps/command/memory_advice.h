@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/decoding/hypothesis.h"
 #include "apps/translation/training/options.h"
 #include "core/out_of_memory.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/options/option_table.h"
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 #include "apps/translation/training/options.h"
 
 namespace heddle::app {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/options/option_table.h"
-#include "apps/translation/search/length_penalty.h"
+#include "apps/translation/decoding/length_penalty.h"
 #include "apps/translation/training/options.h"
 
 namespace heddle::app {

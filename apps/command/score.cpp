@@ -10,8 +10,8 @@
 #include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/decoding/scoring.h"
 #include "apps/translation/distributed/distributed_batches.h"
-#include "apps/translation/search/scoring.h"
 #include "apps/translation/text/corpus.h"
 #include "core/format.h"
 

@@ -1,4 +1,4 @@
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,9 +17,9 @@
 #include "apps/command/option_rows.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/decoding/replace_unknown.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/report/attention.h"
-#include "apps/translation/search/replace_unknown.h"
 #include "apps/translation/text/unicode.h"
 #include "core/format.h"
 

@@ -16,8 +16,8 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
+#include "apps/translation/decoding/beam_search.h"
 #include "apps/translation/metrics/bleu.h"
-#include "apps/translation/search/beam_search.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 
 namespace heddle::lab::length_penalty {
@@ -133,7 +133,7 @@ const Code code = {.wrong = R"(
 const auto best = std::ranges::max_element(
     found, {}, &app::Hypothesis::log_probability);
 )",
-                                  .right = R"(
+                   .right = R"(
 const auto score = [](const app::Hypothesis& one) {
     const auto length = static_cast<double>(one.tokens.size() + 1);
     return one.log_probability / length;  // with the end mark

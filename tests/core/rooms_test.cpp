@@ -34,7 +34,7 @@ constexpr std::array rooms = {
     "apps/translation/vocabulary",
     "apps/translation/batching",
     "apps/translation/metrics",
-    "apps/translation/search",
+    "apps/translation/decoding",
     "apps/translation/run",
     "apps/translation/prepared",
     "apps/translation/distributed",

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "apps/translation/search/beam_search.h"
-#include "apps/translation/search/scoring.h"
+#include "apps/translation/decoding/beam_search.h"
+#include "apps/translation/decoding/scoring.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/tape.h"
 #include "core/device.h"

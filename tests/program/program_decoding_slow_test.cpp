@@ -6,7 +6,7 @@
 #include <map>
 
 #include "apps/command/run.h"
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 #include "tests/program.h"
 #include "tests/program/program_decoding.h"
 

@@ -19,7 +19,7 @@ constexpr const char* given = R"(
 #include <map>
 #include <memory>
 #include "apps/translation/metrics/bleu.h"
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/decoding/hypothesis.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/checkpoint.h"
 #include "autograd/gradcheck.h"

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "apps/picture/page.h"
-#include "apps/translation/search/next_tokens.h"
+#include "apps/translation/decoding/next_tokens.h"
 #include "tests/translation/decoding_support.h"
 
 namespace heddle::app {

@@ -1,5 +1,5 @@
 // Beam search against a search through all translations.
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

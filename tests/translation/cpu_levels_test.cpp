@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/plan.h"
 #include "apps/translation/training/validation.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/decoding/hypothesis.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/tape.h"
 #include "tests/nn/nn_support.h"

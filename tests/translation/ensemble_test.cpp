@@ -1,10 +1,10 @@
 // Several models that translate together: the mean of their probabilities.
-#include "apps/translation/search/ensemble.h"
+#include "apps/translation/decoding/ensemble.h"
 
 #include <gtest/gtest.h>
 
 #include "apps/command/ensemble_run.h"
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 #include "tests/translation/decoding_support.h"
 
 namespace heddle::app {

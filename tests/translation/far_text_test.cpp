@@ -1,5 +1,5 @@
 // Whether an input looks like the training text, by the length of its subwords.
-#include "apps/translation/search/far_text.h"
+#include "apps/translation/decoding/far_text.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 #include "kernels/emulator/run/run.h"
 #include "tests/translation/decoding_support.h"
 #include "tests/translation/training_device_support.h"

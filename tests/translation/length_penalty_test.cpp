@@ -1,10 +1,10 @@
 // Which length penalty is chosen, and when the one there is stays.
-#include "apps/translation/search/length_penalty.h"
+#include "apps/translation/decoding/length_penalty.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 #include "tests/translation/decoding_support.h"
 
 namespace heddle::app {

@@ -1,5 +1,5 @@
 // Unknown words of translations: copied from where the model looked, or dropped.
-#include "apps/translation/search/replace_unknown.h"
+#include "apps/translation/decoding/replace_unknown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Sampling: what is drawn has the model's distribution, and depends on nothing but the seed, the line's number and the sample's.
-#include "apps/translation/search/sampling.h"
+#include "apps/translation/decoding/sampling.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // The log-probability of given translations, against the search's and against one computed from nothing.
-#include "apps/translation/search/scoring.h"
+#include "apps/translation/decoding/scoring.h"
 
 #include <gtest/gtest.h>
 
-#include "apps/translation/search/beam_search.h"
-#include "apps/translation/search/sampling.h"
+#include "apps/translation/decoding/beam_search.h"
+#include "apps/translation/decoding/sampling.h"
 #include "core/device.h"
 #include "tests/translation/decoding_support.h"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 #include "apps/translation/training/update_times.h"
 #include "autograd/tape.h"
 #include "tests/translation/training_device_support.h"

@@ -1,12 +1,12 @@
 // Lines alone against lines together, and what becomes of odd ones.
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "apps/translation/search/scoring.h"
+#include "apps/translation/decoding/scoring.h"
 #include "apps/translation/text/corpus.h"
 #include "tests/translation/decoding_support.h"
 

@@ -9,8 +9,8 @@
 
 #include "apps/translation/batching/batches.h"
 #include "apps/translation/distributed/message.h"
-#include "apps/translation/search/scoring.h"
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/scoring.h"
+#include "apps/translation/decoding/translate.h"
 
 namespace heddle::app {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/search/attention.h"
-#include "apps/translation/search/next_tokens.h"
+#include "apps/translation/decoding/attention.h"
+#include "apps/translation/decoding/next_tokens.h"
 
 namespace heddle::app {
 

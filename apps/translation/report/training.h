@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/picture/page.h"
-#include "apps/translation/search/attention.h"
-#include "apps/translation/search/next_tokens.h"
+#include "apps/translation/decoding/attention.h"
+#include "apps/translation/decoding/next_tokens.h"
 #include "apps/translation/training/history.h"
 #include "apps/translation/training/update_times.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/translation/batching/batch_stream.h"
-#include "apps/translation/search/scoring.h"
+#include "apps/translation/decoding/scoring.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/results.h"
 #include "nn/transformer.h"

@@ -1,4 +1,4 @@
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 
 #include "apps/terminal/terminal.h"
 #include "apps/translation/batching/line_batches.h"
-#include "apps/translation/search/beam_search.h"
-#include "apps/translation/search/replace_unknown.h"
-#include "apps/translation/search/sampling.h"
-#include "apps/translation/search/scoring.h"
+#include "apps/translation/decoding/beam_search.h"
+#include "apps/translation/decoding/replace_unknown.h"
+#include "apps/translation/decoding/sampling.h"
+#include "apps/translation/decoding/scoring.h"
 #include "core/parallel.h"
 
 namespace heddle::app {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/search/attention.h"
+#include "apps/translation/decoding/attention.h"
 
 namespace heddle::app {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/decoding/hypothesis.h"
 
 namespace heddle::app {
 

@@ -1,4 +1,4 @@
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/decoding/hypothesis.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "apps/translation/search/next_tokens.h"
+#include "apps/translation/decoding/next_tokens.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "apps/translation/search/scoring.h"
+#include "apps/translation/decoding/scoring.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "apps/translation/search/ensemble.h"
+#include "apps/translation/decoding/ensemble.h"
 
 #include <algorithm>
 #include <cmath>

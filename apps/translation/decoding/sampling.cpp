@@ -1,4 +1,4 @@
-#include "apps/translation/search/sampling.h"
+#include "apps/translation/decoding/sampling.h"
 
 #include <algorithm>
 #include <cmath>

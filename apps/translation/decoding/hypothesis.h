@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "apps/translation/search/ensemble.h"
+#include "apps/translation/decoding/ensemble.h"
 
 namespace heddle::app {
 

@@ -1,4 +1,4 @@
-#include "apps/translation/search/beam_search.h"
+#include "apps/translation/decoding/beam_search.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translation/search/translate.h"
+#include "apps/translation/decoding/translate.h"
 
 namespace heddle::app {
 

@@ -1,4 +1,4 @@
-#include "apps/translation/search/attention.h"
+#include "apps/translation/decoding/attention.h"
 
 #include <fmt/format.h>
 

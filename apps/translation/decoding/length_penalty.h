@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "apps/translation/decoding/translate.h"
 #include "apps/translation/metrics/metrics.h"
-#include "apps/translation/search/translate.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/translation/batching/batches.h"
-#include "apps/translation/search/ensemble.h"
+#include "apps/translation/decoding/ensemble.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/search/far_text.h"
-#include "apps/translation/search/hypothesis.h"
+#include "apps/translation/decoding/far_text.h"
+#include "apps/translation/decoding/hypothesis.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 #include "core/enum_words.h"

@@ -1,4 +1,4 @@
-#include "apps/translation/search/far_text.h"
+#include "apps/translation/decoding/far_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/translation/search/replace_unknown.h"
+#include "apps/translation/decoding/replace_unknown.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "apps/translation/search/length_penalty.h"
+#include "apps/translation/decoding/length_penalty.h"
 
 #include <algorithm>
 
