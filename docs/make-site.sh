@@ -38,7 +38,7 @@ if [ "$program" != none ]; then
     mkdir "$pages/explain"
     "$program" explain list > "$pages/explain/list.txt"
     while read -r name _; do
-        "$program" explain "$name" --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }
+        "$program" explain "$name" --shared-scripts --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }
     done < "$pages/explain/list.txt"
     "$program" lab all --out "$pages/lab" > /dev/null
 fi
