@@ -1,4 +1,4 @@
-// What looks like a race and is none.
+// Kernels that look as if they had a race, and have none.
 #include "kernels/device/fence.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/pipeline.h"
@@ -35,7 +35,7 @@ __global__ void half_warps_kernel(float* out) {  // out [32]
     }
 }
 
-// What one lane learned from its warp, it hands on at the block's barrier; and a chain of two named barriers carries as well.
+// A lane passes on what it learned from its warp at the block's barrier; and two named barriers in a row pass it on, too.
 __global__ void chain_kernel(float* out) {  // out [96]
     float* const s = device::shared<float>(96);
     const int t = thread_in_block(), warp = device::warp();

@@ -48,7 +48,7 @@ TEST(EmulatorCopies, APipelineOfTwoStages) {
     }
 }
 
-// What a thread sees of its own copy before and after its wait.
+// The bytes that a thread sees of its own copy before and after its wait.
 __global__ void peek_kernel(const int* x, int* before, int* after) {
     auto* const cell = device::shared<int>(32);
     const auto t = threadIdx.x;

@@ -1,4 +1,4 @@
-// What the replacement for cuBLASLt refuses: status and message.
+// The refusals of the replacement for cuBLASLt: status and message.
 #include "tests/emulator/emulator_cublaslt_support.h"
 
 namespace heddle::emulator {

@@ -1,4 +1,4 @@
-// What the tests of the stand-in for cuBLASLt share: numbers of all types on the device, and a product with everything one may
+// Shared by the tests of the replacement for cuBLASLt: numbers of all types on the device, and a product with everything one may
 // change.
 #pragma once
 

@@ -153,7 +153,7 @@ TEST(EmulatorGraph, RecordsExternalEventsAtEachLaunch) {
         expect_ok(cudaStreamSynchronize(other));
         EXPECT_EQ(seen.values()[31], 3);
         expect_ok(cudaStreamSynchronize(stream));
-        // What comes after the event is not waited for.
+        // Work after the event is not waited for.
         expect_ok(cudaGraphLaunch(graph, stream));
         expect_ok(cudaStreamWaitEvent(other, middle));
         expect_ok(cudaMemsetAsync(y, 0, 128, other));

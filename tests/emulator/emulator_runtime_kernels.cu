@@ -35,7 +35,7 @@ __global__ void copy_through_kernel(Places places) { *places.second = *places.fi
 
 __global__ void require_even_kernel(int number) { device::require(number % 2 == 0, "the number must be even"); }
 
-/// What device::launch does, but errors are returned.
+/// Like device::launch, but returns errors.
 template <class... Parameters>
 int launch(dim3 grid, dim3 block, cudaStream_t stream, void (*kernel)(Parameters...),
            std::type_identity_t<Parameters>... arguments) {

@@ -1,4 +1,4 @@
-// What the tests of the emulated runtime share.
+// Shared by the tests of the emulated runtime.
 #pragma once
 
 #include <cuda_runtime.h>

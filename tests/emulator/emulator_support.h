@@ -36,7 +36,7 @@ void run_kernel(const Geometry& geometry, void (*kernel)(Parameters...), Argumen
     run(request_for(geometry, kernel, arguments...));
 }
 
-/// What the launch is abandoned with; "" when nothing is wrong.
+/// The message with which the launch is abandoned; "" if nothing is wrong.
 template <class... Parameters, class... Arguments>
 std::string violation_of(const Geometry& geometry, void (*kernel)(Parameters...), Arguments... arguments) {
     try {

@@ -18,7 +18,7 @@ Pattern transposed_pattern();
 Pattern banks_pattern(int stride);
 /// y [t] = column `column` of a tile [32, 32] of which element (row, col) lies at 32 row + (col ^ row).
 Pattern swizzled_pattern(int column);
-/// As vectors of 4 from shared memory: lane t reads s [stride t ..].
+/// Lane t reads a vector of 4 from shared memory: s [stride t ..].
 Pattern shared_float4_pattern(int stride);
 /// Odd lanes read x [t], even ones x [64 + t]; then lanes below 8 read once more.
 Pattern divergent_pattern();

@@ -1,4 +1,5 @@
-// What is counted of the accesses that kernels make: bytes of threads, accesses and sectors of warps, cycles of banks, meetings.
+// The counts of traffic, for kernels whose accesses are known: bytes of threads, accesses and sectors of warps, cycles of banks,
+// meetings.
 #include <cstring>
 
 #include "kernels/device/element.h"

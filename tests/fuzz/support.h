@@ -1,4 +1,4 @@
-// What the fuzz targets share: input as a file, inputs of several parts, and promises.
+// Shared by the fuzz targets: input as a file, inputs of several parts, and promises.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct Parts {
     std::string_view second;
 };
 
-/// What stands before the first separator, and behind it; the second part is empty when there is none. U+001C is Unicode's file
+/// The parts before and after the first separator; the second part is empty when there is none. U+001C is Unicode's file
 /// separator.
 inline Parts parted(std::string_view bytes, char separator = '\x1c') {
     const std::size_t at = std::min(bytes.find(separator), bytes.size());

@@ -1,6 +1,6 @@
-// What is fuzzed: functions that take any bytes. Whatever they are, the code under test accepts them or throws an Error; a crash,
-// any other exception, a hang, a report of a sanitizer or a broken promise is a finding. entry.cpp makes a libFuzzer program of
-// each, fuzz_seeds_test.cpp runs all of them on the kept inputs in every build.
+// The fuzz targets: functions that take any bytes. Whatever they are, the code under test accepts them or throws an Error; a
+// crash, any other exception, a hang, a report of a sanitizer or a broken promise is a finding. entry.cpp makes a libFuzzer
+// program of each, fuzz_seeds_test.cpp runs all of them on the kept inputs in every build.
 #pragma once
 
 #include <ostream>
