@@ -80,7 +80,8 @@ TEST(BatchStream, HoldsEveryUsablePairOnceInFullBatches) {
     std::int64_t windows = 0;
     for (std::int64_t first = 0; first < stream.batches(); first += static_cast<std::int64_t>(stream.window().batches.size())) {
         stream.seek(2, first);
-        EXPECT_EQ(stream.next().indices, stream.window().batches.front());
+        const PairBatch batch = stream.next();  // now its window is held
+        EXPECT_EQ(batch.indices, stream.window().batches.front());
         ++windows;
         std::vector<TokenPair> of_window;
         for (const auto& batch : stream.window().batches)
