@@ -18,7 +18,7 @@
 #include "apps/command/memory_advice.h"
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
-#include "apps/translation/training/divergence.h"
+#include "apps/translation/training/update.h"
 #include "core/device.h"
 
 namespace heddle::app {

@@ -101,18 +101,45 @@ Tensor random_gradient(std::int64_t shard) { return Tensor::randn({257}, static_
 
 TEST(Shards, AreSummedPairByPair) {
     Tensor gradients = Tensor::zeros({257});
-    std::vector<std::int64_t> order;
-    sum_shards(gradients, {0, 6}, [&](std::int64_t shard) {
-        order.push_back(shard);
+    ShardSum sum(gradients, 6);
+    for (std::int64_t shard = 0; shard < 6; ++shard) {
         gradients.copy_(random_gradient(shard));
-    });
-    EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5));
+        sum.add();
+    }
     const auto g = [](std::int64_t shard) { return random_gradient(shard).to_vector(); };
     const auto [a, b, c, d, e, f] = std::tuple(g(0), g(1), g(2), g(3), g(4), g(5));
     for (std::size_t i = 0; i < a.size(); ++i) {
         const auto plus = [](double x, double y) { return static_cast<double>(static_cast<float>(x + y)); };
         EXPECT_EQ(gradients.to_vector()[i], plus(plus(plus(a[i], b[i]), plus(c[i], d[i])), plus(e[i], f[i])));
     }
+}
+
+// The sum over a tree, by the definition of the tree.
+Tensor sum_of_tree(ShardRange tree) {
+    if (tree.size() == 1) return random_gradient(tree.first);
+    Tensor left = sum_of_tree({tree.first, middle_of(tree)});
+    kernels::accumulate(left, sum_of_tree({middle_of(tree), tree.last}));
+    return left;
+}
+
+TEST(Shards, AreSummedAlongTheTree) {
+    for (std::int64_t shards = 1; shards <= 21; ++shards) {
+        Tensor gradients = Tensor::zeros({257}), rest = Tensor::zeros({257});
+        ShardSum sum(gradients, shards), before(rest, shards);
+        for (std::int64_t shard = 0; shard < shards; ++shard) {
+            gradients.copy_(random_gradient(shard));
+            sum.add();
+            rest.copy_(random_gradient(shard));
+            if (shard + 1 < shards) before.add();
+        }
+        for (const Tensor& left : before.before_last()) kernels::accumulate(rest, left);
+        const std::vector<double> wanted = sum_of_tree({0, shards}).to_vector();
+        EXPECT_EQ(gradients.to_vector(), wanted) << shards;
+        EXPECT_EQ(rest.to_vector(), wanted) << shards;
+    }
+    Tensor gradients = Tensor::zeros({257});
+    ShardSum sum(gradients, 3);
+    expect_error([&] { sum.before_last(); }, "0 of 3 were added before the last one");
 }
 
 struct Trained {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/translation/distributed/message.h"
-#include "apps/translation/training/bucket_stream.h"
+#include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/learner.h"
 #include "autograd/ops.h"
 #include "autograd/tape.h"
@@ -132,7 +132,11 @@ TEST_F(TrainingRanks, SumAndMeasureWithTheSameBits) {
         std::vector<double> norms;
         for (std::int64_t update = 0; update < updates; ++update) {
             Tensor sum = Tensor::zeros({n}, DType::f32, Device::cuda);
-            sum_shards(sum, {0, shards}, [&](std::int64_t shard) { sum.copy_(gradient(update, shard)); });
+            ShardSum shard_sum(sum, shards);
+            for (std::int64_t shard = 0; shard < shards; ++shard) {
+                sum.copy_(gradient(update, shard));
+                shard_sum.add();
+            }
             alone.push_back(sum.to_vector());
             norms.push_back(kernels::gradient_norm(sum, active));
         }
@@ -146,7 +150,11 @@ TEST_F(TrainingRanks, SumAndMeasureWithTheSameBits) {
                     Asked asked(own, leaves);
                     MemoryArena arena;
                     device::Graph graph;
-                    const auto pass = [&] { exchange.mark_pass(own, [&] { asked.pass(); }); };
+                    const auto pass = [&] {
+                        MarkedPass marks(&exchange, own);
+                        asked.pass();
+                        marks.end();
+                    };
                     for (std::int64_t update = 0; update < updates; ++update) {
                         std::vector<double> numbers;
                         exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete& complete) {

@@ -11,7 +11,7 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::max(0.0, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
-/// Counts the time from when it was made, look by look: a step backwards of the clock takes nothing back.
+/// Counts the time since it was made; ignores backward clock jumps.
 class Stopwatch {
   public:
     /// Seconds until now.

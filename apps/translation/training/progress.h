@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "apps/translation/run/state.h"
-#include "apps/translation/training/learner.h"
 #include "apps/translation/training/results.h"
+#include "apps/translation/training/update.h"
 
 namespace heddle::app {
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "apps/translation/training/clock.h"
-#include "autograd/observe.h"
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/gradient_norm/gradient_norm.h"
@@ -25,6 +24,12 @@ std::vector<std::int64_t> block_begins(const Spans& active) {
     for (const Span& range : active)
         for (std::int64_t at = 0; at < range.length; at += kernels::kNormBlock) begins.push_back(range.start + at);
     return begins;
+}
+
+// Which elements of a flat array a view of it has.
+Span range_of(const Tensor& part, const Tensor& flat) {
+    const auto element = static_cast<std::ptrdiff_t>(size_of(flat.dtype()));
+    return {(part.bytes_data() - flat.bytes_data()) / element, part.numel()};
 }
 
 // The parts of ascending ranges that lie in [begin, end), counted from `begin`.
@@ -123,16 +128,18 @@ void RankExchange::start_sending(const GradientBucket& bucket, const Tensor& sum
 
 void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute) {
     if (gradients.device() != Device::cpu) return sum_on_device(gradients, compute);
-    const auto element = static_cast<std::ptrdiff_t>(size_of(gradients.dtype()));
     const std::int64_t sent_before = costs_.gradients.sent;
     KnownSums known = start_receiving(gradients);
     for (std::size_t tree = 0; tree < own_trees().size(); ++tree) {
         const ShardRange shards = own_trees()[tree];
         const bool last = tree + 1 == own_trees().size();
-        const std::vector<Tensor> lefts = sums_before_last(gradients, shards, [&](std::int64_t shard) {
+        ShardSum left(gradients, shards.size());
+        for (std::int64_t shard = shards.first; shard + 1 < shards.last; ++shard) {
             compute(shard, {});
             ranks_.arrived();
-        });
+            left.add();
+        }
+        const std::vector<Tensor> lefts = left.before_last();
         // What travels while the next shard overwrites the gradients is a copy.
         const Tensor sum = last ? gradients : Tensor::empty(gradients.shape(), gradients.dtype());
         const auto ready = [&](const GradientBucket& bucket) {
@@ -143,7 +150,7 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
         };
         buckets_.begin();
         compute(shards.last - 1, [&](const Tensor& part) {
-            buckets_.complete({(part.bytes_data() - gradients.bytes_data()) / element, part.numel()}, ready);
+            buckets_.complete(range_of(part, gradients), ready);
             ranks_.arrived();
         });
         if (last) {
@@ -165,20 +172,23 @@ BucketStream& RankExchange::stream() {
     return *stream_;
 }
 
-void RankExchange::mark_pass(const Tensor& gradients, const std::function<void()>& pass) {
-    const auto element = static_cast<std::ptrdiff_t>(size_of(gradients.dtype()));
-    const auto mark = [&](const GradientBucket& bucket) {
-        stream().complete(static_cast<std::size_t>(&bucket - buckets_.all().data()));
-    };
-    buckets_.begin();
-    {
-        const ObserveGradients observe([&](const Variable& leaf) {
-            const Tensor part = leaf.grad();
-            buckets_.complete({(part.bytes_data() - gradients.bytes_data()) / element, part.numel()}, mark);
-        });
-        pass();
-    }
-    buckets_.complete_rest(mark);
+MarkedPass::MarkedPass(RankExchange* exchange, const Tensor& gradients) : exchange_(exchange) {
+    if (exchange == nullptr) return;
+    exchange->buckets_.begin();
+    observe_.emplace([exchange, gradients](const Variable& leaf) {
+        exchange->buckets_.complete(range_of(leaf.grad(), gradients),
+                                    [exchange](const GradientBucket& bucket) { exchange->mark(bucket); });
+    });
+}
+
+void MarkedPass::end() {
+    if (exchange_ == nullptr) return;
+    observe_.reset();
+    exchange_->buckets_.complete_rest([this](const GradientBucket& bucket) { exchange_->mark(bucket); });
+}
+
+void RankExchange::mark(const GradientBucket& bucket) {
+    stream().complete(static_cast<std::size_t>(&bucket - buckets_.all().data()));
 }
 
 // Everything is in the device's queues before the host waits for any of it.
@@ -196,15 +206,16 @@ void RankExchange::sum_on_device(Tensor& gradients, const ComputeShard& compute)
 
     std::vector<Tensor> sums, lefts;
     for (const ShardRange& tree : own_trees()) {
-        const auto shard = [&](std::int64_t number) { compute(number, {}); };
-        if (sums.size() + 1 == own_trees().size()) {
-            lefts = sums_before_last(gradients, tree, shard);
-            shard(tree.last - 1);
-            sums.push_back(gradients);
-        } else {
-            sum_shards(gradients, tree, shard);
-            sums.push_back(gradients.clone());
+        const bool last = sums.size() + 1 == own_trees().size();
+        ShardSum sum(gradients, tree.size());
+        for (std::int64_t shard = tree.first; shard < tree.last; ++shard) {
+            compute(shard, {});
+            if (last && shard + 1 == tree.last)
+                lefts = sum.before_last();  // they are added bucket by bucket
+            else
+                sum.add();
         }
+        sums.push_back(last ? gradients : gradients.clone());
         known[{tree.first, tree.last}] = own(sums.back());
     }
 

@@ -7,13 +7,14 @@
 //
 // A sum is complete when backward is through the last batch of the subtree's last shard, and its parts are so one after another:
 // each bucket of elements (gradient_buckets.h) is sent while backward goes on to the next ones, on a device in a stream of its
-// own (bucket_stream.h).
+// own (BucketStream).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,9 +22,9 @@
 
 #include "apps/translation/distributed/device_link.h"
 #include "apps/translation/distributed/ranks.h"
-#include "apps/translation/training/bucket_stream.h"
 #include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/shards.h"
+#include "autograd/observe.h"
 #include "core/spans.h"
 #include "core/tensor.h"
 
@@ -82,15 +83,11 @@ class RankExchange {
     using Complete = std::function<void(const Tensor& part)>;
     /// Overwrites the gradients with those of one shard. `complete` may be called with the views of the gradients that `leaves`
     /// are, once for each and in any order. It is empty for shards that complete no sum, and on a device for all: there every
-    /// shard's last pass is one of mark_pass(), or the replay of a graph that captured it.
+    /// shard's last pass is a MarkedPass, or the replay of a graph that captured one.
     using ComputeShard = std::function<void(std::int64_t shard, const Complete& complete)>;
     /// Computes this rank's shards, in ascending order, and sends their sums. own(gradients) is the sum over all shards
     /// afterwards.
     void sum_gradients(Tensor& gradients, const ComputeShard& compute);
-    /// On a device: calls pass(), a backward pass that adds to `gradients`, and marks where each bucket is complete. May be
-    /// captured.
-    void mark_pass(const Tensor& gradients, const std::function<void()>& pass);
-
     /// The norm of the summed gradient and each shard's losses, the same on every rank.
     struct Measured {
         double norm = 0;
@@ -114,6 +111,8 @@ class RankExchange {
     const ExchangeCosts& costs() const { return costs_; }
 
   private:
+    friend class MarkedPass;
+
     // Sums over subtrees: the own segments of them.
     using KnownSums = std::map<std::pair<std::int64_t, std::int64_t>, Tensor>;
 
@@ -122,6 +121,7 @@ class RankExchange {
     void start_sending(const GradientBucket& bucket, const Tensor& sum, std::size_t tree);
     void sum_on_device(Tensor& gradients, const ComputeShard& compute);
     BucketStream& stream();
+    void mark(const GradientBucket& bucket);
     void count_early();
     void finish_sum(const Tensor& gradients, const KnownSums& known);
     ExchangeCosts::Part exchange(Device where, std::span<const Outgoing> outgoing, std::span<const Incoming> incoming);
@@ -140,6 +140,20 @@ class RankExchange {
     std::unique_ptr<BucketStream> stream_;
     std::vector<ExchangeCosts::Part> together_;  // what each exchange of the stream's last run() moved
     ExchangeCosts costs_;
+};
+
+/// Made before a backward pass on a device that adds to `gradients`; marks where each bucket of the exchange is complete. Both
+/// may be captured.
+class MarkedPass {
+  public:
+    /// Null: marks nothing.
+    MarkedPass(RankExchange* exchange, const Tensor& gradients);
+    /// The pass is over.
+    void end();
+
+  private:
+    RankExchange* exchange_;
+    std::optional<ObserveGradients> observe_;
 };
 
 }  // namespace heddle::app

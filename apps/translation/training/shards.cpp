@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
@@ -47,45 +48,47 @@ std::vector<std::int64_t> cut(std::span<const std::int64_t> tokens, std::int64_t
     return begins;
 }
 
-ShardedBatches::ShardedBatches(std::span<const PairBatch> batches, std::int64_t shards) : batches_(batches) {
+ShardedBatches::ShardedBatches(std::span<const PairBatch> batches, std::int64_t shards) : batches_(batches), shards_(shards) {
     check(shards >= 1, "shards: {} of an update, wanted at least 1", shards);
     if (shards == 1) return;
     for (const PairBatch& batch : batches) {
         std::vector<std::int64_t> tokens;
         for (std::int64_t i = 0; i < batch.sentences; ++i)
             tokens.push_back(batch.source_spans[i].length + batch.target_spans[i].length);
-        cuts_.push_back(cut(tokens, shards));
+        const std::vector<std::int64_t> begins = cut(tokens, shards);
+        std::vector<PairBatch>& parts = parts_.emplace_back();
+        for (std::size_t shard = 0; shard + 1 < begins.size(); ++shard)
+            parts.push_back(part_of(batch, begins[shard], begins[shard + 1]));
     }
 }
 
 std::int64_t ShardedBatches::last_part(std::int64_t shard) const {
-    const auto has_part = [&](std::int64_t number) {
-        if (cuts_.empty()) return true;
-        const std::vector<std::int64_t>& at = cuts_[static_cast<std::size_t>(number)];
-        return at[static_cast<std::size_t>(shard)] < at[static_cast<std::size_t>(shard) + 1];
-    };
     std::int64_t last = batches() - 1;
-    while (last >= 0 && !has_part(last)) --last;
+    while (last >= 0 && part(shard, last).sentences == 0) --last;
     return last;
 }
 
-std::vector<Tensor> sums_before_last(Tensor& gradients, ShardRange tree, const ComputeShard& compute) {
-    std::vector<Tensor> lefts;
-    while (tree.size() > 1) {
-        const std::int64_t middle = middle_of(tree);
-        sum_shards(gradients, {tree.first, middle}, compute);
-        lefts.push_back(gradients.clone());
-        tree.first = middle;
+// The sums that wait are the binary digits of the number of shards added: one over 2^k shards for each digit that is 1, the
+// largest first. The next shard carries.
+void ShardSum::add() {
+    if (added_ + 1 == shards_) {
+        for (const Tensor& left : before_last()) kernels::accumulate(gradients_, left);
+    } else {
+        for (std::int64_t digits = added_; digits % 2 == 1; digits /= 2) {
+            kernels::accumulate(gradients_, lefts_.back());
+            lefts_.pop_back();
+        }
+        lefts_.push_back(gradients_.clone());
     }
-    std::ranges::reverse(lefts);  // the innermost subtree is complete first
-    return lefts;
+    ++added_;
+    gradients_.bump_version();
 }
 
-void sum_shards(Tensor& gradients, ShardRange tree, const ComputeShard& compute) {
-    const std::vector<Tensor> lefts = sums_before_last(gradients, tree, compute);
-    compute(tree.last - 1);
-    for (const Tensor& left : lefts) kernels::accumulate(gradients, left);
-    gradients.bump_version();
+std::vector<Tensor> ShardSum::before_last() {
+    check(added_ + 1 == shards_, "shards: {} of {} were added before the last one", added_, shards_);
+    std::vector<Tensor> lefts = std::move(lefts_);
+    std::ranges::reverse(lefts);  // the innermost subtree is complete first
+    return lefts;
 }
 
 }  // namespace heddle::app

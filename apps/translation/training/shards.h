@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -55,30 +54,38 @@ class ShardedBatches {
     ShardedBatches(std::span<const PairBatch> batches, std::int64_t shards);
 
     std::int64_t batches() const { return static_cast<std::int64_t>(batches_.size()); }
-    /// Calls use(part) with the shard's part of a batch, unless it is empty; a single shard's part is the batch itself.
-    template <class Use>
-    void with_part(std::int64_t shard, std::int64_t number, Use&& use) const {
-        const PairBatch& batch = batches_[static_cast<std::size_t>(number)];
-        if (cuts_.empty()) return use(batch);
-        const std::vector<std::int64_t>& at = cuts_[static_cast<std::size_t>(number)];
-        const std::int64_t begin = at[static_cast<std::size_t>(shard)], end = at[static_cast<std::size_t>(shard) + 1];
-        if (begin < end) use(part_of(batch, begin, end));
+    std::int64_t shards() const { return shards_; }
+    /// The shard's part of a batch, which may have no sentences; a single shard's part is the batch itself.
+    const PairBatch& part(std::int64_t shard, std::int64_t batch) const {
+        const auto number = static_cast<std::size_t>(batch);
+        return shards_ == 1 ? batches_[number] : parts_[number][static_cast<std::size_t>(shard)];
     }
-    /// The last batch of which the shard has a part; -1 if there is none.
+    /// The last batch of which the shard has sentences; -1 if there is none.
     std::int64_t last_part(std::int64_t shard) const;
 
   private:
     std::span<const PairBatch> batches_;
-    std::vector<std::vector<std::int64_t>> cuts_;  // none for one shard
+    std::int64_t shards_;
+    std::vector<std::vector<PairBatch>> parts_;  // of each batch; none for one shard
 };
 
-using ComputeShard = std::function<void(std::int64_t shard)>;
+/// The sum over a tree of shards whose gradients are computed in ascending order, each in the same array. Holds log2(shards) more
+/// such arrays, rounded up: the sums over left subtrees whose right sibling is still to come.
+class ShardSum {
+  public:
+    /// `gradients` must outlive this object.
+    ShardSum(Tensor& gradients, std::int64_t shards) : gradients_(gradients), shards_(shards) {}
 
-/// Computes all shards of a tree but the last one, as sum_shards() does. Returns the sums that are to be added, one after
-/// another, to the gradient of the last one: the result is the sum over the tree.
-std::vector<Tensor> sums_before_last(Tensor& gradients, ShardRange tree, const ComputeShard& compute);
-/// Leaves in `gradients` the sum over a tree of shards. compute(shard), which is called in ascending order, overwrites
-/// `gradients` with the gradient of one shard. Takes the memory of log2(shards) more such arrays, rounded up, while it runs.
-void sum_shards(Tensor& gradients, ShardRange tree, const ComputeShard& compute);
+    /// The gradients are now those of the next shard. After the last one they are the sum over the tree.
+    void add();
+    /// Instead of add() for the last shard: the sums to be added to its gradients, one after another.
+    std::vector<Tensor> before_last();
+
+  private:
+    Tensor& gradients_;
+    std::int64_t shards_;
+    std::int64_t added_ = 0;
+    std::vector<Tensor> lefts_;  // the innermost subtree last
+};
 
 }  // namespace heddle::app

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
-#include "apps/translation/training/training_step.h"
+#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/training/update.h"
 #include "autograd/op_times.h"
 #include "core/random.h"
 
@@ -21,35 +21,9 @@ constexpr std::chrono::seconds most_time{2};
 
 double seconds(Clock::duration time) { return std::max(0.0, std::chrono::duration<double>(time).count()); }
 
-// Looks at the clock behind each part of an update, and adds up what each took.
-class PartTimes final : public StepObserver {
-  public:
-    explicit PartTimes(bool on_device) : on_device_(on_device) {}
-
-    void done(StepPart part) override {
-        seconds_[static_cast<std::size_t>(part)] += lap();
-        if (part == StepPart::making && ops_ != nullptr) ops_->start();  // what comes next are ops
-    }
-    /// Forgets what was measured.
-    void reset() { seconds_ = {}; }
-    /// The clock starts anew: what happened since the last part counts for none. `ops`: who times the ops of the passes, if any.
-    void start(OpTimer* ops) {
-        ops_ = ops;
-        lap();
-    }
-    double of(StepPart part) const { return seconds_[static_cast<std::size_t>(part)]; }
-
-  private:
-    double lap() {
-        if (on_device_) device::synchronize();
-        const Clock::time_point now = Clock::now();
-        return seconds(now - std::exchange(last_, now));
-    }
-
-    bool on_device_;
-    OpTimer* ops_ = nullptr;
-    Clock::time_point last_ = Clock::now();
-    std::array<double, 5> seconds_ = {};
+// What the parts of some updates took, in seconds.
+struct PartTimes {
+    double zeroing = 0, making = 0, passes = 0, norm = 0, step = 0;
 };
 
 class MeasuredUpdates {
@@ -60,8 +34,7 @@ class MeasuredUpdates {
           parameters_(trainer.learner().parameters()),
           // Moments of its own, too: nothing of the run moves but the gradients.
           optimizer_(parameters_.values.clone(), parameters_.gradients, optimizer_options(options_)),
-          parts_(on_device()),
-          step_(model, optimizer_, parts_, options_.label_smoothing) {
+          model_(model) {
         optimizer_.set_active(parameters_.active());
         if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy.clone());
     }
@@ -70,7 +43,7 @@ class MeasuredUpdates {
         const std::int64_t planned = trainer_.batches_planned(), wanted = std::min(most_batches, planned);
         update(0);
         const Clock::time_point begin = Clock::now();
-        parts_.reset();
+        parts_ = {};
         OpTimer timer;
         UpdateTimes times{.batches_per_update = std::min(options_.accumulate, planned),
                           .on_device = on_device(),
@@ -88,12 +61,30 @@ class MeasuredUpdates {
   private:
     bool on_device() const { return parameters_.values.device() != Device::cpu; }
 
+    // `ops`: times the ops of the passes.
     void update(std::int64_t number, OpTimer* ops = nullptr) {
-        parts_.start(ops);
-        step_.begin();
+        const optim::StepOptions options{.lr = rate_of(options_), .clip = options_.clip};
+        lap();
+        optimizer_.zero_gradients();
+        parts_.zeroing += lap();
         const PairBatch batch = trainer_.batch(number);
-        step_.add(batch, static_cast<double>(batch.target_tokens));
-        step_.finish({.lr = rate_of(options_), .clip = options_.clip});
+        const BatchTensors tensors = tensors_of(batch, model_.device());
+        parts_.making += lap();
+        if (ops != nullptr) ops->start();
+        add_gradients(model_, tensors,
+                      {.label_smoothing = options_.label_smoothing, .divisor = static_cast<double>(batch.target_tokens)});
+        parts_.passes += lap();
+        const Tensor measured = optimizer_.measure(options);
+        parts_.norm += lap();
+        optimizer_.step_measured(options, measured);
+        parts_.step += lap();
+    }
+
+    // Seconds since the last call, with all work on the device.
+    double lap() {
+        if (on_device()) device::synchronize();
+        const Clock::time_point now = Clock::now();
+        return seconds(now - std::exchange(last_, now));
     }
 
     // An update is `batches_per_update` batches and one step.
@@ -103,10 +94,10 @@ class MeasuredUpdates {
         const auto add = [&](std::string name, double seconds, double calls) {
             times.works.push_back({.name = std::move(name), .seconds = calls * per_step * seconds, .calls = calls});
         };
-        add("making the batch", parts_.of(StepPart::making), static_cast<double>(times.batches_per_update));
-        add("zeroing the gradients", parts_.of(StepPart::zeroing), 1);
-        add("norm of the gradient", parts_.of(StepPart::norm), 1);
-        add(fmt::format("step of {}", word_of(options_.optimizer)), parts_.of(StepPart::step), 1);
+        add("making the batch", parts_.making, static_cast<double>(times.batches_per_update));
+        add("zeroing the gradients", parts_.zeroing, 1);
+        add("norm of the gradient", parts_.norm, 1);
+        add(fmt::format("step of {}", word_of(options_.optimizer)), parts_.step, 1);
         for (const OpTime& op : ops)
             times.works.push_back({.name = op.op,
                                    .seconds = per_batch * op.total(),
@@ -116,16 +107,16 @@ class MeasuredUpdates {
                                    .is_op = true});
         std::stable_sort(times.works.begin(), times.works.end(),
                          [](const TimedWork& a, const TimedWork& b) { return a.seconds > b.seconds; });
-        times.seconds = per_batch * (parts_.of(StepPart::making) + parts_.of(StepPart::passes)) +
-                        per_step * (parts_.of(StepPart::zeroing) + parts_.of(StepPart::norm) + parts_.of(StepPart::step));
+        times.seconds = per_batch * (parts_.making + parts_.passes) + per_step * (parts_.zeroing + parts_.norm + parts_.step);
     }
 
     const Trainer& trainer_;
     const TrainingOptions& options_;
     const nn::FlatParameters& parameters_;
     optim::Optimizer optimizer_;
+    nn::Transformer& model_;
     PartTimes parts_;
-    TrainingStep step_;
+    Clock::time_point last_;
 };
 
 }  // namespace
