@@ -65,7 +65,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
 // ---- the CUDA side (cross_entropy.cu), in the pieces that the fused linear + cross entropy needs, too. Arguments are checked by
 // the callers. Nothing here waits for the device: counts, divisor and statistics stay there.
 
-/// What the summed loss is divided by, and the number of counted targets: f64 [2] on the device. A counted target outside [0,
+/// The divisor of the summed loss, and the number of counted targets: f64 [2] on the device. A counted target outside [0,
 /// vocabulary) stops the kernel.
 HEDDLE_CUDA_FUNCTION(Tensor loss_divisor_cuda(const Tensor& targets, std::int64_t vocabulary, const LossOptions& options))
 

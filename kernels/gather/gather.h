@@ -40,7 +40,7 @@ struct SortedPlaces {
     Tensor indices;  ///< i32 [n], ascending; negative ones stand last, as `bound` or -1
     Tensor places;   ///< i32 [n]: where they came from
 };
-/// Of n indices (i32, n < 2^31) below `bound`.
+/// Sorts the places of n indices (i32, n < 2^31) below `bound`.
 HEDDLE_CUDA_FUNCTION(SortedPlaces sorted_places_cuda(const Tensor& indices, std::int64_t bound))
 /// dx[index] += factor times the sum over the index's places i of dropout(dy)[i]; dx [bound, ..] of dy's dtype, or f32 for bf16.
 /// Dropout counts rows of dy. The last step of gather's backward pass, and of the embedding's.

@@ -58,8 +58,8 @@ ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, con
 
 // ---- the CUDA side (layer_norm.cu, layer_norm_backward.cu): arguments are checked and results allocated by layer_norm.cpp
 
-/// What a backward pass reads and writes. Undefined where layer_norm.h says so: d_sum; dx, d_sublayer, dgamma, dbeta when not
-/// wanted.
+/// The tensors of a backward pass. d_sum may be undefined (see above), as may those of dx, d_sublayer, dgamma and dbeta that are
+/// not wanted.
 struct LayerNormBackwardTensors {
     Tensor dy, d_sum, x, gamma, mean, rstd;  // x: what was normalised
     Tensor dx, d_sublayer, dgamma, dbeta;

@@ -106,7 +106,7 @@ HEDDLE_CUDA_FUNCTION(void product_cuda(const DeviceProduct& product))
 /// other.
 inline constexpr std::int64_t kCublasWorkspace = std::int64_t{32} << 20;
 
-// ---- what matmul.cu does to C and A without cuBLASLt (matmul_rows.cu)
+// ---- operations of matmul.cu on C and A without cuBLASLt (matmul_rows.cu)
 
 /// Each row of the product's C becomes its bias, or 0 without one.
 void start_rows(const DeviceProduct& product);

@@ -35,7 +35,7 @@ void tally_update(Tensor& tally, Tensor& measured, Where where = Where::current(
 /// Waits for the device when the tally lies on one.
 UpdateTally read_tally(const Tensor& tally);
 
-// ---- where a tally's numbers stand
+// ---- the layout of a tally's numbers
 
 enum TallyPlace : int {
     kTallySums = 0,         // loss, nll, counted, correct of the updates that were made
