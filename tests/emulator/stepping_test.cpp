@@ -1,11 +1,14 @@
-// Runs the gdb sessions shown in docs/cuda.md and kernels/emulator/README.md.
+// Runs the gdb sessions shown in docs/cuda.md and kernels/emulator/README.md, and counts the frames of a training step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/documents.h"
 #include "tests/shell.h"
@@ -18,6 +21,11 @@ using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+
+// A program of this test's folder that was compiled for a debugger, quoted.
+std::string stepped(const std::string& program) {
+    return quoted((std::filesystem::read_symlink("/proc/self/exe").parent_path() / ("stepped_" + program)).string());
+}
 
 // gdb's output for the commands after "(gdb)" on a page, and then for `more`, in the program that the page starts with gdb. The
 // page's program is from the preset emulated-debug; here it is stepped_NAME in this test's folder.
@@ -35,9 +43,8 @@ std::string session(const std::string& page, const std::string& more) {
     commands << more << "\nkill\n";
     commands.close();
     EXPECT_NE(program, "") << page;
-    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     return shell("HEDDLE_EMULATOR_THREADS=1 HEDDLE_EMULATOR_SEED=1 timeout 120 gdb -nx -batch -x " +
-                 quoted((folder / "commands").string()) + " --args " + quoted((here / "stepped_").string()) + program + " 2>&1")
+                 quoted((folder / "commands").string()) + " --args " + stepped(program) + " 2>&1")
         .text;
 }
 
@@ -62,6 +69,25 @@ TEST_F(Stepping, OverABarrierStaysInItsThread) {
         session("kernels/emulator/README.md", "next\nnext\nnext\nprint heddle::emulator::indices.thread.x\ninfo locals");
     EXPECT_THAT(output, AllOf(HasSubstr("__syncthreads();"), HasSubstr("tile[blockDim.x - 1 - threadIdx.x]"), HasSubstr("= 5\n"),
                               ContainsRegex("\ntile = 0x"), Not(HasSubstr("No symbol"))));
+}
+
+// From Trainer::run() to Transformer::loss(), both counted: what somebody steps through who follows a batch into the model.
+TEST_F(Stepping, IntoATrainingStepPassesEightFrames) {
+    const std::string trace =
+        shell("timeout 120 gdb -nx -batch -ex 'break heddle::nn::Transformer::loss' -ex run -ex backtrace -ex kill --args " +
+              stepped("trainer_test") + " --gtest_filter=Trainer.TeachesATinyModelToCopy 2>&1")
+            .text;
+    std::istringstream lines(trace);
+    std::vector<std::string> frames;  // innermost first
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch name;
+        if (std::regex_search(line, name, std::regex("^#[0-9]+ +(?:0x[0-9a-f]+ in )?([A-Za-z0-9_:]+)")))
+            frames.push_back(name[1]);
+    }
+    const auto run = std::ranges::find(frames, "heddle::app::Trainer::run");
+    ASSERT_NE(run, frames.end()) << trace;
+    EXPECT_EQ(frames.front(), "heddle::nn::Transformer::loss");
+    EXPECT_LE(run - frames.begin() + 1, 8) << trace;
 }
 
 }  // namespace

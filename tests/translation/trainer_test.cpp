@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
+#include <regex>
+#include <set>
+#include <string>
 
 #include "apps/command/run.h"
 #include "apps/translation/training/history.h"
 #include "apps/translation/training/plan.h"
 #include "core/error.h"
+#include "tests/documents.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 #include "tests/translation/training_support.h"
@@ -321,6 +326,23 @@ TEST(TrainingData, ShrinksAVocabularyThatNobodyAskedFor) {
     VocabularyRequest strict;
     strict.size = default_subwords;
     EXPECT_THROW(make_vocabularies(strict, text, [](std::string_view) {}), Error);
+}
+
+// The chapter lists the files that a sentence passes on its way to the weights, up to the kernels.
+TEST(Trainer, IsReachedThroughTheFilesThatTheChapterLists) {
+    const std::string chapter = project_file("apps/translation/training/README.md");
+    const std::size_t begin = chapter.find("\n| what happens | files |"), end = chapter.find("\n\n", begin);
+    ASSERT_NE(end, std::string::npos);
+    const std::string table = chapter.substr(begin, end - begin);
+    const std::regex path("`([^`]+)`");
+    std::set<std::string> files;
+    for (auto at = std::sregex_iterator(table.begin(), table.end(), path); at != std::sregex_iterator(); ++at) {
+        const std::string file = (*at)[1];
+        EXPECT_TRUE(std::filesystem::is_regular_file(std::string(HEDDLE_SOURCE_DIR) + "/" + file)) << file;
+        EXPECT_TRUE(files.insert(file).second) << file << " is listed twice";
+    }
+    EXPECT_GT(files.size(), 20u);
+    EXPECT_LE(files.size(), 40u);
 }
 
 }  // namespace
