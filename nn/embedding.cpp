@@ -102,4 +102,14 @@ Variable Embedding::forward(const Tensor& tokens, Where where) const {
     return ops::embedding(weight_, tokens.to(device()), whole, {.scale = scale_}, where);
 }
 
+Sentences packed(std::span<const Tokens> sentences) {
+    Tokens tokens;
+    std::vector<std::int64_t> lengths;
+    for (const Tokens& each : sentences) {
+        tokens.insert(tokens.end(), each.begin(), each.end());
+        lengths.push_back(static_cast<std::int64_t>(each.size()));
+    }
+    return {Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())}), Spans::packed(lengths)};
+}
+
 }  // namespace heddle::nn

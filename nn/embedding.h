@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "autograd/ops.h"
 #include "core/enum_words.h"
@@ -50,12 +52,18 @@ class PositionalEncoding : public Module {
     mutable std::mutex extending_;
 };
 
+/// Token ids of one sentence.
+using Tokens = std::vector<std::int32_t>;
+
 /// Token ids of several sentences: i32 [rows], and where each sentence lies. Packed, or padded with Spans::padded.
 struct Sentences {
     Tensor tokens;
     Spans spans;
     Tensor order = {};  ///< kernels::rows_by_token() of both as i32 [2, rows] beside the tokens, or undefined
 };
+
+/// Sentences one after another, on the host: a model copies its input to its own device.
+Sentences packed(std::span<const Tokens> sentences);
 
 /// Weight [vocabulary, d_model].
 class Embedding : public Module {

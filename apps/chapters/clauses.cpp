@@ -5,7 +5,7 @@
 
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
-#include "apps/translation/decoding/beam_search.h"
+#include "nn/search/search.h"
 
 namespace heddle::chapters {
 namespace {
@@ -103,7 +103,7 @@ std::vector<double> teach_clauses(nn::Transformer& model, std::span<const app::T
 
 std::vector<std::vector<std::int32_t>> translated(const nn::Transformer& model, std::span<const app::TokenPair> pairs) {
     std::vector<std::vector<std::int32_t>> result;
-    for (app::HypothesisLists::value_type& found : app::beam_search(model, sources_of(pairs), {.beam = 1}))
+    for (nn::HypothesisLists::value_type& found : nn::beam_search(model, sources_of(pairs), {.beam = 1}))
         result.push_back(std::move(found[0].tokens));
     return result;
 }

@@ -11,8 +11,8 @@
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
 #include "apps/translation/batching/batch_tensors.h"
-#include "apps/translation/decoding/beam_search.h"
 #include "core/format.h"
+#include "nn/search/search.h"
 #include "optim/optimizer.h"
 
 namespace heddle::chapters {
@@ -273,12 +273,12 @@ Statement unseen_positions_stay(const Options& options, const Taught& taught) {
 }
 
 // Decodes the whole prefix again for each word.
-app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<std::int32_t>& source) {
+nn::Hypothesis without_cache(const nn::Transformer& model, const std::vector<std::int32_t>& source) {
     const Spans source_spans = Spans::equal(1, static_cast<std::int64_t>(source.size()));
     const Variable memory = model.encode(Tensor::from(source, {source_spans.rows()}), source_spans);
     std::vector<std::int32_t> read = {app::bos_id};
-    const std::int64_t most = app::longest_translation(model, source_spans.rows());
-    app::Hypothesis found;
+    const std::int64_t most = nn::longest_translation(model, source_spans.rows());
+    nn::Hypothesis found;
     while (!found.ended && static_cast<std::int64_t>(found.tokens.size()) < most) {
         const auto length = static_cast<std::int64_t>(read.size());
         const Variable hidden = model.decode(Tensor::from(read, {length}), Spans::equal(1, length), memory, source_spans);
@@ -294,12 +294,12 @@ app::Hypothesis without_cache(const nn::Transformer& model, const std::vector<st
 Statement greedy_is_greedy(const Taught& taught) {
     const std::vector<app::TokenPair> pairs = token_pairs(std::span(taught.test).first(200));
     const std::vector<std::vector<std::int32_t>> sources = sources_of(pairs);
-    const app::HypothesisLists together = app::beam_search(taught.model, sources, {.beam = 1});
+    const nn::HypothesisLists together = nn::beam_search(taught.model, sources, {.beam = 1});
     double alone = 0, bits = 0, uncached = 0, ended = 0, longest = 0, marks = 0;
     for (std::size_t i = 0; i < sources.size(); ++i) {
-        const app::Hypothesis& one = together[i][0];
-        const app::Hypothesis by_itself = app::beam_search(taught.model, std::span(sources).subspan(i, 1), {.beam = 1})[0][0];
-        const app::Hypothesis again = without_cache(taught.model, sources[i]);
+        const nn::Hypothesis& one = together[i][0];
+        const nn::Hypothesis by_itself = nn::beam_search(taught.model, std::span(sources).subspan(i, 1), {.beam = 1})[0][0];
+        const nn::Hypothesis again = without_cache(taught.model, sources[i]);
         alone += by_itself.tokens != one.tokens || by_itself.ended != one.ended;
         bits += by_itself.log_probability != one.log_probability;
         uncached += again.tokens != one.tokens || again.ended != one.ended;

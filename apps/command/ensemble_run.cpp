@@ -30,10 +30,10 @@ std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other
     return "the same tokens with other counts or settings";
 }
 
-Ensemble EnsembleRun::models() const {
+nn::Ensemble EnsembleRun::models() const {
     std::vector<const nn::Transformer*> models;
     for (const Run& run : runs) models.push_back(run.model.get());
-    return Ensemble(std::move(models));
+    return nn::Ensemble(std::move(models));
 }
 
 EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine) {

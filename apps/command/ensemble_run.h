@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/command/run.h"
-#include "apps/translation/decoding/ensemble.h"
+#include "nn/search/ensemble.h"
 
 namespace heddle::app {
 
@@ -14,7 +14,7 @@ struct EnsembleRun {
     std::vector<Run> runs;
 
     const Vocabularies& vocabularies() const { return runs.front().vocabularies; }
-    Ensemble models() const;
+    nn::Ensemble models() const;
 };
 
 /// Opens each run's folder (at least one). Error as open_run, and when the runs' vocabularies are not equal byte for byte: it

@@ -69,7 +69,7 @@ std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t les
     return fewer + (fewer.empty() ? "" : ", or ") + "give a --vocab-model";
 }
 
-std::string search_advice(const DecodeOptions& options, std::int64_t less) {
+std::string search_advice(const nn::DecodeOptions& options, std::int64_t less) {
     std::string lower = options.sampling ? lower_option("n-best", options.n_best, less)
                                          : lower_option("beam", options.beam, less, options.n_best);
     const auto or_else = [&](const std::string& other) {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "apps/translation/decoding/hypothesis.h"
 #include "apps/translation/training/options.h"
 #include "core/out_of_memory.h"
+#include "nn/search/search.h"
 
 namespace heddle::app {
 
@@ -50,6 +50,6 @@ std::string text_advice();
 /// For learning a vocabulary from a text that is not held otherwise.
 std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t less);
 /// For a search, or for drawing samples.
-std::string search_advice(const DecodeOptions& options, std::int64_t less);
+std::string search_advice(const nn::DecodeOptions& options, std::int64_t less);
 
 }  // namespace heddle::app

@@ -76,7 +76,7 @@ class Scorer {
                                              {.source = &unknown_source_, .target = &unknown_target_}, score_batches_);
         cut_sources_ += lines.cut_sources;
         std::string text;
-        for (const PairScore& each : lines.scores) {
+        for (const nn::PairScore& each : lines.scores) {
             text += fmt::format("{:.6f}\n", each.log_probability / static_cast<double>(normalize_ ? each.tokens : 1));
             cut_targets_ += each.complete ? 0 : 1;
         }
@@ -99,7 +99,7 @@ class Scorer {
     EnsembleRun run_;
     UnknownText unknown_source_;
     UnknownText unknown_target_;
-    ScoreBatches score_batches_;
+    nn::ScoreBatches score_batches_;
     std::int64_t cut_sources_ = 0;
     std::int64_t cut_targets_ = 0;
 };

@@ -242,6 +242,10 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     const std::string prefix = with_plain_space_at_end(options.prefix);
     options.decode.prefix = prefix_tokens(prefix, *run.vocabularies().target);
     options.decode.first = tokens_after(prefix, options.decode.prefix, *run.vocabularies().target);
+    if (const std::optional<std::int64_t> most = options.decode.max_length)
+        check(std::ssize(options.decode.prefix) <= *most,
+              "a prefix of {} tokens, but translations of {} at most; use a shorter prefix, or --max-output-length {}",
+              options.decode.prefix.size(), *most, options.decode.prefix.size() + 1);
     if (options.sample) options.decode.sampling = options.sampling;
     const nn::Transformer& model = *run.runs.front().model;
     const OutputFormat format{.list = options.n_best || options.scores, .scores = options.scores, .alignment = options.alignment};

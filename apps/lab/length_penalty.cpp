@@ -16,9 +16,9 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
-#include "apps/translation/decoding/beam_search.h"
 #include "apps/translation/metrics/bleu.h"
 #include "apps/translation/vocabulary/vocabulary.h"
+#include "nn/search/search.h"
 
 namespace heddle::lab::length_penalty {
 namespace {
@@ -74,8 +74,8 @@ class Candidates {
         }
         lists_.resize(sources.size());
         for (const double alpha : {0.0, 1.0}) {  // one search favours short translations, the other long ones
-            const app::HypothesisLists lists =
-                app::beam_search(model, sources, {.beam = 8, .length_penalty = alpha, .patience = 0, .n_best = 8});
+            const nn::HypothesisLists lists =
+                nn::beam_search(model, sources, {.beam = 8, .length_penalty = alpha, .patience = 0, .n_best = 8});
             for (std::size_t i = 0; i < lists.size(); ++i) lists_[i].insert(lists_[i].end(), lists[i].begin(), lists[i].end());
         }
     }
@@ -83,11 +83,11 @@ class Candidates {
     Translated best_by(const Divisor& divisor) const {
         Translated result{{}, 0};
         std::vector<std::string> lines;
-        for (const std::vector<app::Hypothesis>& list : lists_) {
-            const auto score = [&](const app::Hypothesis& one) {
+        for (const std::vector<nn::Hypothesis>& list : lists_) {
+            const auto score = [&](const nn::Hypothesis& one) {
                 return one.log_probability / divisor(static_cast<double>(one.tokens.size() + 1));
             };
-            const app::Hypothesis& best = *std::ranges::max_element(list, {}, score);
+            const nn::Hypothesis& best = *std::ranges::max_element(list, {}, score);
             lines.push_back(line_of(best.tokens));
             result.empty += best.tokens.empty() ? 1.0 / sentences : 0;
         }
@@ -97,7 +97,7 @@ class Candidates {
 
   private:
     std::vector<std::string> references_;
-    app::HypothesisLists lists_;
+    nn::HypothesisLists lists_;
 };
 
 double ratio(const app::BleuScore& bleu) {
@@ -131,10 +131,10 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
 
 const Code code = {.wrong = R"(
 const auto best = std::ranges::max_element(
-    found, {}, &app::Hypothesis::log_probability);
+    found, {}, &nn::Hypothesis::log_probability);
 )",
                    .right = R"(
-const auto score = [](const app::Hypothesis& one) {
+const auto score = [](const nn::Hypothesis& one) {
     const auto length = static_cast<double>(one.tokens.size() + 1);
     return one.log_probability / length;  // with the end mark
 };

@@ -5,11 +5,12 @@
 
 #include <vector>
 
-#include "apps/translation/decoding/beam_search.h"
-#include "apps/translation/decoding/scoring.h"
+#include "apps/translation/batching/token_pairs.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/tape.h"
 #include "core/device.h"
+#include "nn/search/scoring.h"
+#include "nn/search/search.h"
 #include "tests/nn/nn_support.h"
 
 namespace heddle::app {
@@ -109,24 +110,26 @@ TEST_P(BatchInvariance, WithoutItLogitsFollowTheBatch) {
 
 TEST_P(BatchInvariance, ScoresAreTheSameAloneAndInEveryBatch) {
     const auto model = model_of(GetParam());
-    const Ensemble models({model.get()});
-    const std::vector<TokenPair> all = pairs();
-    const std::vector<PairScore> together = score_pairs(models, all);
-    for (std::size_t i = 0; i < all.size(); i += 3)
-        EXPECT_EQ(score_pairs(models, {&all[i], 1}).front().log_probability, together[i].log_probability) << "pair " << i;
+    std::vector<Tokens> sources, targets;
+    for (const TokenPair& pair : pairs()) {
+        sources.push_back(with(pair.source, -1, eos_id));
+        targets.push_back(pair.target);
+    }
+    const std::vector<nn::PairScore> together = nn::score(*model, sources, targets);
+    for (std::size_t i = 0; i < sources.size(); i += 3)
+        EXPECT_EQ(nn::score(*model, sources[i], targets[i]).log_probability, together[i].log_probability) << "pair " << i;
 }
 
 TEST_P(BatchInvariance, TranslationsAreTheSameAloneAndInEveryBatch) {
     const auto model = model_of(GetParam());
-    const Ensemble models({model.get()});
     std::vector<Tokens> sources;
     for (const TokenPair& pair : pairs()) sources.push_back(with(pair.source, -1, eos_id));
     sources.erase(sources.begin() + 4, sources.end());
-    DecodeOptions options;
+    nn::DecodeOptions options;
     options.beam = options.n_best = 2;
-    const HypothesisLists together = beam_search(models, sources, options);
+    const nn::HypothesisLists together = nn::beam_search(*model, sources, options);
     for (std::size_t i = 0; i < sources.size(); ++i) {
-        const std::vector<Hypothesis> alone = beam_search(models, {&sources[i], 1}, options).front();
+        const std::vector<nn::Hypothesis> alone = nn::beam_search(*model, {&sources[i], 1}, options).front();
         ASSERT_EQ(alone.size(), together[i].size());
         for (std::size_t j = 0; j < alone.size(); ++j) {
             EXPECT_EQ(alone[j].tokens, together[i][j].tokens) << "source " << i;

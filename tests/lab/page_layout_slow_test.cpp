@@ -11,7 +11,7 @@
 #include "apps/translation/report/attention.h"
 #include "apps/translation/report/training.h"
 #include "tests/browser.h"
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
 namespace heddle {
 namespace {
@@ -94,14 +94,14 @@ class PageLayout : public testing::Test {
             {.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five </script> \"quoted\""});
         return vocabularies;
     }
-    static app::LookedAt look(const app::Model& model, const app::Vocabularies& vocabularies, const std::string& line) {
+    static app::LookedAt look(const nn::Model& model, const app::Vocabularies& vocabularies, const std::string& line) {
         const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
         const app::TranslationAttention attention = app::attention_of(*model, vocabularies, line, found);
         return {line, found.text, attention, app::decoding_steps(*model, *vocabularies.target, attention, 5)};
     }
     std::string attention_page() {
         const app::Vocabularies vocabularies = words();
-        const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+        const nn::Model model = nn::random_model(vocabularies.source->size(), 3, 0.5, 32);
         app::AttentionReport report(folder_.path(), 9, false);
         for (const char* line : {"one two three", "five", "one </script> \"quoted\""}) {
             const app::LookedAt one = look(model, vocabularies, line);
@@ -113,7 +113,7 @@ class PageLayout : public testing::Test {
     // report.html of a training, with all of its parts.
     static std::string training_page() {
         const app::Vocabularies vocabularies = words();
-        const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+        const nn::Model model = nn::random_model(vocabularies.source->size(), 3, 0.5, 32);
         const std::string long_word(200, 'w');
         app::TrainingHistory history;
         for (int update = 100; update <= 300; update += 100)

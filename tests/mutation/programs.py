@@ -12,7 +12,7 @@ _SHARED = {"concat": "permute_slice_concat", "permute": "permute_slice_concat", 
 _TAPE = ["tape_test", "tape_errors_test", "tape_life_test", "checkpoint_test", "gradcheck_test", "op_times_test", "random_graphs_test"]
 # Whole layers and models, on the CPU and on the device; training on the emulated device takes too long here.
 _MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transformer_test", "learner_test", "trainer_test"]
-_SEARCHES = ["nn_decoding_test", "beam_search_test", "beam_search_cuda_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
+_SEARCHES = ["nn_decoding_test", "search_test", "beam_search_test", "beam_search_cuda_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
 _DEVICE_MODELS = ["nn_bf16_test"]
 # Rooms whose tests share a program (tests/CMakeLists.txt), but for the few above.
 _JOINED = {"command", "lab", "picture", "program", "translation"}

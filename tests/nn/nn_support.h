@@ -28,8 +28,6 @@ inline TransformerOptions tiny_options() {
     return options;
 }
 
-using Tokens = std::vector<std::int32_t>;
-
 inline Tensor tokens_of(const Tokens& tokens) { return Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())}); }
 
 inline Tokens random_tokens(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {

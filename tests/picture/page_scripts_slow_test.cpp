@@ -13,8 +13,8 @@
 #include "apps/translation/report/attention.h"
 #include "core/file.h"
 #include "tests/browser.h"
+#include "tests/nn/decoding_support.h"
 #include "tests/support.h"
-#include "tests/translation/decoding_support.h"
 
 namespace heddle {
 namespace {
@@ -62,7 +62,7 @@ TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
     app::Vocabularies vocabularies;
     vocabularies.source = vocabularies.target = app::train_vocabulary(
         {.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five </script> \"quoted\""});
-    const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+    const nn::Model model = nn::random_model(vocabularies.source->size(), 3, 0.5, 32);
     app::AttentionReport report(folder_.path(), 9, false);
     for (const char* line : {"one two three", "five", "one </script> \"quoted\""}) {
         const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
@@ -107,7 +107,7 @@ Attended untrained() {
     app::Vocabularies vocabularies;
     vocabularies.source = vocabularies.target =
         app::train_vocabulary({.type = app::VocabularyType::word}, std::vector<std::string>{"one two three four five"});
-    const app::Model model = app::random_model(vocabularies.source->size(), 3, 0.5, 32);
+    const nn::Model model = nn::random_model(vocabularies.source->size(), 3, 0.5, 32);
     const app::Translation found{.text = "four five", .tokens = vocabularies.target->encode("four five"), .ended = true};
     app::TranslationAttention attention = app::attention_of(*model, vocabularies, "one two three", found);
     std::vector<app::DecodingStep> steps = app::decoding_steps(*model, *vocabularies.target, attention, 5);

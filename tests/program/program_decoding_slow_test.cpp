@@ -6,7 +6,7 @@
 #include <map>
 
 #include "apps/command/run.h"
-#include "apps/translation/decoding/beam_search.h"
+#include "nn/search/search.h"
 #include "tests/program.h"
 #include "tests/program/program_decoding.h"
 
@@ -78,8 +78,8 @@ TEST_F(Decoding, ScoresWhatItTranslatedAsItSaid) {
             std::vector<std::vector<std::int32_t>> source{opened.vocabularies.source->encode(line)};
             source[0].push_back(eos_id);
             const auto ids = opened.vocabularies.target->encode(entry.text);
-            const HypothesisLists found = beam_search(*opened.model, source, {.length_penalty = 0.7, .n_best = 4});
-            const bool agree = std::any_of(found[0].begin(), found[0].end(), [&](const Hypothesis& each) {
+            const nn::HypothesisLists found = nn::beam_search(*opened.model, source, {.length_penalty = 0.7, .n_best = 4});
+            const bool agree = std::any_of(found[0].begin(), found[0].end(), [&](const nn::Hypothesis& each) {
                 return each.ended && each.tokens == ids && std::abs(each.log_probability - entry.log_probability) < 1e-5;
             });
             if (!agree) continue;

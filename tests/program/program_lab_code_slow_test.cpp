@@ -19,7 +19,7 @@ constexpr const char* given = R"(
 #include <map>
 #include <memory>
 #include "apps/translation/metrics/bleu.h"
-#include "apps/translation/decoding/hypothesis.h"
+#include "nn/search/search.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/checkpoint.h"
 #include "autograd/gradcheck.h"
@@ -65,7 +65,7 @@ extern struct Saved {
     std::map<std::string, Tensor> moments;
     std::int64_t updates, batch;
 } saved;
-extern std::vector<app::Hypothesis> found;
+extern std::vector<nn::Hypothesis> found;
 extern std::vector<app::BleuStatistics> batches;
 extern std::vector<std::int32_t> said;
 using device::Accumulator16x8;

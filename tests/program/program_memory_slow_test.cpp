@@ -197,7 +197,7 @@ TEST(MemoryAdvice, NamesTheLimitsInForce) {
               "--batch-sentences 32 --accumulate 6: updates of the same size, and half the memory for a batch");
     options.batch_tokens = options.batch_sentences = options.max_length = 0;
     EXPECT_EQ(batch_advice(options, 2), "take a smaller model; try --batch-tokens 1500");
-    app::DecodeOptions decode;
+    nn::DecodeOptions decode;
     decode.beam = 5;
     EXPECT_EQ(app::search_advice(decode, 2), "lower --beam 5 to 2, or split the longest lines");
     EXPECT_EQ(app::search_advice(decode, 32), "lower --beam 5 to 1, or split the longest lines");

@@ -10,8 +10,7 @@
 #include <numeric>
 
 #include "apps/picture/page.h"
-#include "apps/translation/decoding/next_tokens.h"
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
 namespace heddle::app {
 namespace {
@@ -38,10 +37,10 @@ class AttentionData : public testing::Test {
     AttentionData() {
         vocabularies_.source = vocabularies_.target =
             train_vocabulary({.type = VocabularyType::word}, std::vector<std::string>{"one two three four, five <six> & seven"});
-        model_ = random_model(vocabularies_.source->size(), 3, 0.5, 32);
+        model_ = nn::random_model(vocabularies_.source->size(), 3, 0.5, 32);
     }
     Vocabularies vocabularies_;
-    Model model_;
+    nn::Model model_;
 };
 
 TEST_F(AttentionData, StepsAreTheModelsOwnProbabilitiesOfTheTranslationItFound) {
@@ -57,7 +56,7 @@ TEST_F(AttentionData, StepsAreTheModelsOwnProbabilitiesOfTheTranslationItFound) 
         nn::Tokens prefix;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             log_probability += std::log(steps[i].probability);
-            const std::vector<double> wanted = next_log_probabilities(*model_, attention.source_ids, prefix);
+            const std::vector<double> wanted = nn::next_log_probabilities(*model_, attention.source_ids, prefix);
             prefix.push_back(attention.written_ids[i]);
             ASSERT_EQ(steps[i].likeliest.size(), 5u);
             std::vector<double> sorted = wanted;

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/nn/decoding_support.h"
 #include "tests/page_support.h"
 #include "tests/support.h"
-#include "tests/translation/decoding_support.h"
 
 namespace heddle::app {
 namespace {
@@ -34,7 +34,7 @@ class Attention : public testing::Test {
     Attention() {
         vocabularies_.source = vocabularies_.target =
             vocabulary_of(VocabularyType::word, {"one two three four, five <six> & seven"});
-        model_ = random_model(vocabularies_.source->size(), 3, 0.5, 32);
+        model_ = nn::random_model(vocabularies_.source->size(), 3, 0.5, 32);
     }
     Translation translation_of(const std::string& text, bool ended = true) const {
         return {.text = text, .tokens = vocabularies_.target->encode(text), .ended = ended};
@@ -47,7 +47,7 @@ class Attention : public testing::Test {
     }
 
     Vocabularies vocabularies_;
-    Model model_;
+    nn::Model model_;
 };
 
 TEST_F(Attention, HasTheTokensAtItsSidesAndRowsThatSumToOne) {

@@ -5,13 +5,13 @@
 
 #include <map>
 
-#include "apps/translation/decoding/beam_search.h"
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/plan.h"
 #include "apps/translation/training/validation.h"
 #include "autograd/gradcheck.h"
 #include "core/cpu.h"
 #include "core/digest.h"
+#include "nn/search/search.h"
 #include "tests/nn/nn_support.h"
 #include "tests/shell.h"
 
@@ -168,8 +168,8 @@ void print_training(const Training& one) {
     std::vector<double> found;
     for (std::size_t i = 0; i < 10; ++i) found.push_back(app::likelihood(model, {&pairs[i], 1}, 1000).nll);
     const std::vector<std::vector<std::int32_t>> sources = {pairs[5].source, pairs[8].source, pairs[20].source};
-    for (const auto& hypotheses : app::beam_search(model, sources, {.beam = 3, .n_best = 3}))
-        for (const app::Hypothesis& hypothesis : hypotheses) {
+    for (const auto& hypotheses : nn::beam_search(model, sources, {.beam = 3, .n_best = 3}))
+        for (const nn::Hypothesis& hypothesis : hypotheses) {
             found.push_back(hypothesis.log_probability);
             found.insert(found.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
         }

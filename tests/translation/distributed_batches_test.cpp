@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "apps/translation/distributed/message.h"
+#include "tests/nn/decoding_support.h"
 #include "tests/support.h"
-#include "tests/translation/decoding_support.h"
 #include "tests/translation/thread_ranks.h"
 
 namespace heddle::app {
@@ -20,7 +20,7 @@ constexpr std::int64_t vocabulary = 13;
 std::int64_t together(int size, const std::function<void(Ranks&, const Ensemble&)>& lead) {
     std::atomic<std::int64_t> asked = 0;
     on_threads(size, [&](Ranks& ranks) {
-        const Model one = random_model(vocabulary, 1), two = random_model(vocabulary, 2, 0.8);
+        const nn::Model one = nn::random_model(vocabulary, 1), two = nn::random_model(vocabulary, 2, 0.8);
         const Ensemble models({one.get(), two.get()});
         if (ranks.rank() > 0) {
             for (ReceivedCommand given = receive_command(ranks); given.command == Command::batches;
@@ -47,7 +47,7 @@ std::vector<SourceBatch> source_batches() {
     for (std::uint64_t b = 0; b < 7; ++b) {
         SourceBatch& batch = batches.emplace_back();
         for (std::uint64_t i = 0; i <= b; ++i) {
-            batch.sources.push_back(source_of(static_cast<std::int64_t>(1 + (3 * i + b) % 8), vocabulary, 10 * b + i));
+            batch.sources.push_back(nn::source_of(static_cast<std::int64_t>(1 + (3 * i + b) % 8), vocabulary, 10 * b + i));
             batch.numbers.push_back(static_cast<std::int64_t>(10 * b + i));
         }
     }
@@ -59,13 +59,26 @@ std::vector<PairBatch> pair_batches() {
     for (const SourceBatch& sources : source_batches()) {
         std::vector<TokenPair> pairs;
         std::vector<std::int64_t> all;
-        for (const Tokens& source : sources.sources) {
+        for (const nn::Tokens& source : sources.sources) {
             all.push_back(static_cast<std::int64_t>(pairs.size()));
-            pairs.push_back({source, Tokens(source.rbegin(), source.rend())});
+            pairs.push_back({source, nn::Tokens(source.rbegin(), source.rend())});
         }
         batches.push_back(make_batch(pairs, all));
     }
-    batches[2].target_out.back() = 5;  // as of a target that was cut
+    return batches;
+}
+
+std::vector<nn::ScoreBatch> score_batches() {
+    std::vector<nn::ScoreBatch> batches;
+    for (SourceBatch& from : source_batches()) {
+        nn::ScoreBatch& batch = batches.emplace_back();
+        for (const nn::Tokens& source : from.sources) {
+            batch.written.emplace_back(source.rbegin(), source.rend());
+            batch.written.back().push_back(eos_id);
+        }
+        batch.sources = std::move(from.sources);
+    }
+    batches[2].written.back().back() = 5;  // as of a target that was cut
     return batches;
 }
 
@@ -76,7 +89,7 @@ void expect_equal(const std::vector<HypothesisLists>& found, const std::vector<H
         for (std::size_t i = 0; i < wanted[b].size(); ++i) {
             ASSERT_EQ(found[b][i].size(), wanted[b][i].size()) << "batch " << b << ", source " << i;
             for (std::size_t j = 0; j < wanted[b][i].size(); ++j) {
-                const Hypothesis &a = found[b][i][j], &c = wanted[b][i][j];
+                const nn::Hypothesis &a = found[b][i][j], &c = wanted[b][i][j];
                 EXPECT_EQ(a.tokens, c.tokens);
                 EXPECT_EQ(a.log_probability, c.log_probability);
                 EXPECT_EQ(a.score, c.score);
@@ -110,12 +123,13 @@ TEST(DistributedBatches, DecodesWithTheBitsOfOneProcess) {
 
 TEST(DistributedBatches, ScoresWithTheBitsOfOneProcess) {
     const std::vector<PairBatch> batches = pair_batches();
+    const std::vector<nn::ScoreBatch> to_score = score_batches();
     std::vector<std::vector<double>> wanted;
     std::vector<double> wanted_nll;
     std::vector<std::int64_t> wanted_correct;
     together(1, [&](Ranks&, const Ensemble& models) {
+        for (const nn::ScoreBatch& batch : to_score) wanted.push_back(nn::token_log_probabilities(models, batch));
         for (const PairBatch& batch : batches) {
-            wanted.push_back(token_log_probabilities(models, batch));
             const Likelihood each = likelihood(*models.models().front(), batch);
             wanted_nll.push_back(each.nll);
             wanted_correct.push_back(each.correct);
@@ -124,7 +138,7 @@ TEST(DistributedBatches, ScoresWithTheBitsOfOneProcess) {
     });
     for (const int size : {2, 3, 4}) {
         const std::int64_t asked = together(size, [&](Ranks& ranks, const Ensemble& models) {
-            EXPECT_EQ(score_on_ranks(ranks, models, batches), wanted);
+            EXPECT_EQ(score_on_ranks(ranks, models, to_score), wanted);
             const std::vector<Likelihood> found = likelihoods_on_ranks(ranks, *models.models().front(), batches);
             ASSERT_EQ(found.size(), batches.size());
             for (std::size_t b = 0; b < found.size(); ++b) {
@@ -171,7 +185,7 @@ TEST(DistributedBatches, GivesATranslatorTheWindowsOfOneProcess) {
     words.type = VocabularyType::word;
     Vocabularies letters;
     letters.source = letters.target = train_vocabulary(words, lines);
-    const Model model = random_model(letters.source->size(), 1);
+    const nn::Model model = nn::random_model(letters.source->size(), 1);
     const Decoders counting{.processes = 2, .decode = [&](std::span<const SourceBatch> batches, const DecodeOptions& options) {
                                 std::vector<HypothesisLists> found;
                                 for (const SourceBatch& batch : batches) {

@@ -7,9 +7,9 @@
 #include <map>
 #include <string>
 
-#include "apps/translation/decoding/beam_search.h"
 #include "kernels/emulator/run/run.h"
-#include "tests/translation/decoding_support.h"
+#include "nn/search/search.h"
+#include "tests/nn/decoding_support.h"
 #include "tests/translation/training_device_support.h"
 
 namespace heddle::app {
@@ -105,10 +105,10 @@ Search search(std::int64_t steps) {
     model.eval();
     model.to(Device::cuda);
     model.to(DType::bf16);
-    const std::vector<Tokens> sources = {source_of(20, 40, 1), source_of(17, 40, 2), source_of(20, 40, 3)};
+    const std::vector<nn::Tokens> sources = {nn::source_of(20, 40, 1), nn::source_of(17, 40, 2), nn::source_of(20, 40, 3)};
     const Work before = work_so_far();
     const std::int64_t graphs = device::statistics().graphs;
-    const HypothesisLists found = beam_search(model, sources, {.beam = 4});
+    const nn::HypothesisLists found = nn::beam_search(model, sources, {.beam = 4});
     Search search{work_so_far() - before, device::statistics().graphs - graphs};
     for (const auto& hypotheses : found) EXPECT_EQ(static_cast<std::int64_t>(hypotheses.front().tokens.size()), steps);
     return search;

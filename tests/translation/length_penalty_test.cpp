@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/translation/decoding/translate.h"
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
 namespace heddle::app {
 namespace {
@@ -28,7 +28,7 @@ class LengthPenalty : public testing::Test {
         VocabularyOptions options;
         options.type = VocabularyType::word;
         vocabularies_.source = vocabularies_.target = train_vocabulary(options, lines_);
-        model_ = random_model(vocabularies_.source->size(), 2);
+        model_ = nn::random_model(vocabularies_.source->size(), 2);
     }
 
     std::vector<std::string> translated(double length_penalty) const {
@@ -42,7 +42,7 @@ class LengthPenalty : public testing::Test {
 
     std::vector<std::string> lines_;
     Vocabularies vocabularies_;
-    Model model_;
+    nn::Model model_;
 };
 
 TEST_F(LengthPenalty, IsTheOneWhoseTranslationsAreTheReferences) {

@@ -6,14 +6,14 @@
 
 #include <set>
 
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
 namespace heddle::app {
 namespace {
 
 using testing::ElementsAre;
 
-Translation translation_of(const Vocabulary& vocabulary, const Tokens& tokens) {
+Translation translation_of(const Vocabulary& vocabulary, const nn::Tokens& tokens) {
     return {.text = vocabulary.decode(tokens), .tokens = tokens};
 }
 
@@ -23,10 +23,10 @@ class ReplaceUnknown : public testing::TestWithParam<VocabularyType> {
         const std::vector<std::string> text{"one two three four, five (six) & seven", "eight nine: ten, one two", "three, six",
                                             "one two three four, five (six) & seven", "eight nine: ten, one two", "three, six"};
         vocabularies_.source = vocabularies_.target = train_vocabulary({.type = GetParam(), .size = 33}, text);
-        model_ = random_model(vocabularies_.source->size(), 3, 0.5, 64);
+        model_ = nn::random_model(vocabularies_.source->size(), 3, 0.5, 64);
     }
 
-    std::string replaced(UnknownWords how, const std::string& line, const Tokens& tokens) const {
+    std::string replaced(UnknownWords how, const std::string& line, const nn::Tokens& tokens) const {
         const std::vector<std::string> lines{line};
         std::vector<std::vector<Translation>> translations{{translation_of(*vocabularies_.target, tokens)}};
         replace_unknown(how, *model_, vocabularies_, lines, translations);
@@ -35,7 +35,7 @@ class ReplaceUnknown : public testing::TestWithParam<VocabularyType> {
     }
 
     // The source token with the most attention of the step that writes tokens[step], but for those in `not_these`.
-    std::size_t looked_at(const std::string& line, const Tokens& tokens, std::int64_t step,
+    std::size_t looked_at(const std::string& line, const nn::Tokens& tokens, std::int64_t step,
                           const std::set<std::size_t>& not_these) const {
         const TranslationAttention attention =
             attention_of(*model_, vocabularies_, line, translation_of(*vocabularies_.target, tokens));
@@ -51,7 +51,7 @@ class ReplaceUnknown : public testing::TestWithParam<VocabularyType> {
     }
 
     Vocabularies vocabularies_;
-    Model model_;
+    nn::Model model_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, ReplaceUnknown,
@@ -67,7 +67,7 @@ TEST_P(ReplaceUnknown, LeavesOtherTranslationsAlone) {
 }
 
 TEST_P(ReplaceUnknown, DropsWhatIsUnknown) {
-    Tokens tokens = vocabularies_.target->encode("six two");
+    nn::Tokens tokens = vocabularies_.target->encode("six two");
     tokens.insert(tokens.begin(), unk_id);
     tokens.push_back(unk_id);
     EXPECT_EQ(replaced(UnknownWords::drop, "one", tokens), "six two");
@@ -82,7 +82,7 @@ TEST_P(ReplaceUnknown, CopiesTheOnlyWord) {
     const std::string word = "\xC3\x96gy\xF0\x9F\xA6\x84";  // with an unknown sign inside
     const bool letters = GetParam() == VocabularyType::character, whole = GetParam() != VocabularyType::word;
     const std::string line = whole ? word : "\xC3\x96gy";
-    Tokens tokens = vocabularies_.target->encode("six");
+    nn::Tokens tokens = vocabularies_.target->encode("six");
     tokens.push_back(unk_id);
     EXPECT_EQ(replaced(UnknownWords::copy, line, tokens), letters ? "six" + line : "six " + line);
     tokens.push_back(unk_id);
@@ -98,7 +98,7 @@ TEST_P(ReplaceUnknownWords, CopiesWhereTheStepLookedMost) {
     const std::string line = "seven Hund, five (Katze)";  // seven Hund , five ( Katze )
     const std::vector<std::string> words{"seven", "Hund", ",", "five", "(", "Katze", ")"};
     const std::set<std::size_t> signs{2, 4, 6};
-    Tokens tokens = vocabulary.encode("one two, three, four");  // one two , three , four
+    nn::Tokens tokens = vocabulary.encode("one two, three, four");  // one two , three , four
     ASSERT_EQ(tokens.size(), 6u);
     tokens[1] = tokens[3] = tokens[5] = unk_id;
     ASSERT_EQ(vocabulary.decode(tokens), "one \xE2\x81\x87, \xE2\x81\x87, \xE2\x81\x87");
@@ -106,7 +106,7 @@ TEST_P(ReplaceUnknownWords, CopiesWhereTheStepLookedMost) {
     EXPECT_EQ(replaced(UnknownWords::copy, line, tokens), "one " + word(1) + ", " + word(3) + ", " + word(5));
     std::set<std::string> different;
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-        model_ = random_model(vocabulary.size(), seed, 0.9, 64);
+        model_ = nn::random_model(vocabulary.size(), seed, 0.9, 64);
         different.insert(word(1));
         EXPECT_EQ(replaced(UnknownWords::copy, line, tokens), "one " + word(1) + ", " + word(3) + ", " + word(5));
     }

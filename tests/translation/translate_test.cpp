@@ -6,9 +6,10 @@
 
 #include <set>
 
+#include "apps/command/ensemble_run.h"
 #include "apps/translation/decoding/scoring.h"
 #include "apps/translation/text/corpus.h"
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
 namespace heddle::app {
 namespace {
@@ -42,7 +43,7 @@ class LineTranslation : public testing::Test {
 };
 
 TEST_F(LineTranslation, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThreads) {
-    const Model owned_model = random_model(vocabularies_.source->size(), 2);
+    const nn::Model owned_model = nn::random_model(vocabularies_.source->size(), 2);
     const nn::Transformer& model = *owned_model;
     const DecodeOptions options{.beam = 2};
     std::vector<std::string> alone;
@@ -56,7 +57,7 @@ TEST_F(LineTranslation, GivesEachLineItsOwnTranslationInAnyCompanyAndOnAnyThread
 }
 
 TEST_F(LineTranslation, GivesABlankLineBackAsItIs) {
-    const Model owned_model = random_model(vocabularies_.source->size(), 2);
+    const nn::Model owned_model = nn::random_model(vocabularies_.source->size(), 2);
     const nn::Transformer& model = *owned_model;
     const std::vector<std::string> given =
         translate_lines(model, vocabularies_, {"", lines_[0], "  \t ", lines_[1]}, {.beam = 2});
@@ -68,7 +69,7 @@ TEST_F(LineTranslation, GivesABlankLineBackAsItIs) {
     characters.type = VocabularyType::character;
     Vocabularies both;
     both.source = both.target = train_vocabulary(characters, lines_);
-    const auto owned_speller = random_model(both.source->size(), 3);
+    const auto owned_speller = nn::random_model(both.source->size(), 3);
     const nn::Transformer& speller = *owned_speller;
     EXPECT_EQ(translate_lines(speller, both, {"   "}, {.beam = 1}).front(), "   ") << "where a space is a token, too";
 }
@@ -80,7 +81,7 @@ std::vector<std::string> texts(const std::vector<Translation>& translations) {
 }
 
 TEST_F(LineTranslation, GivesTheBestOfEachLineFirst) {
-    const Model model = random_model(vocabularies_.source->size(), 2);
+    const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
     Translator translator(*model, vocabularies_, {.beam = 4, .length_penalty = 0.6, .n_best = 3});
     const std::vector<std::string> best = translate_lines(*model, vocabularies_, lines_, {.beam = 4, .length_penalty = 0.6});
     const auto given = translator.translate(lines_);
@@ -93,7 +94,7 @@ TEST_F(LineTranslation, GivesTheBestOfEachLineFirst) {
 
 // The input comes in pieces: whatever their size, a line's samples are the same.
 TEST_F(LineTranslation, DrawsByTheLinesNumberInTheWholeInput) {
-    const Model model = random_model(vocabularies_.source->size(), 2);
+    const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
     const DecodeOptions options{.n_best = 2, .prefix = {}, .sampling = Sampling{.seed = 4}};
     std::vector<std::string> lines(lines_.begin(), lines_.begin() + 60);
     lines[7] = lines[20] = lines[50] = lines[3];
@@ -117,12 +118,12 @@ TEST_F(LineTranslation, DrawsByTheLinesNumberInTheWholeInput) {
 }
 
 TEST_F(LineTranslation, AnEmptyLineScoresWhatTheModelSaysOfTheEmptyPair) {
-    const Model model = random_model(vocabularies_.source->size(), 2);
+    const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
     Translator translator(*model, vocabularies_, {.beam = 3, .n_best = 3, .prefix = {5}});
     const auto given = translator.translate({"", lines_[0]});
     ASSERT_EQ(given[0].size(), 1u);
     EXPECT_EQ(given[0][0].text, "");
-    EXPECT_NEAR(given[0][0].log_probability, next_log_probabilities(*model, {eos_id}, {})[eos_id], 1e-5);
+    EXPECT_NEAR(given[0][0].log_probability, nn::next_log_probabilities(*model, {eos_id}, {})[eos_id], 1e-5);
     EXPECT_EQ(given[0][0].log_probability,
               score_lines(*model, vocabularies_, std::vector<std::string>{"  "}, std::vector<std::string>{""})
                   .scores[0]
@@ -145,7 +146,7 @@ TEST_F(LineTranslation, UnknownCharactersLoseNoLine) {
          {VocabularyType::bpe, VocabularyType::unigram, VocabularyType::word, VocabularyType::character}) {
         Vocabularies vocabularies;
         vocabularies.source = vocabularies.target = train_vocabulary({.type = type, .size = 26}, lines_);
-        const Model model = random_model(vocabularies.source->size(), 6);
+        const nn::Model model = nn::random_model(vocabularies.source->size(), 6);
         for (const bool draw : {false, true}) {
             DecodeOptions options{.beam = 2, .n_best = 2};
             if (draw) options.sampling = Sampling();
@@ -169,7 +170,7 @@ std::string cuts_said_by(const Translator& translator) {
 }
 
 TEST_F(LineTranslation, SaysOnceHowManyLinesWereCut) {
-    const Model model = random_model(vocabularies_.source->size(), 2);
+    const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
     ASSERT_EQ(model->options().position_table, 16);
     std::string fits, longer;
     for (int i = 0; i < 15; ++i) fits += "w" + std::to_string(i) + " ";
@@ -185,6 +186,33 @@ TEST_F(LineTranslation, SaysOnceHowManyLinesWereCut) {
     testing::internal::CaptureStderr();
     translate_lines(*model, vocabularies_, {longer}, {.beam = 1});
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1 of 1 lines were cut to 16 tokens"));
+}
+
+TEST(Scoring, CutsSourcesAsTheTranslatorDoes) {
+    Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target =
+        train_vocabulary({.type = VocabularyType::word, .size = 0}, std::vector<std::string>{"a b c d"});
+    const nn::Model model = nn::random_model(vocabularies.source->size(), 3, 0.5, 6);
+    const std::vector<std::string> sources{"a b c d a", "a b c d a b b", " "}, targets{"b", "b", " "};
+    const LineScores scores = score_lines(*model, vocabularies, sources, targets);
+    EXPECT_EQ(scores.cut_sources, 1);
+    EXPECT_EQ(scores.scores[0].log_probability, scores.scores[1].log_probability);
+    EXPECT_EQ(scores.scores[2].tokens, 1);
+}
+
+TEST(Ensemble, NamesHowVocabulariesDiffer) {
+    const auto trained = [](VocabularyType type, const std::vector<std::string>& lines, bool lowercase = false) {
+        return train_vocabulary({.type = type, .size = 0, .lowercase = lowercase}, lines);
+    };
+    const auto words = trained(VocabularyType::word, {"a b", "c a"});
+    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b", "c a"})), "");
+    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::character, {"abc"})), "word and char");
+    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b"})), "7 and 6 tokens");
+    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b", "d a"})), "token 6 is 'c' and 'd'");
+    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b c"})),
+              "the same tokens with other counts or settings");
+    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b", "c a"}, true)),
+              "only one is of lower-case text");
 }
 
 }  // namespace

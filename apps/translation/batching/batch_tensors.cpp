@@ -4,16 +4,6 @@
 
 namespace heddle::app {
 
-nn::Sentences packed(std::span<const std::vector<std::int32_t>> sentences) {
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int64_t> lengths;
-    for (const std::vector<std::int32_t>& each : sentences) {
-        tokens.insert(tokens.end(), each.begin(), each.end());
-        lengths.push_back(static_cast<std::int64_t>(each.size()));
-    }
-    return {Tensor::from(tokens, {static_cast<std::int64_t>(tokens.size())}), Spans::packed(lengths)};
-}
-
 BatchTensors tensors_of(const PairBatch& batch, Device device) {
     const auto sentences = [&](const std::vector<std::int32_t>& tokens, const Spans& spans) {
         nn::Sentences result{Tensor::from(tokens, {spans.rows()}).to(device), spans};

@@ -1,8 +1,5 @@
 #include "apps/translation/batching/line_batches.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "apps/translation/text/corpus.h"
 #include "core/parallel.h"
 
@@ -25,20 +22,6 @@ std::int64_t cut_to(std::vector<std::vector<std::int32_t>>& lines, std::int64_t 
         ++cut;
     }
     return cut;
-}
-
-std::vector<std::vector<std::int64_t>> batches_by_width(std::span<const std::int64_t> widths, std::int64_t tokens) {
-    const auto width = [&](std::int64_t i) { return widths[static_cast<std::size_t>(i)]; };
-    std::vector<std::int64_t> order(widths.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return width(a) < width(b); });
-    std::vector<std::vector<std::int64_t>> batches;
-    for (const std::int64_t i : order) {
-        const bool full = batches.empty() || (static_cast<std::int64_t>(batches.back().size()) + 1) * width(i) > tokens;
-        if (full) batches.emplace_back();
-        batches.back().push_back(i);
-    }
-    return batches;
 }
 
 }  // namespace heddle::app

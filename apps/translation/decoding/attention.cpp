@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "apps/translation/batching/batch_tensors.h"
 #include "apps/translation/batching/line_batches.h"
 #include "apps/translation/text/unicode.h"
-#include "autograd/tape.h"
 
 namespace heddle::app {
 namespace {
@@ -18,24 +16,7 @@ std::vector<std::string> names_of(const Vocabulary& vocabulary, std::span<const 
     return names;
 }
 
-// A sentence's part of a batch's maps [sentences, heads, queries, keys], without the room that its longer neighbours need.
-std::vector<Tensor> maps_of_sentence(const std::vector<Tensor>& batch, std::size_t sentence, std::size_t queries,
-                                     std::size_t keys) {
-    const auto at = static_cast<std::int64_t>(sentence), rows = static_cast<std::int64_t>(queries),
-               cols = static_cast<std::int64_t>(keys);
-    std::vector<Tensor> maps;
-    for (const Tensor& all : batch) {
-        const Tensor wide = all.slice(at, at + 1);
-        const std::int64_t heads = wide.shape()[1], wide_rows = wide.shape()[2], wide_cols = wide.shape()[3];
-        Tensor& map = maps.emplace_back(Tensor::empty({1, heads, rows, cols}, DType::f32));
-        for (std::int64_t row = 0; row < heads * rows; ++row)
-            std::copy_n(wide.data<float>() + (row / rows * wide_rows + row % rows) * wide_cols, cols,
-                        map.mutable_data<float>() + row * cols);
-    }
-    return maps;
-}
-
-// Tokens that no word has yet belong to the one that comes next.
+// Assigns tokens that belong to no word yet to the next word.
 void give_to_next(std::vector<std::int64_t>& words, std::size_t& pending, std::size_t end, std::int64_t word) {
     std::fill(words.begin() + static_cast<std::ptrdiff_t>(pending), words.begin() + static_cast<std::ptrdiff_t>(end), word);
     pending = end;
@@ -68,7 +49,7 @@ std::vector<std::int64_t> words_of_line(const Vocabulary& vocabulary, std::strin
     std::size_t at = 0, pending = 0;
     std::int64_t number = 0;
     for (const std::u32string_view word : split_at_spaces(text)) {
-        const std::vector<std::int32_t> wanted = vocabulary.encode(encode_utf8(word));
+        const nn::Tokens wanted = vocabulary.encode(encode_utf8(word));
         const auto stands_at = [&](std::size_t place) {
             const std::size_t length = std::min(wanted.size(), tokens.size() - place);  // the line's end may be cut
             return std::equal(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(length),
@@ -76,7 +57,7 @@ std::vector<std::int64_t> words_of_line(const Vocabulary& vocabulary, std::strin
         };
         std::size_t place = at;
         while (place < tokens.size() && !stands_at(place)) ++place;
-        // A word that reads otherwise by itself than in its line stays without tokens.
+        // A word whose tokens differ by itself and in its line stays without tokens.
         if (place < tokens.size() && !wanted.empty()) {
             at = std::min(tokens.size(), place + wanted.size());
             give_to_next(words, pending, at, number);
@@ -88,22 +69,22 @@ std::vector<std::int64_t> words_of_line(const Vocabulary& vocabulary, std::strin
 
 namespace {
 
-// Weights of a map that are computed at once for a head of a layer: enough rows for the matrix products, and for two stacks of
-// six layers with eight heads some 40 MB. A pair that is wider alone runs alone.
+// Weights of a map that are computed at once for a head of a layer: enough rows for the matrix products, and some 80 MB for two
+// stacks of six layers with eight heads. A pair that has more weights runs alone.
 constexpr std::int64_t weights_at_once = 1 << 16;
 
 // What the decoder reads to write `translation`.
-std::vector<std::int32_t> read_for(const Translation& translation) {
-    std::vector<std::int32_t> read = {bos_id};
+nn::Tokens read_for(const Translation& translation) {
+    nn::Tokens read = {bos_id};
     read.insert(read.end(), translation.tokens.begin(), translation.tokens.end());
     if (!translation.ended && read.size() > 1) read.pop_back();
     return read;
 }
 
-// All but the maps. `source`: with the end mark.
-TranslationAttention named(const Vocabularies& vocabularies, const TranslatedLine& pair, const std::vector<std::int32_t>& source,
-                           const std::vector<std::int32_t>& read) {
-    std::vector<std::int32_t> written = pair.translation->tokens;
+// Everything but the maps. `source`: with the end mark.
+TranslationAttention named(const Vocabularies& vocabularies, const TranslatedLine& pair, const nn::Tokens& source,
+                           const nn::Tokens& read) {
+    nn::Tokens written = pair.translation->tokens;
     TranslationAttention attention;
     attention.source_words = words_of_line(*vocabularies.source, pair.line, std::span(source).first(source.size() - 1));
     attention.source_words.push_back(-1);
@@ -121,22 +102,13 @@ TranslationAttention named(const Vocabularies& vocabularies, const TranslatedLin
     return attention;
 }
 
-nn::AttentionMaps maps_of(const nn::Transformer& model, const nn::Sentences& source, const nn::Sentences& read) {
-    nn::AttentionMaps maps;
-    const Variable memory = model.encode(source.tokens, source.spans, &maps);
-    model.decode(read.tokens, read.spans, memory, source.spans, &maps);
-    for (std::vector<Tensor>* kind : {&maps.encoder, &maps.decoder, &maps.cross})
-        for (Tensor& map : *kind) map = map.to(Device::cpu).to(DType::f32);
-    return maps;
-}
-
 }  // namespace
 
 void attend(const nn::Transformer& model, const Vocabularies& vocabularies, std::span<const TranslatedLine> pairs,
             const std::function<void(std::size_t pair, TranslationAttention attention)>& take) {
     std::vector<std::string> lines;
     for (const TranslatedLine& pair : pairs) lines.emplace_back(pair.line);
-    std::vector<std::vector<std::int32_t>> sources = encode_lines(*vocabularies.source, lines);
+    std::vector<nn::Tokens> sources = encode_lines(*vocabularies.source, lines);
     cut_to(sources, Ensemble(model).position_table() - 1);
     std::vector<std::int64_t> areas;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -144,23 +116,17 @@ void attend(const nn::Transformer& model, const Vocabularies& vocabularies, std:
         const std::size_t width = std::max(sources[i].size(), pairs[i].translation->tokens.size() + 1);
         areas.push_back(static_cast<std::int64_t>(width * width));
     }
-    const NoGrad no_grad;
-    for (const std::vector<std::int64_t>& batch : batches_by_width(areas, weights_at_once)) {
-        std::vector<std::vector<std::int32_t>> source, read;
+    for (const std::vector<std::int64_t>& batch : nn::batches_by_width(areas, weights_at_once)) {
+        std::vector<nn::Tokens> source, read;
         for (const std::int64_t i : batch) {
             source.push_back(std::move(sources[static_cast<std::size_t>(i)]));
             read.push_back(read_for(*pairs[static_cast<std::size_t>(i)].translation));
         }
-        const nn::AttentionMaps maps = maps_of(model, packed(source), packed(read));
+        std::vector<nn::AttentionMaps> maps = nn::attention_maps(model, source, read);
         for (std::size_t row = 0; row < batch.size(); ++row) {
             const auto pair = static_cast<std::size_t>(batch[row]);
             TranslationAttention attention = named(vocabularies, pairs[pair], source[row], read[row]);
-            const auto part = [&](const std::vector<Tensor>& kind, std::size_t queries, std::size_t keys) {
-                return maps_of_sentence(kind, row, queries, keys);
-            };
-            attention.maps.encoder = part(maps.encoder, source[row].size(), source[row].size());
-            attention.maps.decoder = part(maps.decoder, read[row].size(), read[row].size());
-            attention.maps.cross = part(maps.cross, read[row].size(), source[row].size());
+            attention.maps = std::move(maps[row]);
             take(pair, std::move(attention));
         }
     }
@@ -172,6 +138,18 @@ TranslationAttention attention_of(const nn::Transformer& model, const Vocabulari
     const TranslatedLine pair{line, &translation};
     attend(model, vocabularies, {&pair, 1}, [&](std::size_t, TranslationAttention attention) { one = std::move(attention); });
     return one;
+}
+
+std::vector<DecodingStep> decoding_steps(const nn::Transformer& model, const Vocabulary& target,
+                                         const TranslationAttention& attention, std::size_t count) {
+    std::vector<DecodingStep> steps;
+    for (const nn::StepProbabilities& each :
+         nn::step_probabilities(model, attention.source_ids, attention.read_ids, attention.written_ids, count)) {
+        DecodingStep& step = steps.emplace_back(DecodingStep{.probability = each.written, .likeliest = {}});
+        for (const std::pair<std::int32_t, double>& next : each.likeliest)
+            step.likeliest.push_back({target.token(next.first), next.second});
+    }
+    return steps;
 }
 
 WordAttention word_attention(const TranslationAttention& attention) {

@@ -9,19 +9,25 @@
 #include <vector>
 
 #include "apps/translation/decoding/far_text.h"
-#include "apps/translation/decoding/hypothesis.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 #include "core/enum_words.h"
+#include "nn/search/search.h"
 
 namespace heddle::app {
 
+using nn::DecodeOptions;
+using nn::Ensemble;
+using nn::HypothesisLists;
+using nn::Sampling;
+using nn::SourceBatch;
+
 struct Translation {
     std::string text = {};
-    double log_probability = 0;  ///< as Hypothesis has it
-    double score = 0;
-    std::vector<std::int32_t> tokens = {};  ///< that `text` was decoded from, without marks
-    bool ended = true;                      ///< false: cut at the maximum length
+    double log_probability = 0;  ///< see nn::Hypothesis
+    double score = 0;            ///< see nn::Hypothesis
+    nn::Tokens tokens = {};      ///< the tokens that `text` was decoded from, without marks
+    bool ended = true;           ///< false: cut at the maximum length
 };
 
 /// How to replace the unknown words in a translation, which are U+2047 otherwise; see replace_unknown().
@@ -30,16 +36,7 @@ constexpr auto enum_words(UnknownWords) {
     return words_for<UnknownWords>({{UnknownWords::copy, "copy"}, {UnknownWords::drop, "drop"}});
 }
 
-/// Sources (token ids, end mark included) that are decoded together.
-struct SourceBatch {
-    std::vector<std::vector<std::int32_t>> sources;
-    std::vector<std::int64_t> numbers;  ///< of their lines in the input, which samples depend on
-};
-
-/// Searches or samples, as the options say. Errors as beam_search() and sample().
-HypothesisLists decode(const Ensemble& models, const SourceBatch& batch, const DecodeOptions& options);
-
-/// The hypotheses of each batch, as decode() gives them.
+/// The hypotheses of each batch, as nn::decode() gives them.
 using DecodeBatches = std::function<std::vector<HypothesisLists>(std::span<const SourceBatch>, const DecodeOptions&)>;
 
 /// The processes that decode.
@@ -54,18 +51,18 @@ class Translator {
     Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders = {});
 
     /// The translations of each line, many lines at once: options.n_best of them, best first, or samples in the order in which
-    /// they are drawn. A line that shows nothing, or has no token, has one translation, itself, whatever the
-    /// options; its log-probability is that of the end mark alone for a source of the end mark alone. A line has the same
-    /// translations alone and among any others, for every number of threads; its samples depend on its number in the input, too,
-    /// counted from 0 over all calls. A line of more tokens than the model's position table has rows is cut there, whatever its
-    /// positions. Batches are made of `window` lines at a time (0: of all), as if each window came in a call of its own; several
-    /// windows are work for several processes.
+    /// they are drawn. A blank line, or one without tokens, has one translation, itself, whatever the options; its
+    /// log-probability is that of the end mark alone for a source of the end mark alone. A line has the same translations alone
+    /// and among any others, for every number of threads; its samples depend on its number in the input, too, counted from 0 over
+    /// all calls. A line of more tokens than the model's position table has rows is cut there, for any kind of positions. Batches
+    /// are made of `window` lines at a time (0: of all), as if each window came in a call of its own; several windows are work
+    /// for several processes.
     std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines, std::int64_t window = 0);
 
     /// The text of the best translation of each line.
     std::vector<std::string> best(const std::vector<std::string>& lines);
 
-    /// From now on shows these, which must outlive this, the lines and their tokens.
+    /// From now on shows the lines and their tokens to `unknown` or `far`, which must outlive this.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
     void show(FarText& far) { far_ = &far; }
     /// From now on replaces the unknown words of translations; copying takes one model, and samples cannot have any.
@@ -78,12 +75,10 @@ class Translator {
 
   private:
     Translation unchanged(const std::string& line);
-    void add_batches(std::span<std::vector<std::int32_t>> encoded, std::int64_t first, std::vector<SourceBatch>& batches) const;
+    void add_batches(std::span<nn::Tokens> encoded, std::int64_t first, std::vector<SourceBatch>& batches) const;
     std::vector<HypothesisLists> decoded(std::span<const SourceBatch> batches) const;
+    bool side_by_side() const { return !decoders_.decode && nn::decodes_side_by_side(models_); }
     void count_cut(std::span<const std::vector<Translation>> translations);
-    // Whether each thread decodes batches of its own: threads that share a token step, which is short, wait for each other in
-    // each of its ops.
-    bool side_by_side() const;
 
     Ensemble models_;
     Vocabularies vocabularies_;

@@ -19,7 +19,7 @@ enum class Work : std::int64_t { decode, score, likelihood };
 
 void put(Message& message, const DecodeOptions& options) {
     // All of them: a new one does not compile.
-    const auto& [beam, length_penalty, patience, n_best, prefix, first, sampling, forbidden, max_length] = options;
+    const auto& [beam, length_penalty, patience, n_best, prefix, first, sampling, forbidden, max_length, marks] = options;
     message.put_one(beam);
     message.put_one(length_penalty);
     message.put_one(patience);
@@ -29,6 +29,7 @@ void put(Message& message, const DecodeOptions& options) {
     message.put(sampling ? std::vector<Sampling>{*sampling} : std::vector<Sampling>());
     message.put(forbidden);
     message.put(max_length ? std::vector<std::int64_t>{*max_length} : std::vector<std::int64_t>());
+    message.put_one(marks);
 }
 
 DecodeOptions take_decode_options(Message& message) {
@@ -42,6 +43,7 @@ DecodeOptions take_decode_options(Message& message) {
     if (const auto sampling = message.take<Sampling>(); !sampling.empty()) options.sampling = sampling.front();
     options.forbidden = message.take<std::int32_t>();
     if (const auto most = message.take<std::int64_t>(); !most.empty()) options.max_length = most.front();
+    options.marks = message.take_one<nn::Marks>();
     return options;
 }
 
@@ -54,6 +56,18 @@ SourceBatch take_source_batch(Message& message) {
     SourceBatch batch;
     batch.sources = message.take_lists();
     batch.numbers = message.take<std::int64_t>();
+    return batch;
+}
+
+void put(Message& message, const nn::ScoreBatch& batch) {
+    message.put(batch.sources);
+    message.put(batch.written);
+}
+
+nn::ScoreBatch take_score_batch(Message& message) {
+    nn::ScoreBatch batch;
+    batch.sources = message.take_lists();
+    batch.written = message.take_lists();
     return batch;
 }
 
@@ -88,9 +102,9 @@ void put(Message& message, const HypothesisLists& lists) {
     std::vector<std::int64_t> counts;
     std::vector<std::vector<std::int32_t>> tokens;
     std::vector<double> numbers;
-    for (const std::vector<Hypothesis>& list : lists) {
+    for (const std::vector<nn::Hypothesis>& list : lists) {
         counts.push_back(static_cast<std::int64_t>(list.size()));
-        for (const Hypothesis& each : list) {
+        for (const nn::Hypothesis& each : list) {
             tokens.push_back(each.tokens);
             numbers.insert(numbers.end(), {each.log_probability, each.score, each.ended ? 1.0 : 0.0});
         }
@@ -107,7 +121,7 @@ HypothesisLists take_hypotheses(Message& message) {
     HypothesisLists lists;
     std::size_t at = 0;
     for (const std::int64_t count : counts) {
-        std::vector<Hypothesis>& list = lists.emplace_back();
+        std::vector<nn::Hypothesis>& list = lists.emplace_back();
         for (std::int64_t i = 0; i < count; ++i, ++at)
             list.push_back({std::move(tokens.at(at)), numbers.at(3 * at), numbers.at(3 * at + 1), numbers.at(3 * at + 2) != 0});
     }
@@ -195,13 +209,13 @@ std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& model
     put(head, options);
     return shared_out<HypothesisLists>(
         ranks, Work::decode, batches.size(), head, [&](Message& message, std::size_t i) { put(message, batches[i]); },
-        [&](std::size_t i) { return decode(models, batches[i], options); }, take_hypotheses);
+        [&](std::size_t i) { return nn::decode(models, batches[i], options); }, take_hypotheses);
 }
 
-std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const PairBatch> batches) {
+std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const nn::ScoreBatch> batches) {
     return shared_out<std::vector<double>>(
         ranks, Work::score, batches.size(), {}, [&](Message& message, std::size_t i) { put(message, batches[i]); },
-        [&](std::size_t i) { return token_log_probabilities(models, batches[i]); },
+        [&](std::size_t i) { return nn::token_log_probabilities(models, batches[i]); },
         [](Message& message) { return message.take<double>(); });
 }
 
@@ -219,8 +233,8 @@ void compute_batches(Ranks& ranks, const Ensemble& models, Message command) {
                const DecodeOptions options = work == Work::decode ? take_decode_options(message) : DecodeOptions();
                const auto batches = message.take_one<std::int64_t>();
                for (std::int64_t i = 0; i < batches; ++i) switch (work) {
-                       case Work::decode: put(answer, decode(models, take_source_batch(message), options)); break;
-                       case Work::score: answer.put(token_log_probabilities(models, take_batch(message))); break;
+                       case Work::decode: put(answer, nn::decode(models, take_source_batch(message), options)); break;
+                       case Work::score: answer.put(nn::token_log_probabilities(models, take_score_batch(message))); break;
                        case Work::likelihood: answer.put_one(likelihood(*models.models().front(), take_batch(message))); break;
                    }
            }));
@@ -234,9 +248,9 @@ Decoders decoders_on(Ranks* ranks, const Ensemble& models) {
             }};
 }
 
-ScoreBatches scoring_on(Ranks* ranks, const Ensemble& models) {
+nn::ScoreBatches scoring_on(Ranks* ranks, const Ensemble& models) {
     if (ranks == nullptr) return {};
-    return [ranks, models](std::span<const PairBatch> batches) { return score_on_ranks(*ranks, models, batches); };
+    return [ranks, models](std::span<const nn::ScoreBatch> batches) { return score_on_ranks(*ranks, models, batches); };
 }
 
 LikelihoodOfBatches likelihoods_on(Ranks* ranks, const nn::Transformer& model) {

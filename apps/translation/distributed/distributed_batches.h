@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "apps/translation/batching/batches.h"
-#include "apps/translation/distributed/message.h"
 #include "apps/translation/decoding/scoring.h"
 #include "apps/translation/decoding/translate.h"
+#include "apps/translation/distributed/message.h"
 
 namespace heddle::app {
 
@@ -20,7 +20,7 @@ namespace heddle::app {
 /// OutOfMemory if it was that; the ranks then wait for the next command.
 std::vector<HypothesisLists> decode_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const SourceBatch> batches,
                                              const DecodeOptions& options);
-std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const PairBatch> batches);
+std::vector<std::vector<double>> score_on_ranks(Ranks& ranks, const Ensemble& models, std::span<const nn::ScoreBatch> batches);
 std::vector<Likelihood> likelihoods_on_ranks(Ranks& ranks, const nn::Transformer& model, std::span<const PairBatch> batches);
 
 /// On the others, after Command::batches with this message. The models must be in evaluation mode.
@@ -28,8 +28,8 @@ void compute_batches(Ranks& ranks, const Ensemble& models, Message command);
 
 /// decode_on_ranks() for a Translator; of one process where `ranks` is null. The ranks and the models must outlive it.
 Decoders decoders_on(Ranks* ranks, const Ensemble& models);
-/// score_on_ranks() for score_pairs(), likewise.
-ScoreBatches scoring_on(Ranks* ranks, const Ensemble& models);
+/// score_on_ranks() for nn::score(), likewise.
+nn::ScoreBatches scoring_on(Ranks* ranks, const Ensemble& models);
 /// likelihoods_on_ranks() for validate(), likewise.
 LikelihoodOfBatches likelihoods_on(Ranks* ranks, const nn::Transformer& model);
 

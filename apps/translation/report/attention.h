@@ -13,7 +13,6 @@
 
 #include "apps/picture/page.h"
 #include "apps/translation/decoding/attention.h"
-#include "apps/translation/decoding/next_tokens.h"
 
 namespace heddle::app {
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "apps/translation/decoding/attention.h"
-#include "apps/translation/decoding/next_tokens.h"
 
 namespace heddle::app {
 

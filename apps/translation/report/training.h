@@ -8,7 +8,6 @@
 
 #include "apps/picture/page.h"
 #include "apps/translation/decoding/attention.h"
-#include "apps/translation/decoding/next_tokens.h"
 #include "apps/translation/training/history.h"
 #include "apps/translation/training/update_times.h"
 

@@ -68,9 +68,13 @@ Likelihood likelihood(const nn::Transformer& model, std::span<const TokenPair> p
                       const LikelihoodOfBatches& compute) {
     std::vector<PairBatch> batches;
     for (const std::vector<std::int64_t>& indices : plan.batches) batches.push_back(make_batch(pairs, indices));
-    const auto compute_here = [&](const PairBatch& batch) { return likelihood(model, batch); };
+    std::vector<Likelihood> parts;
+    if (compute)
+        parts = compute(batches);
+    else
+        for (const PairBatch& batch : batches) parts.push_back(likelihood(model, batch));
     Likelihood sum;  // in the plan's order, whoever computed the batches
-    for (const Likelihood& batch : results_of(compute, compute_here, batches)) {
+    for (const Likelihood& batch : parts) {
         sum.nll += batch.nll;
         sum.tokens += batch.tokens;
         sum.correct += batch.correct;

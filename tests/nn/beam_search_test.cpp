@@ -1,17 +1,17 @@
 // Beam search against a search through all translations.
-#include "apps/translation/decoding/beam_search.h"
+#include "nn/search/search.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
-Hypothesis search(const nn::Transformer& model, const Tokens& source, std::int64_t beam, double alpha) {
+Hypothesis search(const Transformer& model, const Tokens& source, std::int64_t beam, double alpha) {
     const std::vector<Tokens> sources{source};
     return beam_search(model, sources, {.beam = beam, .length_penalty = alpha, .patience = 0}).front().front();
 }
@@ -80,7 +80,7 @@ TEST(BeamSearch, WritesNoForbiddenToken) {
         const Model model = random_model(5, seed, 0.7, 5);
         const std::vector<Tokens> sources{source_of(3, 5, seed)};
         const Tokens best = beam_search(*model, sources, {.beam = 3}).front().front().tokens;
-        for (const Tokens& forbidden : {Tokens{unk_id}, Tokens{4, 0}, Tokens{0, 1, 2, 4}}) {
+        for (const Tokens& forbidden : {Tokens{1}, Tokens{4, 0}, Tokens{0, 1, 2, 4}}) {
             std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1);
             std::erase_if(wanted, [&](const Hypothesis& each) {
                 return std::ranges::find_first_of(each.tokens, forbidden) != each.tokens.end();
@@ -128,7 +128,7 @@ TEST(BeamSearch, WritesWhatTheLimitAllows) {
 // Cut hypotheses have as many tokens as the limit says, each once, with the log p of these tokens.
 TEST(BeamSearch, CutsAtTheLimit) {
     const Model model = random_model(9, 1);
-    nn::named_tensor(*model, "output.bias").mutable_data<float>()[eos_id] = -1e4f;  // never ends by itself
+    named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = -1e4f;  // never ends by itself
     const std::vector<Tokens> sources{source_of(4, 9, 2)};
     for (const std::int64_t most : {2, 3, 50})
         for (const std::int64_t beam : {1, 4})
@@ -156,7 +156,7 @@ TEST(BeamSearch, CutsAtTheLimit) {
         [&] {
             beam_search(*model, sources, {.prefix = {4, 4, 4}, .max_length = 2});
         },
-        "a prefix of 3 tokens, but translations of 2 at most; use a shorter prefix, or --max-output-length 4");
+        "a prefix of 3 tokens, but translations of 2 at most; use a shorter prefix, or a max_length of 4");
     const Model table = random_model(9, 1, 0.5, 5);  // whose end comes first
     EXPECT_LE(beam_search(*table, sources, {.max_length = 50}).front().front().tokens.size(), 5u);
 }
@@ -167,11 +167,11 @@ TEST(BeamSearch, ContinuesThePrefixByTheTokensThatMayFollowIt) {
         const Model model = random_model(5, seed, 0.7, 5);
         const std::vector<Tokens> sources{source_of(3, 5, seed)};
         for (const Tokens& prefix : {Tokens{}, Tokens{4}, Tokens{4, 0}})
-            for (const Tokens& first : {Tokens{2}, Tokens{0, 4}, Tokens{eos_id, 1}}) {
+            for (const Tokens& first : {Tokens{2}, Tokens{0, 4}, Tokens{end_mark, 1}}) {
                 std::vector<Hypothesis> wanted = all_translations(*model, sources[0], 5, 1, prefix);
                 const Tokens best = wanted.front().tokens;
                 std::erase_if(wanted, [&](const Hypothesis& each) {
-                    const std::int32_t next = each.tokens.size() > prefix.size() ? each.tokens[prefix.size()] : eos_id;
+                    const std::int32_t next = each.tokens.size() > prefix.size() ? each.tokens[prefix.size()] : end_mark;
                     return std::ranges::find(first, next) == first.end();
                 });
                 const std::string what = fmt::format("seed {}, {} tokens, {} may follow", seed, prefix.size(), first.size());
@@ -182,7 +182,7 @@ TEST(BeamSearch, ContinuesThePrefixByTheTokensThatMayFollowIt) {
                         wanted, static_cast<std::size_t>(n), what);
                 const auto of_narrow = beam_search(*model, sources, {.beam = 2, .n_best = 2, .prefix = prefix, .first = first});
                 for (const Hypothesis& each : of_narrow.front()) {
-                    const std::int32_t next = each.tokens.size() > prefix.size() ? each.tokens[prefix.size()] : eos_id;
+                    const std::int32_t next = each.tokens.size() > prefix.size() ? each.tokens[prefix.size()] : end_mark;
                     EXPECT_TRUE(std::ranges::find(first, next) != first.end()) << what;
                 }
                 other += wanted[0].tokens != best ? 1 : 0;
@@ -225,14 +225,14 @@ TEST(BeamSearch, ABeamOfOneTakesTheMostProbableTokenUntilTheEnd) {
     int ended = 0, cut = 0;
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const auto owned_model = random_model(9, seed);
-        const nn::Transformer& model = *owned_model;
+        const Transformer& model = *owned_model;
         const Tokens source = source_of(3, 9, seed);
         Tokens wanted;
         bool end = false;
         while (!end && static_cast<std::int64_t>(wanted.size()) < longest_translation(model, 3)) {
             const std::vector<double> next = next_log_probabilities(model, source, wanted);
             const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
-            end = best == eos_id;
+            end = best == end_mark;
             if (!end) wanted.push_back(best);
         }
         const Hypothesis given = search(model, source, 1, 1);
@@ -246,9 +246,9 @@ TEST(BeamSearch, ABeamOfOneTakesTheMostProbableTokenUntilTheEnd) {
 
 TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
     const auto owned_model = random_model(9, 1);
-    nn::Transformer& model = *owned_model;
-    Tensor bias = nn::named_tensor(model, "output.bias");
-    bias.mutable_data<float>()[eos_id] = -1e4f;  // never ends by itself
+    Transformer& model = *owned_model;
+    Tensor bias = named_tensor(model, "output.bias");
+    bias.mutable_data<float>()[end_mark] = -1e4f;  // never ends by itself
     for (const std::int64_t length : {1, 4, 40})
         for (const std::int64_t beam : {1, 3}) {
             const Hypothesis given = search(model, source_of(length, 9, 2), beam, 1);
@@ -261,7 +261,7 @@ TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
 TEST(BeamSearch, ReadsEachTokenOnceAndStopsAtTheEndMark) {
     const auto requests = [](float bias_of_the_end) {
         const auto model = random_model(9, 1);
-        nn::named_tensor(*model, "output.bias").mutable_data<float>()[eos_id] = bias_of_the_end;
+        named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = bias_of_the_end;
         const Tokens source = source_of(40, 9, 2);
         search(*model, source, 1, 1);
         const std::int64_t before = memory_statistics().requests;
@@ -272,33 +272,33 @@ TEST(BeamSearch, ReadsEachTokenOnceAndStopsAtTheEndMark) {
 
     const auto model = random_model(9, 1);
     const NoGrad no_grad;
-    const nn::Sentences source = nn::packed({source_of(4, 9, 2)});
+    const Sentences source = packed({source_of(4, 9, 2)});
     const Variable memory = model->encode(source.tokens, source.spans);
-    nn::DecoderCache cache = model->start_decoding(memory.value(), source.spans, 1, 600);
-    for (int i = 0; i < 599; ++i) model->step(nn::tokens_of({4}), cache);
+    DecoderCache cache = model->start_decoding(memory.value(), source.spans, 1, 600);
+    for (int i = 0; i < 599; ++i) model->step(tokens_of({4}), cache);
     const auto bytes = [](const std::function<void()>& work) {  // that it needs for a while
         reset_peak_memory();
         const std::int64_t before = memory_statistics().in_use;
         work();
         return memory_statistics().peak - before;
     };
-    const std::int64_t step = bytes([&] { model->step(nn::tokens_of({4}), cache); });
-    const nn::Sentences prefix = nn::packed({Tokens(600, 4)});
+    const std::int64_t step = bytes([&] { model->step(tokens_of({4}), cache); });
+    const Sentences prefix = packed({Tokens(600, 4)});
     EXPECT_LT(2 * step, bytes([&] { model->decode(prefix.tokens, prefix.spans, memory, source.spans); })) << "one row, or 600";
 }
 
 TEST(BeamSearch, LearnedPositionsCutAtTheirTable) {
-    nn::TransformerOptions options = nn::tiny_options();
-    options.positions = nn::Positions::learned;
+    TransformerOptions options = tiny_options();
+    options.positions = Positions::learned;
     options.position_table = 12;
-    EXPECT_EQ(longest_translation(nn::Transformer(options, 1), 4), 12);
-    options.positions = nn::Positions::sinusoidal;
-    EXPECT_EQ(longest_translation(nn::Transformer(options, 1), 4), 22);
+    EXPECT_EQ(longest_translation(Transformer(options, 1), 4), 12);
+    options.positions = Positions::sinusoidal;
+    EXPECT_EQ(longest_translation(Transformer(options, 1), 4), 22);
 }
 
 TEST(BeamSearch, ASourceFindsTheSameAloneAndAmongOthers) {
     const auto owned_model = random_model(30, 4);
-    const nn::Transformer& model = *owned_model;
+    const Transformer& model = *owned_model;
     std::vector<Tokens> sources;
     for (std::uint64_t i = 0; i < 9; ++i) sources.push_back(source_of(1 + static_cast<std::int64_t>(i * 5 % 11), 30, i));
     for (const std::int64_t beam : {1, 2, 5}) {
@@ -319,7 +319,7 @@ TEST(BeamSearch, AWiderBeamFindsNothingWorse) {
     int better = 0;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         const auto owned_model = random_model(12, seed, 0.8);
-        const nn::Transformer& model = *owned_model;
+        const Transformer& model = *owned_model;
         const Tokens source = source_of(4, 12, seed);
         const Hypothesis narrow = search(model, source, 1, 1), wide = search(model, source, 8, 1);
         if (!narrow.ended || !wide.ended) continue;
@@ -335,7 +335,7 @@ TEST(BeamSearch, PatienceTradesTheBestForTime) {
     std::int64_t requests[3] = {};
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const auto model = random_model(12, seed, 0.8);
-        nn::named_tensor(*model, "output.bias").mutable_data<float>()[eos_id] = 4;
+        named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = 4;
         const std::vector<Tokens> sources{source_of(20, 12, seed)};
         Hypothesis found[3];
         beam_search(*model, sources, {.beam = 3});  // what the first one alone makes
@@ -357,16 +357,16 @@ TEST(BeamSearch, PatienceTradesTheBestForTime) {
 
 TEST(BeamSearch, WrongUseIsAnError) {
     const auto owned_model = random_model(9, 1);
-    const nn::Transformer& model = *owned_model;
+    const Transformer& model = *owned_model;
     EXPECT_TRUE(beam_search(model, {}, {}).empty());
-    expect_error([&] { search(model, {4, eos_id}, 0, 1); }, "beam search: a beam of 0, wanted at least 1");
-    const std::vector<Tokens> sources{{4, eos_id}};
+    expect_error([&] { search(model, {4, end_mark}, 0, 1); }, "beam search: a beam of 0, wanted at least 1");
+    const std::vector<Tokens> sources{{4, end_mark}};
     expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 3}); }, "the 3 best of a beam of 2, wanted 1 to 2");
     expect_error([&] { beam_search(model, sources, {.beam = 2, .patience = 0.5}); },
                  "a patience of 0.5, wanted 0, or 1 and more");
     expect_error([&] { beam_search(model, sources, {.beam = 2, .n_best = 0}); }, "the 0 best of a beam of 2");
-    expect_error([&] { beam_search(model, sources, {.forbidden = {unk_id, eos_id}}); }, "the end mark 3 is forbidden");
+    expect_error([&] { beam_search(model, sources, {.forbidden = {1, end_mark}}); }, "the end mark 3 is forbidden");
 }
 
 }  // namespace
-}  // namespace heddle::app
+}  // namespace heddle::nn

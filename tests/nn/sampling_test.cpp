@@ -1,14 +1,14 @@
 // Sampling: what is drawn has the model's distribution, and depends on nothing but the seed, the line's number and the sample's.
-#include "apps/translation/decoding/sampling.h"
+#include "nn/search/search.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "tests/translation/decoding_support.h"
+#include "tests/nn/decoding_support.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
 std::vector<Hypothesis> drawn(const Ensemble& models, const Tokens& source, std::int64_t count, const Sampling& sampling,
@@ -61,10 +61,10 @@ TEST(Sampling, FollowsTheModelsDistribution) {
                 std::map<std::int32_t, std::map<std::int32_t, int>> second;
                 for (const Hypothesis& each : drawn(models, source, samples, sampling, prefix)) {
                     const std::size_t begin = prefix.size();
-                    const auto token = [&](std::size_t i) { return i < each.tokens.size() ? each.tokens[i] : eos_id; };
+                    const auto token = [&](std::size_t i) { return i < each.tokens.size() ? each.tokens[i] : end_mark; };
                     ASSERT_TRUE(std::equal(prefix.begin(), prefix.end(), each.tokens.begin()));
                     ++first[token(begin)];
-                    if (token(begin) != eos_id) ++second[token(begin)][token(begin + 1)];
+                    if (token(begin) != end_mark) ++second[token(begin)][token(begin + 1)];
                 }
                 Fit fit;
                 add(fit, expected(next_log_probabilities(models, source, prefix), used), first, samples);
@@ -88,7 +88,7 @@ TEST(Sampling, DrawsNoForbiddenToken) {
     const std::vector<Tokens> sources{source_of(4, 9, 1)};
     const std::vector<std::int64_t> lines{0};
     std::vector<double> left = next_log_probabilities(*model, sources[0], {});
-    const Tokens forbidden{0, unk_id, 5, 8};  // the last one, too
+    const Tokens forbidden{0, 1, 5, 8};  // the last one, too
     const std::vector<double> own = left;
     for (const std::int32_t token : forbidden) left[static_cast<std::size_t>(token)] = -std::numeric_limits<double>::infinity();
     for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 3}, Sampling{.top_k = 8}, Sampling{.top_k = 1},
@@ -98,9 +98,9 @@ TEST(Sampling, DrawsNoForbiddenToken) {
             sample(*model, sources, lines, {.n_best = samples, .sampling = sampling, .forbidden = forbidden});
         for (const Hypothesis& each : given.front()) {
             ASSERT_EQ(std::ranges::find_first_of(each.tokens, forbidden), each.tokens.end());
-            ++first[each.tokens.empty() ? eos_id : each.tokens[0]];
+            ++first[each.tokens.empty() ? end_mark : each.tokens[0]];
             if (each.tokens.empty()) {
-                EXPECT_NEAR(each.log_probability, own[eos_id], 1e-5);
+                EXPECT_NEAR(each.log_probability, own[end_mark], 1e-5);
             }
         }
         Sampling used = sampling;
@@ -126,7 +126,7 @@ TEST(Sampling, StopsAtTheLimit) {
             double sum = 0;
             Tokens prefix;
             for (std::size_t i = 0; i < each.tokens.size() + (each.ended ? 1 : 0); ++i) {
-                const std::int32_t token = i < each.tokens.size() ? each.tokens[i] : eos_id;
+                const std::int32_t token = i < each.tokens.size() ? each.tokens[i] : end_mark;
                 sum += next_log_probabilities(*model, sources[0], prefix)[static_cast<std::size_t>(token)];
                 prefix.push_back(token);
             }
@@ -173,7 +173,7 @@ TEST(Sampling, LinesAndSeedsDrawIndependently) {
     const std::vector<Tokens> sources(4000, source);
     std::vector<std::int64_t> lines(4000);
     for (std::size_t i = 0; i < lines.size(); ++i) lines[i] = static_cast<std::int64_t>(i);
-    const auto first = [](const Hypothesis& each) { return each.tokens.empty() ? eos_id : each.tokens[0]; };
+    const auto first = [](const Hypothesis& each) { return each.tokens.empty() ? end_mark : each.tokens[0]; };
     for (const auto& each : sample(*model, sources, lines, {.sampling = Sampling{}})) ++by_line[first(each[0])];
     for (std::uint64_t seed = 0; seed < 1000; ++seed) ++by_seed[first(drawn(*model, source, 1, {.seed = seed})[0])];
     Fit lines_fit, seeds_fit;
@@ -220,7 +220,7 @@ TEST(Sampling, ReportsTheModelsOwnProbability) {
         double sum = 0;
         Tokens prefix;
         for (std::size_t i = 0; i < each.tokens.size() + (each.ended ? 1 : 0); ++i) {
-            const std::int32_t token = i < each.tokens.size() ? each.tokens[i] : eos_id;
+            const std::int32_t token = i < each.tokens.size() ? each.tokens[i] : end_mark;
             sum += next_log_probabilities(*model, source, prefix)[static_cast<std::size_t>(token)];
             prefix.push_back(token);
         }
@@ -242,7 +242,7 @@ TEST(Sampling, OneTokenOrATinyTemperatureIsGreedy) {
         while (static_cast<std::int64_t>(wanted.size()) < longest_translation(*model, 3)) {
             const std::vector<double> next = next_log_probabilities(*model, source, wanted);
             const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
-            if (best == eos_id) break;
+            if (best == end_mark) break;
             wanted.push_back(best);
         }
         EXPECT_EQ(drawn(*model, source, 1, {.top_k = 1, .seed = seed})[0].tokens, wanted);
@@ -252,17 +252,17 @@ TEST(Sampling, OneTokenOrATinyTemperatureIsGreedy) {
 
 TEST(Sampling, WrongUseIsAnError) {
     const Model model = random_model(9, 1);
-    const Tokens source{4, eos_id};
+    const Tokens source{4, end_mark};
     const std::vector<Tokens> sources{source};
     EXPECT_TRUE(sample(*model, {}, {}, {.sampling = Sampling{}}).empty());
     expect_error([&] { drawn(*model, source, 0, {}); }, "0 samples");
     expect_error([&] { drawn(*model, source, 1, {.temperature = 0}); }, "a temperature of 0, wanted more than 0");
     expect_error([&] { drawn(*model, source, 1, {.top_k = -1}); }, "top_k is -1");
-    expect_error([&] { sample(*model, sources, {}, {.sampling = Sampling{}}); }, "1 sources, but the numbers of 0 lines");
+    expect_error([&] { sample(*model, sources, {}, {.sampling = Sampling{}}); }, "1 sources, but 0 numbers");
     const std::vector<std::int64_t> lines{0};
-    expect_error([&] { sample(*model, sources, lines, {.sampling = Sampling{}, .forbidden = {eos_id}}); },
+    expect_error([&] { sample(*model, sources, lines, {.sampling = Sampling{}, .forbidden = {end_mark}}); },
                  "the end mark is forbidden");
 }
 
 }  // namespace
-}  // namespace heddle::app
+}  // namespace heddle::nn

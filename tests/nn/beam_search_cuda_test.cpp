@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "apps/translation/decoding/beam_search.h"
 #include "core/device.h"
-#include "tests/translation/decoding_support.h"
+#include "nn/search/search.h"
+#include "tests/nn/decoding_support.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
 class DeviceBeamSearch : public testing::Test {
@@ -16,7 +16,7 @@ class DeviceBeamSearch : public testing::Test {
     }
 };
 
-void expect_the_cpus(nn::Transformer& model, const std::vector<Tokens>& sources, const DecodeOptions& options) {
+void expect_the_cpus(Transformer& model, const std::vector<Tokens>& sources, const DecodeOptions& options) {
     const std::string what =
         fmt::format("beam {}, the {} best, {} tokens of prefix", options.beam, options.n_best, options.prefix.size());
     model.to(Device::cpu);
@@ -44,8 +44,8 @@ TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6});
     expect_the_cpus(*model, sources, {.beam = 5, .length_penalty = 0.6, .patience = 0});
     expect_the_cpus(*model, sources, {.beam = 3, .n_best = 3, .prefix = {4, 9}});
-    expect_the_cpus(*model, sources, {.beam = 1, .forbidden = {unk_id, 9, 17}});
-    expect_the_cpus(*model, sources, {.beam = 5, .n_best = 2, .prefix = {4, 9}, .forbidden = {unk_id, 4}, .max_length = 3});
+    expect_the_cpus(*model, sources, {.beam = 1, .forbidden = {1, 9, 17}});
+    expect_the_cpus(*model, sources, {.beam = 5, .n_best = 2, .prefix = {4, 9}, .forbidden = {1, 4}, .max_length = 3});
     const Model narrow = random_model(5, 2, 0.7, 5);  // fewer tokens than twice the beam
     expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
 }
@@ -66,8 +66,8 @@ TEST_F(DeviceBeamSearch, AnEnsembleIsMixedThere) {
 
 TEST_F(DeviceBeamSearch, TheHostLooksEveryEightTokens) {
     const Model model = random_model(9, 1);
-    Tensor bias = nn::named_tensor(*model, "output.bias");
-    bias.mutable_data<float>()[eos_id] = -1e4f;  // never ends by itself
+    Tensor bias = named_tensor(*model, "output.bias");
+    bias.mutable_data<float>()[end_mark] = -1e4f;  // never ends by itself
     model->to(Device::cuda);
     const auto waits = [&](std::int64_t source_tokens, std::int64_t& tokens) {
         const std::vector<Tokens> sources{source_of(source_tokens, 9, 1), source_of(1, 9, 2)};
@@ -85,4 +85,4 @@ TEST_F(DeviceBeamSearch, TheHostLooksEveryEightTokens) {
 }
 
 }  // namespace
-}  // namespace heddle::app
+}  // namespace heddle::nn

@@ -1,17 +1,16 @@
 // Several models that translate together: the mean of their probabilities.
-#include "apps/translation/decoding/ensemble.h"
+#include "nn/search/ensemble.h"
 
 #include <gtest/gtest.h>
 
-#include "apps/command/ensemble_run.h"
-#include "apps/translation/decoding/beam_search.h"
-#include "tests/translation/decoding_support.h"
+#include "nn/search/search.h"
+#include "tests/nn/decoding_support.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
-std::vector<const nn::Transformer*> pointers(const std::vector<Model>& models) {
-    std::vector<const nn::Transformer*> all;
+std::vector<const Transformer*> pointers(const std::vector<Model>& models) {
+    std::vector<const Transformer*> all;
     for (const Model& model : models) all.push_back(model.get());
     return all;
 }
@@ -46,7 +45,7 @@ TEST(Ensemble, OfOneModelWithItselfIsThatModel) {
     Tensor logits = Tensor::empty({5, 13}, DType::f32);
     fill_uniform(logits, -20, 20, 3);
     for (const std::size_t times : {1, 2, 3}) {
-        const Ensemble same(std::vector<const nn::Transformer*>(times, model.get()));
+        const Ensemble same(std::vector<const Transformer*>(times, model.get()));
         EXPECT_EQ(same.mixed(std::vector<Tensor>(times, logits)).to_vector(), logits.to_vector());
     }
     const Ensemble twice({model.get(), model.get()});
@@ -92,24 +91,9 @@ TEST(Ensemble, IsAsLongAsItsShortestTable) {
 
 TEST(Ensemble, RefusesModelsThatDoNotFit) {
     const Model one = random_model(13, 1), other = random_model(12, 1);
-    expect_error([] { Ensemble(std::vector<const nn::Transformer*>()); }, "no model");
+    expect_error([] { Ensemble(std::vector<const Transformer*>()); }, "no model");
     expect_error([&] { Ensemble({one.get(), other.get()}); }, "vocabularies of 13 and 13 tokens, and of 12 and 12");
 }
 
-TEST(Ensemble, NamesHowVocabulariesDiffer) {
-    const auto trained = [](VocabularyType type, const std::vector<std::string>& lines, bool lowercase = false) {
-        return train_vocabulary({.type = type, .size = 0, .lowercase = lowercase}, lines);
-    };
-    const auto words = trained(VocabularyType::word, {"a b", "c a"});
-    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b", "c a"})), "");
-    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::character, {"abc"})), "word and char");
-    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b"})), "7 and 6 tokens");
-    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b", "d a"})), "token 6 is 'c' and 'd'");
-    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b c"})),
-              "the same tokens with other counts or settings");
-    EXPECT_EQ(vocabulary_difference(*words, *trained(VocabularyType::word, {"a b", "c a"}, true)),
-              "only one is of lower-case text");
-}
-
 }  // namespace
-}  // namespace heddle::app
+}  // namespace heddle::nn

@@ -1,5 +1,5 @@
-// What the tests of decoding share: small models of random weights, and the probability of everything they can say, computed from
-// nothing.
+// Shared by the tests of decoding: small models of random weights, and the probabilities of all their translations, computed
+// without a cache or a search.
 #pragma once
 
 #include <algorithm>
@@ -8,48 +8,48 @@
 #include <memory>
 #include <vector>
 
-#include "apps/translation/decoding/hypothesis.h"
-#include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/tape.h"
+#include "nn/search/search.h"
 #include "tests/nn/nn_support.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 
-using nn::Tokens;
-using Model = std::unique_ptr<nn::Transformer>;
+inline constexpr std::int32_t begin_mark = Marks{}.begin, end_mark = Marks{}.end;
+
+using Model = std::unique_ptr<Transformer>;
 
 // A model of random weights whose opinions differ from token to token: the larger `deviation`, the more. With a `table` it has
 // learned positions, so that its translations are countable.
 inline Model random_model(std::int64_t vocabulary, std::uint64_t seed, double deviation = 0.5, std::int64_t table = 0) {
-    nn::TransformerOptions options = nn::tiny_options();
+    TransformerOptions options = tiny_options();
     options.source_vocabulary = options.target_vocabulary = vocabulary;
     options.encoder_layers = options.decoder_layers = 1;
     if (table > 0) {
-        options.positions = nn::Positions::learned;
+        options.positions = Positions::learned;
         options.position_table = table;
     }
-    auto model = std::make_unique<nn::Transformer>(options, seed);
-    nn::disturb(*model, seed, deviation);
+    auto model = std::make_unique<Transformer>(options, seed);
+    disturb(*model, seed, deviation);
     model->eval();
     return model;
 }
 
 inline Tokens source_of(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {
-    Tokens source = nn::random_tokens(count - 1, vocabulary, seed);
-    source.push_back(eos_id);
+    Tokens source = random_tokens(count - 1, vocabulary, seed);
+    source.push_back(end_mark);
     return source;
 }
 
 // log p(token | source, prefix) for every token, without a cache; of several models: the logarithm of the mean probability.
 inline std::vector<double> next_log_probabilities(const Ensemble& models, const Tokens& source, const Tokens& prefix) {
     const NoGrad no_grad;
-    const nn::Sentences from = nn::packed({source});
-    Tokens in{bos_id};
+    const Sentences from = packed({source});
+    Tokens in{begin_mark};
     in.insert(in.end(), prefix.begin(), prefix.end());
-    const nn::Sentences to = nn::packed({in});
+    const Sentences to = packed({in});
     const auto last = static_cast<std::int64_t>(prefix.size());
     std::vector<double> mean(static_cast<std::size_t>(models.target_vocabulary()), 0);
-    for (const nn::Transformer* model : models.models()) {
+    for (const Transformer* model : models.models()) {
         const Variable memory = model->encode(from.tokens, from.spans);
         const Tensor hidden = model->decode(to.tokens, to.spans, memory, from.spans).value();
         const std::vector<double> logits = model->logits(hidden.slice(last, last + 1)).to_vector();
@@ -71,13 +71,13 @@ inline std::vector<Hypothesis> all_translations(const Ensemble& models, const To
         const std::vector<double> next = next_log_probabilities(models, source, tokens);
         const std::size_t length = tokens.size();
         if (length >= prefix.size()) {
-            const double ended = log_probability + next[eos_id];
+            const double ended = log_probability + next[end_mark];
             all.push_back({tokens, ended, ended / std::pow(static_cast<double>(length + 1), alpha), true});
         }
         if (static_cast<std::int64_t>(length) + 1 == longest) return;
         for (std::size_t token = 0; token < next.size(); ++token) {
             const auto id = static_cast<std::int32_t>(token);
-            if (length < prefix.size() ? id != prefix[length] : id == eos_id) continue;
+            if (length < prefix.size() ? id != prefix[length] : id == end_mark) continue;
             tokens.push_back(id);
             go_on(log_probability + next[token]);
             tokens.pop_back();
@@ -88,4 +88,4 @@ inline std::vector<Hypothesis> all_translations(const Ensemble& models, const To
     return all;
 }
 
-}  // namespace heddle::app
+}  // namespace heddle::nn

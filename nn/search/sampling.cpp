@@ -1,16 +1,15 @@
-#include "apps/translation/decoding/sampling.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "apps/translation/vocabulary/vocabulary.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "kernels/top_k/top_k.h"
+#include "nn/search/search.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
 // A sample that is being drawn.
@@ -18,14 +17,16 @@ struct Path {
     Sequence random;
     std::int64_t longest;
     Hypothesis* hypothesis;
-    std::int32_t row;            // of the logits that its next token is drawn from
-    double log_probability = 0;  // before its last token
+    std::int32_t row;            // the row of logits that its next token is drawn from
+    double log_probability = 0;  // without its last token
 };
 
-// Each part enters the key well mixed, so that neighbouring seeds and lines have nothing in common.
-Sequence random_of(std::uint64_t seed, std::int64_t line, std::int64_t number) {
-    Generator parts{
-        .seed = seed, .update = static_cast<std::uint64_t>(line), .micro_batch = static_cast<std::uint64_t>(number), .calls = {}};
+// Each part enters the key well mixed, so that neighbouring seeds and sources have nothing in common.
+Sequence random_of(std::uint64_t seed, std::int64_t source, std::int64_t number) {
+    Generator parts{.seed = seed,
+                    .update = static_cast<std::uint64_t>(source),
+                    .micro_batch = static_cast<std::uint64_t>(number),
+                    .calls = {}};
     return Sequence(parts.next_key("sampling"));
 }
 
@@ -40,15 +41,15 @@ std::size_t draw(std::span<const double> weights, double uniform) {
 }
 
 // Draws from rows of logits [rows, V].
-class Tokens {
+class NextTokens {
   public:
-    Tokens(const Tensor& logits, const DecodeOptions& options)
+    NextTokens(const Tensor& logits, const DecodeOptions& options)
         : logits_(logits.to(Device::cpu)),
           options_(*options.sampling),
           forbidden_(options.forbidden),
           k_(options_.top_k == 0 ? logits.cols() : std::min(options_.top_k, logits.cols())),
           all_(k_ == logits.cols()),
-          // So many that k, or one, are left without the forbidden ones.
+          // Enough that k of them, or one, are not forbidden.
           best_(kernels::top_k_log_softmax(
               logits_, std::min((all_ ? 1 : k_) + static_cast<std::int64_t>(forbidden_.size()), logits.cols()))) {}
 
@@ -88,11 +89,11 @@ class Tokens {
     kernels::TopK best_;
 };
 
-// Closes the hypothesis when it ends here; whether it does.
+// Whether the hypothesis ends here; if so, closes it.
 bool ends(const Path& path, const DecodeOptions& options) {
     Hypothesis& hypothesis = *path.hypothesis;
     auto length = static_cast<std::int64_t>(hypothesis.tokens.size());
-    hypothesis.ended = hypothesis.tokens.back() == eos_id;
+    hypothesis.ended = hypothesis.tokens.back() == options.marks.end;
     if (!hypothesis.ended && length < path.longest) return false;
     if (!hypothesis.ended && options.max_length && length > *options.max_length) {  // this place was for the end mark
         hypothesis.tokens.pop_back();
@@ -110,22 +111,22 @@ void check_options(const DecodeOptions& options) {
     check(options.sampling->top_k >= 0, "sampling: top_k is {}, wanted a number of tokens, or 0 for all",
           options.sampling->top_k);
     check(options.sampling->temperature > 0, "sampling: a temperature of {}, wanted more than 0", options.sampling->temperature);
-    check(std::ranges::find(options.forbidden, eos_id) == options.forbidden.end(),
+    check(std::ranges::find(options.forbidden, options.marks.end) == options.forbidden.end(),
           "sampling: the end mark is forbidden, so that no translation could end");
 }
 
 }  // namespace
 
-HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources,
-                       std::span<const std::int64_t> lines, const DecodeOptions& options) {
+HypothesisLists sample(const Ensemble& models, std::span<const Tokens> sources, std::span<const std::int64_t> numbers,
+                       const DecodeOptions& options) {
     check_options(options);
-    check(lines.size() == sources.size(), "sampling: {} sources, but the numbers of {} lines", sources.size(), lines.size());
+    check(numbers.size() == sources.size(), "sampling: {} sources, but {} numbers", sources.size(), numbers.size());
     if (sources.empty()) return {};
     std::vector<std::int64_t> longest;
     for (const auto& source : sources)
         longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()),
                                               static_cast<std::int64_t>(options.prefix.size()), options.max_length));
-    Decoding decoding(models, sources, static_cast<std::int64_t>(sources.size()) * options.n_best,
+    Decoding decoding(models, sources, options.marks.begin, static_cast<std::int64_t>(sources.size()) * options.n_best,
                       *std::max_element(longest.begin(), longest.end()));
     auto [logits, log_probability] = decoding.start(options.prefix, options.first);
 
@@ -134,14 +135,14 @@ HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::
     for (std::size_t i = 0; i < sources.size(); ++i) {
         results[i].assign(static_cast<std::size_t>(options.n_best), {options.prefix, log_probability[i], 0, false});
         for (std::int64_t s = 0; s < options.n_best; ++s)
-            open.push_back({random_of(options.sampling->seed, lines[i], s), longest[i], &results[i][static_cast<std::size_t>(s)],
-                            static_cast<std::int32_t>(i)});
+            open.push_back({random_of(options.sampling->seed, numbers[i], s), longest[i],
+                            &results[i][static_cast<std::size_t>(s)], static_cast<std::int32_t>(i)});
     }
     for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
-        const Tokens tokens(logits, options);
+        const NextTokens next_tokens(logits, options);
         parallel_for(static_cast<std::int64_t>(open.size()), grain_for(20 * logits.cols()),
                      [&](std::int64_t begin, std::int64_t end) {
-                         for (std::int64_t i = begin; i < end; ++i) tokens.extend(open[static_cast<std::size_t>(i)]);
+                         for (std::int64_t i = begin; i < end; ++i) next_tokens.extend(open[static_cast<std::size_t>(i)]);
                      });
         std::erase_if(open, [&](const Path& path) { return ends(path, options); });
         if (open.empty()) return results;
@@ -155,4 +156,4 @@ HypothesisLists sample(const Ensemble& models, std::span<const std::vector<std::
     }
 }
 
-}  // namespace heddle::app
+}  // namespace heddle::nn

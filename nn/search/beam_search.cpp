@@ -1,33 +1,32 @@
-#include "apps/translation/decoding/beam_search.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
-#include "apps/translation/vocabulary/vocabulary.h"
 #include "core/format.h"
 #include "core/graph.h"
 #include "core/storage.h"
 #include "kernels/beam_step/beam_step.h"
 #include "kernels/gather/gather.h"
 #include "kernels/top_k/top_k.h"
+#include "nn/search/search.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
-// On the device the host looks once in so many steps which sentences are finished: it waits for all that it has asked for.
+// On a device the host checks which sentences are finished once in this many steps: it then has to wait for all queued work.
 constexpr std::int64_t steps_between_looks = 8;
 
 Tensor i32_tensor(const std::vector<std::int32_t>& numbers, const Shape& shape, Device device) {
     return Tensor::from(numbers, shape).to(device);
 }
 
-// The rows of the decoder. On the CPU they are the open hypotheses, as the host sees them in each step. On a device they are the
-// whole beam of each sentence that was open at the last look, so that their number is known without looking.
+// The rows of the decoder. On the CPU they are the open hypotheses, which the host sees in each step. On a device they are the
+// whole beam of each sentence that was open when the host last looked, so that the host knows their number without waiting.
 class Rows {
   public:
-    // At first one hypothesis of each.
+    // At first one hypothesis of each sentence.
     Rows(std::int64_t sentences, Device device) : device_(device) {
         std::vector<std::int32_t> slots;
         for (std::int32_t i = 0; i < sentences; ++i) {
@@ -37,14 +36,14 @@ class Rows {
         slots_ = i32_tensor(slots, {sentences, 2}, device_);
     }
 
-    // Where the sentences' hypotheses begin, as beam_step takes it.
+    // Where each sentence's hypotheses begin: the argument of beam_step.
     const Tensor& slots() const { return slots_; }
-    // Of each row.
+    // The sentence of each row.
     const std::vector<std::int32_t>& sentences() const { return sentences_; }
-    // Whether the last follow() changed which rows there are.
+    // Whether the last follow() changed the set of rows.
     bool changed() const { return changed_; }
 
-    // The rows behind a step of the search, whose results are cut to them. False when there are none.
+    // Moves on to the rows after a step of the search, and cuts the results of the step to them. False when no row is left.
     bool follow(const kernels::Beams& beams, kernels::BeamStep& step) {
         const bool looks = device_ == Device::cpu || beams.steps % steps_between_looks == 0;
         changed_ = false;
@@ -84,9 +83,9 @@ class Rows {
     Tensor slots_;
 };
 
-// On a device the token steps between two looks are one graph: its launch costs the host a few microseconds where the launches of
-// the steps would cost hundreds, and the device would often wait for them. The next steps differ in arguments (how many tokens
-// there are), so they are captured anew into the same graph.
+// On a device the token steps between two looks are one graph. Launching it costs the host a few microseconds; launching the
+// steps one by one would cost hundreds, and the device would often wait for them. Later steps differ in their arguments (the
+// number of tokens so far), so they are captured anew into the same graph.
 struct OnDevice {
     MemoryArena arena;
     MemoryArena::Use use{arena};
@@ -116,8 +115,8 @@ class Finished {
                 const bool too_long =
                     !each.ended && options_.max_length && static_cast<std::int64_t>(each.tokens.size()) > *options_.max_length;
                 if (too_long) {
-                    // The last place was for the end mark: what did not end there is cut before it, and is then one hypothesis,
-                    // however it would have continued.
+                    // The last place was for the end mark: a hypothesis that did not end there is cut before it. Hypotheses that
+                    // differ only in that place are then one.
                     if (std::ranges::find(last_nodes, node) != last_nodes.end()) continue;
                     each.tokens.pop_back();
                     each.log_probability = open_last_.data<double>()[i * beam_ + (node < 0 ? 0 : node % beam_)];
@@ -131,7 +130,7 @@ class Finished {
     }
 
   private:
-    // The n-th best of a sentence, as the search has it.
+    // The n-th best hypothesis of a sentence, as the search found it.
     Hypothesis hypothesis(std::int64_t sentence, std::int64_t n) const {
         const std::int64_t place = sentence * options_.n_best + n;
         const double* const scores = numbers_.data<double>() + 2 * place;
@@ -155,8 +154,7 @@ class Finished {
 
 }  // namespace
 
-HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources,
-                            const DecodeOptions& options) {
+HypothesisLists beam_search(const Ensemble& models, std::span<const Tokens> sources, const DecodeOptions& options) {
     check(options.beam >= 1, "beam search: a beam of {}, wanted at least 1", options.beam);
     check(options.n_best >= 1 && options.n_best <= options.beam, "beam search: the {} best of a beam of {}, wanted 1 to {}",
           options.n_best, options.beam, options.beam);
@@ -170,14 +168,14 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
     std::optional<OnDevice> on_device;
     if (models.models().front()->device() == Device::cuda) on_device.emplace();
-    Decoding decoding(models, sources, count * options.beam, greatest);
+    Decoding decoding(models, sources, options.marks.begin, count * options.beam, greatest);
     Decoding::Start start = decoding.start(options.prefix, options.first);
     Tensor logits = std::move(start.logits);
     const Device device = logits.device();
     kernels::Beams beams({.beam = options.beam,
                           .n_best = options.n_best,
                           .length_penalty = options.length_penalty,
-                          .end = eos_id,
+                          .end = options.marks.end,
                           .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
                           .prefix_length = prefix,
                           .forbidden = options.forbidden},
@@ -201,17 +199,17 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const std::vector<
     continue_hypotheses();
     while (beams.length() < greatest && rows.follow(beams, step)) {
         if (!on_device || rows.changed()) {
-            token_step();  // on a device it makes the tables of the new rows, whose upload no graph can take
+            token_step();  // on a device this uploads the tables of the new rows, which a graph cannot do
         } else {
             on_device->graph.capture(until_look);
             on_device->graph.launch();
         }
     }
     HypothesisLists results = Finished(beams, options).lists();
-    // Where the beam is wider than the choice after the prefix, it holds tokens that may not follow.
+    // A beam wider than the choice after the prefix also holds tokens that may not follow: their log-probability is -inf.
     for (std::vector<Hypothesis>& list : results)
         std::erase_if(list, [](const Hypothesis& each) { return std::isinf(each.log_probability); });
     return results;
 }
 
-}  // namespace heddle::app
+}  // namespace heddle::nn

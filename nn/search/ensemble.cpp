@@ -1,21 +1,19 @@
-#include "apps/translation/decoding/ensemble.h"
+#include "nn/search/ensemble.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "apps/translation/batching/batch_tensors.h"
-#include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/tape.h"
 #include "core/format.h"
 #include "kernels/concat/concat.h"
 #include "kernels/mean_probability/mean_probability.h"
 #include "kernels/target_log_probability/target_log_probability.h"
 
-namespace heddle::app {
+namespace heddle::nn {
 namespace {
 
-Tensor as_tensor(const std::vector<std::int32_t>& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
+Tensor as_tensor(const Tokens& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
 
 void keep_only(std::span<const std::int32_t> tokens, Decoding::Start& start) {
     const std::vector<double> logits = start.logits.to_vector();
@@ -38,11 +36,11 @@ void keep_only(std::span<const std::int32_t> tokens, Decoding::Start& start) {
 
 }  // namespace
 
-Ensemble::Ensemble(std::vector<const nn::Transformer*> models) : models_(std::move(models)) {
+Ensemble::Ensemble(std::vector<const Transformer*> models) : models_(std::move(models)) {
     check(!models_.empty(), "ensemble: no model");
-    const nn::TransformerOptions& first = models_.front()->options();
-    for (const nn::Transformer* model : models_) {
-        const nn::TransformerOptions& other = model->options();
+    const TransformerOptions& first = models_.front()->options();
+    for (const Transformer* model : models_) {
+        const TransformerOptions& other = model->options();
         check(other.source_vocabulary == first.source_vocabulary && other.target_vocabulary == first.target_vocabulary,
               "ensemble: models with vocabularies of {} and {} tokens, and of {} and {}; wanted the same ones",
               first.source_vocabulary, first.target_vocabulary, other.source_vocabulary, other.target_vocabulary);
@@ -51,13 +49,13 @@ Ensemble::Ensemble(std::vector<const nn::Transformer*> models) : models_(std::mo
 
 std::int64_t Ensemble::position_table() const {
     std::int64_t least = models_.front()->options().position_table;
-    for (const nn::Transformer* model : models_) least = std::min(least, model->options().position_table);
+    for (const Transformer* model : models_) least = std::min(least, model->options().position_table);
     return least;
 }
 
 std::optional<std::int64_t> Ensemble::longest_sentence() const {
     std::optional<std::int64_t> least;
-    for (const nn::Transformer* model : models_)
+    for (const Transformer* model : models_)
         if (const auto longest = model->options().longest_sentence()) least = std::min(least.value_or(*longest), *longest);
     return least;
 }
@@ -69,17 +67,17 @@ Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tok
     return kernels::target_log_probability(logits, targets.to(logits.device()));
 }
 
-Decoding::Decoding(const Ensemble& models, std::span<const std::vector<std::int32_t>> sources, std::int64_t hypotheses,
+Decoding::Decoding(const Ensemble& models, std::span<const Tokens> sources, std::int32_t begin, std::int64_t hypotheses,
                    std::int64_t longest)
-    : models_(models), sources_(static_cast<std::int64_t>(sources.size())) {
+    : models_(models), sources_(static_cast<std::int64_t>(sources.size())), begin_(begin) {
     const NoGrad no_grad;
-    const nn::Sentences source = packed(sources);
-    for (const nn::Transformer* model : models.models())
+    const Sentences source = packed(sources);
+    for (const Transformer* model : models.models())
         caches_.push_back(model->start_decoding(model->encode(source).value(), source.spans, hypotheses, longest));
 }
 
 Decoding::Start Decoding::start(std::span<const std::int32_t> prefix, std::span<const std::int32_t> first) {
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(sources_), bos_id);
+    Tokens tokens(static_cast<std::size_t>(sources_), begin_);
     Start start{read(as_tensor(tokens)), std::vector<double>(tokens.size(), 0)};
     std::vector<Tensor> added;
     for (const std::int32_t forced : prefix) {
@@ -95,8 +93,8 @@ Decoding::Start Decoding::start(std::span<const std::int32_t> prefix, std::span<
     return start;
 }
 
-Tensor Decoding::step(std::span<const std::int32_t> parents, const std::vector<std::int32_t>& tokens) {
-    for (nn::DecoderCache& cache : caches_) cache.reorder(parents);
+Tensor Decoding::step(std::span<const std::int32_t> parents, const Tokens& tokens) {
+    for (DecoderCache& cache : caches_) cache.reorder(parents);
     return read(as_tensor(tokens));
 }
 
@@ -111,4 +109,4 @@ Tensor Decoding::read(const Tensor& tokens) {
     return models_.mixed(logits);
 }
 
-}  // namespace heddle::app
+}  // namespace heddle::nn

@@ -1,0 +1,138 @@
+// The log-probability of given translations, against the search's and against one computed from nothing.
+#include "nn/search/scoring.h"
+
+#include <gtest/gtest.h>
+
+#include "core/device.h"
+#include "nn/search/search.h"
+#include "tests/nn/decoding_support.h"
+
+namespace heddle::nn {
+namespace {
+
+// Sources with their end marks, and targets.
+struct Pairs {
+    std::vector<Tokens> sources, targets;
+};
+
+// The sum over the target's tokens and the end mark.
+double by_hand(const Ensemble& models, const Tokens& source, const Tokens& target, bool end = true) {
+    Tokens prefix;
+    double sum = 0;
+    for (const std::int32_t token : target) {
+        sum += next_log_probabilities(models, source, prefix)[static_cast<std::size_t>(token)];
+        prefix.push_back(token);
+    }
+    return sum + (end ? next_log_probabilities(models, source, prefix)[end_mark] : 0);
+}
+
+// 200 pairs of up to 12 tokens a side, the empty ones among them.
+Pairs many_pairs(std::int64_t vocabulary) {
+    Sequence random(7);
+    Pairs pairs;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        pairs.sources.push_back(random_tokens(static_cast<std::int64_t>(random.below(13)), vocabulary, 2 * i));
+        pairs.targets.push_back(random_tokens(static_cast<std::int64_t>(random.below(13)), vocabulary, 2 * i + 1));
+    }
+    pairs.sources[3].clear();
+    pairs.targets[4].clear();
+    pairs.sources[5].clear();
+    pairs.targets[5].clear();
+    for (Tokens& source : pairs.sources) source.push_back(end_mark);
+    return pairs;
+}
+
+TEST(Scoring, SumsTheTokensAndTheEndMark) {
+    const Model one = random_model(11, 1), two = random_model(11, 2, 0.8);
+    const auto [sources, targets] = many_pairs(11);
+    for (const Ensemble& models : {Ensemble(*one), Ensemble({one.get(), two.get()})}) {
+        const std::vector<PairScore> scores = score(models, sources, targets);
+        ASSERT_EQ(scores.size(), sources.size());
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            EXPECT_NEAR(scores[i].log_probability, by_hand(models, sources[i], targets[i]), 1e-5) << "pair " << i;
+            EXPECT_EQ(scores[i].tokens, static_cast<std::int64_t>(targets[i].size()) + 1);
+            EXPECT_TRUE(scores[i].complete);
+        }
+    }
+}
+
+TEST(Scoring, OnTheDeviceOneNumberOfEachTokenComesBack) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Model model = random_model(11, 1);
+    auto [sources, targets] = many_pairs(11);
+    sources.resize(40);
+    targets.resize(40);
+    const std::vector<PairScore> cpu = score(*model, sources, targets);
+    model->to(Device::cuda);
+    const std::int64_t before = device::statistics().synchronisations;
+    const std::vector<PairScore> cuda = score(*model, sources, targets);
+    EXPECT_EQ(device::statistics().synchronisations - before, 1) << "they are one batch";
+    for (std::size_t i = 0; i < sources.size(); ++i)
+        EXPECT_NEAR(cuda[i].log_probability, cpu[i].log_probability, 1e-4) << "pair " << i;
+}
+
+TEST(Scoring, APairScoresTheSameAloneAndAmongOthersOnAnyThreads) {
+    const Model model = random_model(11, 1);
+    const auto [sources, targets] = many_pairs(11);
+    std::vector<double> alone;
+    for (std::size_t i = 0; i < sources.size(); ++i) alone.push_back(score(*model, sources[i], targets[i]).log_probability);
+    for (const int count : {1, 3}) {
+        const WithThreads on(count);
+        const std::vector<PairScore> together = score(*model, sources, targets);
+        for (std::size_t i = 0; i < sources.size(); ++i) EXPECT_EQ(together[i].log_probability, alone[i]) << "pair " << i;
+    }
+}
+
+TEST(Scoring, AgreesWithWhatTheSearchAndTheDrawReport) {
+    const Model one = random_model(30, 5, 0.8), two = random_model(30, 6, 0.8);
+    for (const Model* model : {&one, &two})
+        named_tensor(**model, "output.bias").mutable_data<float>()[end_mark] += 6;  // ends often
+    std::vector<Tokens> sources;
+    std::vector<std::int64_t> lines;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        sources.push_back(source_of(1 + static_cast<std::int64_t>(i % 9), 30, i));
+        lines.push_back(static_cast<std::int64_t>(i));
+    }
+    for (const Ensemble& models : {Ensemble(*one), Ensemble({one.get(), two.get()})})
+        for (const bool draw : {false, true}) {
+            DecodeOptions options{.beam = 4, .n_best = 3, .prefix = {7, 9}};
+            if (draw) options.sampling = Sampling{.top_k = 12, .temperature = 0.7};
+            const HypothesisLists found = draw ? sample(models, sources, lines, options) : beam_search(models, sources, options);
+            int ended = 0;
+            for (std::size_t i = 0; i < sources.size(); ++i)
+                for (const Hypothesis& each : found[i]) {
+                    if (!each.ended) continue;
+                    ++ended;
+                    EXPECT_NEAR(score(models, sources[i], each.tokens).log_probability, each.log_probability, 1e-5)
+                        << "source " << i;
+                }
+            EXPECT_GT(ended, 30);
+        }
+}
+
+// As in a search, a target that is cut where learned positions end has no end mark.
+TEST(Scoring, ScoresALongTargetAsFarAsLearnedPositionsReach) {
+    const Model model = random_model(9, 3, 0.5, 6);
+    const std::vector<Tokens> sources(3, Tokens{4, 5, end_mark}),
+        targets{{4, 5, 6, 7, 8}, {4, 5, 6, 7, 8, 4}, {4, 5, 6, 7, 8, 4, 5, 5}};
+    const std::vector<PairScore> scores = score(*model, sources, targets);
+    EXPECT_TRUE(scores[0].complete);
+    EXPECT_FALSE(scores[1].complete);
+    EXPECT_FALSE(scores[2].complete);
+    EXPECT_NEAR(scores[0].log_probability, by_hand(*model, sources[0], targets[0]), 1e-5);
+    EXPECT_NEAR(scores[1].log_probability, by_hand(*model, sources[1], targets[1], false), 1e-5);
+    EXPECT_EQ(scores[2].log_probability, scores[1].log_probability);
+    EXPECT_EQ(scores[2].tokens, 6);
+}
+
+TEST(Scoring, SaysWhatIsWrongWithItsInput) {
+    const Model model = random_model(9, 3);
+    const std::vector<Tokens> sources{{4, end_mark}, {}}, targets{{5}, {6}};
+    expect_error([&] { score(*model, sources, targets); }, "source 1 has no tokens");
+    expect_error([&] { score(*model, sources, std::span(targets).first(1)); }, "2 sources, but 1 targets");
+    model->train();
+    expect_error([&] { score(*model, sources[0], targets[0]); }, "the model is in training mode");
+}
+
+}  // namespace
+}  // namespace heddle::nn
