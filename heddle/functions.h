@@ -1,10 +1,13 @@
-// The common ops as functions of namespace heddle, with the forms that a program's own code likes to call.
+// The common ops, translating and scoring as functions of namespace heddle, with the forms that a program's own code likes to
+// call.
 #pragma once
 
 #include <initializer_list>
 #include <span>
 
 #include "autograd/ops.h"
+#include "nn/search/scoring.h"
+#include "nn/search/search.h"
 
 namespace heddle {
 
@@ -35,6 +38,9 @@ using ops::sqrt;
 using ops::sum;
 using ops::tanh;
 using ops::where;
+
+using nn::score;
+using nn::translate;
 
 /// Over all elements; a scalar (shape []).
 inline Variable mean(const Variable& x, Where where = Where::current()) {
