@@ -207,8 +207,10 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const Tokens> sour
     }
     HypothesisLists results = Finished(beams, options).lists();
     // A beam wider than the choice after the prefix also holds tokens that may not follow: their log-probability is -inf.
-    for (std::vector<Hypothesis>& list : results)
-        std::erase_if(list, [](const Hypothesis& each) { return std::isinf(each.log_probability); });
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        std::erase_if(results[i], [](const Hypothesis& each) { return std::isinf(each.log_probability); });
+        check(!results[i].empty(), "beam search: source {} has no translation, the model gives each one the probability 0", i);
+    }
     return results;
 }
 

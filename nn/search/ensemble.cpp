@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "autograd/tape.h"
 #include "core/format.h"
@@ -15,21 +16,25 @@ namespace {
 
 Tensor as_tensor(const Tokens& ids) { return Tensor::from(ids, {static_cast<std::int64_t>(ids.size())}); }
 
+// log of the sum of exp(x[token]) over these tokens, without overflow, and finite however unlikely they are.
+double log_sum_exp(std::span<const double> x, std::span<const std::int32_t> tokens) {
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (const std::int32_t token : tokens) largest = std::max(largest, x[static_cast<std::size_t>(token)]);
+    for (const std::int32_t token : tokens) sum += std::exp(x[static_cast<std::size_t>(token)] - largest);
+    return largest + std::log(sum);
+}
+
 void keep_only(std::span<const std::int32_t> tokens, Decoding::Start& start) {
     const std::vector<double> logits = start.logits.to_vector();
     const auto width = static_cast<std::size_t>(start.logits.cols());
+    Tokens all(width);
+    std::iota(all.begin(), all.end(), 0);
     std::vector<float> kept(logits.size(), -std::numeric_limits<float>::infinity());
     for (std::size_t row = 0; row * width < logits.size(); ++row) {
         const std::span<const double> x = std::span(logits).subspan(row * width, width);
-        const double largest = *std::ranges::max_element(x);
-        double all = 0, of_kept = 0;
-        for (const double each : x) all += std::exp(each - largest);
-        for (const std::int32_t token : tokens) {
-            const auto column = static_cast<std::size_t>(token);
-            of_kept += std::exp(x[column] - largest);
-            kept[row * width + column] = static_cast<float>(x[column]);
-        }
-        start.log_probability[row] += std::log(of_kept / all);
+        for (const std::int32_t token : tokens)
+            kept[row * width + static_cast<std::size_t>(token)] = static_cast<float>(x[static_cast<std::size_t>(token)]);
+        start.log_probability[row] += log_sum_exp(x, tokens) - log_sum_exp(x, all);
     }
     start.logits = Tensor::from(kept, start.logits.shape()).to(start.logits.device());
 }

@@ -76,8 +76,8 @@ HypothesisLists translate(const Ensemble& models, const std::vector<Tokens>& sou
 /// The options.n_best best hypotheses for each source (token ids, end mark included), best first; fewer only when the beam meets
 /// no more that end or reach the maximum length. Those that ended come before those that were cut, which with max_length keep
 /// the order of the continuations that were cut off. All sources are decoded together, each as if it were alone: its result does
-/// not depend on the others. Error unless 1 <= n_best <= beam. On a device steps are captured (core/graph.h): no other thread
-/// may use the stream meanwhile.
+/// not depend on the others. Error unless 1 <= n_best <= beam, and when a source has no translation with a probability above 0.
+/// On a device steps are captured (core/graph.h): no other thread may use the stream meanwhile.
 HypothesisLists beam_search(const Ensemble& models, std::span<const Tokens> sources, const DecodeOptions& options);
 
 /// options.n_best independent samples for each source (token ids, end mark included), in the order in which they are drawn, with

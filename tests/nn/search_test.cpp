@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "nn/search/scoring.h"
 #include "tests/nn/decoding_support.h"
@@ -62,6 +63,30 @@ TEST(Translate, TakesTheMarksOfTheModel) {
         if (!found.ended) continue;
         EXPECT_NEAR(score(*other, exchanged(source), found.tokens, marks).log_probability, wanted.log_probability, 1e-4);
     }
+}
+
+// Logits that differ by thousands: exp() of the difference is 0, the logarithm of the probability is not -inf.
+TEST(Translate, KnowsTheProbabilityOfAnUnlikelyBeginning) {
+    const Model model = random_model(9, 1);
+    named_tensor(*model, "output.bias").mutable_data<float>()[5] = -3000;
+    const Tokens source = source_of(4, 9, 2);
+    for (const bool draw : {false, true}) {
+        DecodeOptions options{.first = {5}};
+        if (draw) options.sampling = Sampling();
+        const std::vector<Hypothesis> found = translate(*model, source, options);
+        ASSERT_EQ(found.size(), 1u);
+        EXPECT_EQ(found[0].tokens.at(0), 5);
+        EXPECT_LT(found[0].log_probability, -2900);
+        if (!found[0].ended) continue;
+        EXPECT_NEAR(found[0].log_probability, score(*model, source, found[0].tokens).log_probability, 1e-3);
+    }
+}
+
+TEST(Translate, OfProbability0AreNone) {
+    const Model model = random_model(9, 1);
+    named_tensor(*model, "output.bias").mutable_data<float>()[5] = -std::numeric_limits<float>::infinity();
+    expect_error([&] { translate(*model, source_of(4, 9, 2), {.prefix = {5}}); },
+                 "source 0 has no translation, the model gives each one the probability 0");
 }
 
 TEST(Translate, SaysWhatIsWrongWithItsInput) {

@@ -74,6 +74,15 @@ TEST_F(LineTranslation, GivesABlankLineBackAsItIs) {
     EXPECT_EQ(translate_lines(speller, both, {"   "}, {.beam = 1}).front(), "   ") << "where a space is a token, too";
 }
 
+// The line itself would pass for its translation.
+TEST_F(LineTranslation, ALineWithoutATranslationIsAnError) {
+    const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
+    nn::named_tensor(*model, "output.bias").mutable_data<float>()[5] = -std::numeric_limits<float>::infinity();
+    Translator translator(*model, vocabularies_, {.beam = 2, .prefix = {5}});
+    EXPECT_EQ(translator.best({""}).front(), "");
+    expect_error([&] { translator.best({"", lines_[0]}); }, "has no translation");
+}
+
 std::vector<std::string> texts(const std::vector<Translation>& translations) {
     std::vector<std::string> all;
     for (const Translation& each : translations) all.push_back(each.text);

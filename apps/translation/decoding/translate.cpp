@@ -50,12 +50,14 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
     if (unknown_ != nullptr) unknown_->look_at(lines, encoded);
     if (far_ != nullptr) far_->look_at(lines, encoded);
     cut_ += cut_to(encoded, models_.position_table() - 1);
+    std::vector<std::vector<Translation>> translations(lines.size());
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (encoded[i].empty()) translations[i].push_back(unchanged(lines[i]));
     const std::size_t at_once = window > 0 ? static_cast<std::size_t>(window) : std::max<std::size_t>(lines.size(), 1);
     std::vector<SourceBatch> batches;
     for (std::size_t begin = 0; begin < encoded.size(); begin += at_once)
         add_batches(std::span(encoded).subspan(begin, std::min(at_once, encoded.size() - begin)),
                     lines_ + static_cast<std::int64_t>(begin), batches);
-    std::vector<std::vector<Translation>> translations(lines.size());
     std::vector<HypothesisLists> found = decoded(batches);
     for (std::size_t b = 0; b < batches.size(); ++b)
         for (std::size_t i = 0; i < found[b].size(); ++i)
@@ -65,8 +67,6 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                     {std::move(text), each.log_probability, each.score, std::move(each.tokens), each.ended});
             }
     lines_ += static_cast<std::int64_t>(lines.size());
-    for (std::size_t i = 0; i < lines.size(); ++i)
-        if (translations[i].empty()) translations[i].push_back(unchanged(lines[i]));
     count_cut(translations);
     if (replace_) app::replace_unknown(*replace_, *models_.models().front(), vocabularies_, lines, translations);
     return translations;
