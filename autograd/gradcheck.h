@@ -125,9 +125,6 @@ GradcheckReport gradcheck(const GradientCase& one);
 /// dtype is f32 or bf16.
 GradcheckReport gradcheck_rounded(const GradientCase& one, DType dtype);
 
-/// Every op's cases. Each op's file below autograd/ defines its own list; autograd/proofs.cpp names them all.
-std::vector<GradientCase> gradient_cases();
-
 /// A random f64 tensor of normal numbers for cases; the same for the same seed.
 Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation = 1);
 

@@ -1,8 +1,11 @@
 // Functions that do not use the tape: the pair becomes one op.
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "autograd/gradcheck.h"
 #include "core/format.h"
+#include "core/random.h"
 
 namespace heddle {
 namespace {
@@ -53,6 +56,24 @@ GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tenso
                                                 }});
     };
     return gradcheck(GradientFunctions(on_tape), inputs, options);
+}
+
+GradcheckReport gradcheck(const GradientCase& one) {
+    GradcheckReport report = gradcheck(one.function, one.inputs, one.options);
+    if (!report.passed) report.message = fmt::format("{} ({}): {}", one.op, one.what, report.message);
+    return report;
+}
+
+Tensor random_input(const Shape& shape, std::uint64_t seed, double deviation) {
+    Tensor result = Tensor::empty(shape, DType::f64);
+    fill_normal(result, 0, deviation, seed);
+    return result;
+}
+
+Tensor away_from_zero(const Tensor& x, double margin) {
+    Tensor result = x.clone();
+    for (double& value : result.mutable_values<double>()) value += value < 0 ? -margin : margin;
+    return result;
 }
 
 }  // namespace heddle

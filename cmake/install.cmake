@@ -20,7 +20,7 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 
 # The headers of all rooms lie below include/heddle, and include/ alone is on the path: another project's core/tensor.h is never taken for
 # Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Headers of a
-# detail/ folder or of attention's variants and a room's own (_impl) are not installed. Kernels of a program are written with kernels/device; where
+# detail/ folder, of the cases of ops or of attention's variants and a room's own (_impl) are not installed. Kernels of a program are written with kernels/device; where
 # they are emulated, they need the emulator's headers, too, and without CUDA nothing but the declarations.
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"

@@ -29,6 +29,7 @@ function(heddle_room name)
   # A library of its own, which core is linked to, and an example for it.
   list(FILTER sources EXCLUDE REGEX "/kernels/emulator/")
   list(FILTER kernel_files EXCLUDE REGEX "/kernels/emulator/")
+  list(FILTER sources EXCLUDE REGEX "/autograd/(cases/|ops/[a-z_0-9]*_cases\\.cpp$)")  # op_cases.cmake
   if(HEDDLE_CUDA_MODE STREQUAL "off")
     list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
   else()

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/cases/kernel_case.h"
 #include "core/device.h"
 #include "tests/numbers.h"
 
@@ -50,8 +51,7 @@ inline Tensor in(const Numbers& numbers, const Tensor& tensor) {
 inline Tensor rounded(const Numbers& numbers, const Tensor& tensor) {
     return tensor.defined() ? tensor.to(numbers.dtype).to(DType::f64) : Tensor();
 }
-/// Rounded to bf16 and back: what the plain bf16 computation does with every tensor that it writes.
-inline Tensor through_bf16(const Tensor& tensor) { return tensor.to(DType::bf16).to(tensor.dtype()); }
+using cases::through_bf16;
 
 /// Places a tensor one element behind its storage's start, so that its rows are not aligned to any vector: for shapes whose rows
 /// have an odd number of elements.
@@ -62,14 +62,6 @@ inline Tensor offset_by_one(const Tensor& tensor) {
     view.copy_(tensor);
     return view;
 }
-
-/// The largest error that is allowed, as a part of the largest magnitude.
-struct Allowed {
-    double f64 = 1e-13;
-    double f32 = 1e-6;
-    /// An error in itself: what is compared are logarithms.
-    bool absolute = false;
-};
 
 /// Expects max |got - want| <= allowed max |want| for f64 and f32. For bf16: at most twice the error of `plain` (the f32
 /// computation whose every written tensor was rounded to bf16; undefined: want itself rounded) plus one unit in the last place of

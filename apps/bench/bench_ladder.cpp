@@ -66,17 +66,17 @@ Findings examine(const LadderOp& op, const Ladder& ladder, const LadderStep& ste
         found.traffic = traffic;
         return found;
     }
-    const OpCase one{.op = std::string(op.op),
-                     .what = step.name,
-                     .prepare =
-                         [&] {
-                             return [&] {
-                                 step.run();
-                                 return Variable();
-                             };
-                         },
-                     .forward_operations = ladder.operations,
-                     .forward_bytes = ladder.least_bytes(step.dtype)};
+    const BenchCase one{.op = std::string(op.op),
+                        .what = step.name,
+                        .prepare =
+                            [&] {
+                                return [&] {
+                                    step.run();
+                                    return Variable();
+                                };
+                            },
+                        .forward_operations = ladder.operations,
+                        .forward_bytes = ladder.least_bytes(step.dtype)};
     found.seconds = timer->measure(one, seconds).forward;
     found.percent_of_copy = 100 * one.forward_bytes / *found.seconds / 1e9 / timer->copy_gb_second();
     if (ladder.operations > 0) {

@@ -64,7 +64,7 @@ void print_head() {
         fmt::format(row_format, "op", "case", "forw. us", "GFLOP/s", "GB/s", "% copy", "backw. us", "GFLOP/s", "GB/s", "% copy"));
 }
 
-void print_row(const OpCase& one, const OpTimes& times, const Ceilings& machine) {
+void print_row(const BenchCase& one, const OpTimes& times, const Ceilings& machine) {
     const bool back = one.goes_back();
     print(fmt::format(row_format, one.op, one.what, fmt::format("{:.1f}", 1e6 * times.forward),
                       rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
@@ -73,14 +73,14 @@ void print_row(const OpCase& one, const OpTimes& times, const Ceilings& machine)
                       back ? share(one.backward_bytes, times.backward, machine) : "-"));
 }
 
-void print_formulas(const std::vector<OpCase>& cases) {
+void print_formulas(const std::vector<BenchCase>& cases) {
     print("\nfloating-point operations (two for a multiply-add), bytes: each tensor once\n");
     std::string last;
-    for (const OpCase& one : cases)
+    for (const BenchCase& one : cases)
         if (!one.formula.empty() && one.op != last) print(fmt::format("{:<20}  {}\n", last = one.op, one.formula));
 }
 
-nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times, const Ceilings& machine) {
+nlohmann::ordered_json as_json(const BenchCase& one, const OpTimes& times, const Ceilings& machine) {
     nlohmann::ordered_json row = {{"op", one.op}, {"case", one.what}, {"samples", times.samples}};
     if (!one.formula.empty()) row["operations"] = one.formula;
     if (times.host > 0) row["host_microseconds"] = 1e6 * times.host;
@@ -97,13 +97,13 @@ nlohmann::ordered_json as_json(const OpCase& one, const OpTimes& times, const Ce
     return row;
 }
 
-std::vector<OpCase> wanted_cases(const OpSetting& setting, const std::vector<std::string>& ops) {
-    std::vector<OpCase> all = op_cases(setting), wanted;
+std::vector<BenchCase> wanted_cases(const OpSetting& setting, const std::vector<std::string>& ops) {
+    std::vector<BenchCase> all = op_cases(setting), wanted;
     std::vector<std::string> names;
     const auto among = [](const std::vector<std::string>& list, const std::string& op) {
         return std::find(list.begin(), list.end(), op) != list.end();
     };
-    for (OpCase& one : all) {
+    for (BenchCase& one : all) {
         if (!among(names, one.op)) names.push_back(one.op);
         if (ops.empty() || among(ops, one.op)) wanted.push_back(std::move(one));
     }
@@ -124,7 +124,7 @@ int bench_ops(Arguments arguments) {
     const OpSetting setting = {.device = options.machine.device, .dtype = options.dtype, .sizes = options.sizes};
     check_usage(setting.device == Device::cuda || setting.dtype == DType::f32,
                 "--dtype bf16: the CPU's ops compute in f32 and f64; add --device cuda");
-    const std::vector<OpCase> cases = wanted_cases(setting, options.ops);
+    const std::vector<BenchCase> cases = wanted_cases(setting, options.ops);
 
     Ceilings machine;
     std::optional<DeviceTimer> timer;
@@ -150,7 +150,7 @@ int bench_ops(Arguments arguments) {
         print(fmt::format("copy {:.1f} GB/s\n{}{}\n", machine.copy_gb_second, timer ? timer->method() : "", timer ? "\n" : ""));
         print_head();
     }
-    for (const OpCase& one : cases) {
+    for (const BenchCase& one : cases) {
         const OpTimes times = timer ? timer->measure(one, options.seconds) : measure_on_cpu(one, options.seconds);
         if (options.json)
             object["ops"].push_back(as_json(one, times, machine));

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "autograd/bench_cases.h"
+#include "autograd/cases/bench_case.h"
 #include "core/device.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/ladder/attention_ladder.h"
@@ -25,7 +25,7 @@ namespace {
 using namespace kernels;
 
 Tensor numbers(const Shape& shape, DType dtype = DType::f32) {
-    return benches::numbers(shape, {.device = Device::cuda, .dtype = dtype});
+    return cases::numbers(shape, {.device = Device::cuda, .dtype = dtype});
 }
 
 // Extents that the size does not set are smaller on the emulated device.

@@ -1,12 +1,14 @@
-// The ops with the sizes at which they are measured: those of autograd/bench_cases.h, the optimizer and top_k.
+// The timed cases of all ops at the sizes at which they are measured.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "autograd/bench_cases.h"
+#include "autograd/cases/bench_case.h"
 
 namespace heddle::app {
+
+using cases::BenchCase;
 
 /// The device, dtype and sizes of the ops.
 struct OpSetting {
@@ -21,6 +23,6 @@ struct OpSetting {
 ///   sentences   attention over 64, 128 and 256 sentences of 10 to 60 tokens, 128 and 512 columns, without dropout
 ///   large       tensors of 512 MB, and attention over 16,384 tokens with 2048 columns, without dropout
 /// The optimizer keeps its numbers in f32, so it has cases for that dtype only.
-std::vector<OpCase> op_cases(const OpSetting& setting);
+std::vector<BenchCase> op_cases(const OpSetting& setting);
 
 }  // namespace heddle::app

@@ -46,7 +46,7 @@ bool captured(MemoryArena& arena, device::Graph& graph, const std::function<void
 
 }  // namespace
 
-OpTimes measure_on_cpu(const OpCase& one, double seconds) {
+OpTimes measure_on_cpu(const BenchCase& one, double seconds) {
     std::vector<double> forward, backward;
     const auto run = one.prepare();
     Tensor cotangent;
@@ -92,7 +92,7 @@ void DeviceTimer::keep_busy(std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) device::fill(idle_.mutable_bytes_data(), 0, idle_.bytes());
 }
 
-OpTimes DeviceTimer::measure(const OpCase& one, double seconds) {
+OpTimes DeviceTimer::measure(const BenchCase& one, double seconds) {
     const auto run = one.prepare();
     Tensor cotangent;
     std::vector<Variable> results;

@@ -18,7 +18,7 @@ struct OpTimes {
 };
 
 /// Runs the case for `seconds`, at least five times, on the CPU. By the host's clock, the first run left out.
-OpTimes measure_on_cpu(const OpCase& one, double seconds);
+OpTimes measure_on_cpu(const BenchCase& one, double seconds);
 
 /// The times of ops on the current CUDA device, by its own clock. All samples of a case are queued before the host waits for the
 /// first: before each sample the device overwrites some memory as often as it takes for the host to queue the sample meanwhile,
@@ -28,7 +28,7 @@ OpTimes measure_on_cpu(const OpCase& one, double seconds);
 class DeviceTimer {
   public:
     DeviceTimer();
-    OpTimes measure(const OpCase& one, double seconds);
+    OpTimes measure(const BenchCase& one, double seconds);
     /// Bytes read and written by a copy within the device, in GB/s.
     double copy_gb_second() const { return copy_gb_second_; }
     /// How times are measured, as a sentence.

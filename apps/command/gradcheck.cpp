@@ -11,6 +11,7 @@
 #include "apps/command/option_rows.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
+#include "autograd/cases/op_cases.h"
 #include "core/out_of_memory.h"
 #include "core/parallel.h"
 #include "nn/proofs.h"

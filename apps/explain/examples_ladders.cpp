@@ -1,5 +1,5 @@
 // The teaching ladders, step by step.
-#include "apps/explain/example_inputs.h"
+#include "apps/explain/examples.h"
 #include "kernels/attention/ladder/attention_ladder.h"
 #include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/layer_norm/layer_norm_ladder.h"
@@ -29,24 +29,23 @@ void softmax(Session& s, Extents d) {
 }
 template <LayerNormStep step>
 void layer_norm(Session& s, Extents d) {
-    const Tensor x = s.input("x", numbers(d, 1)), gamma = s.input("gamma", row(d[1], 2)), beta = s.input("beta", row(d[1], 3));
+    const Tensor x = s.input("x", randn(d, 1)), gamma = s.input("gamma", row(d[1], 2)), beta = s.input("beta", row(d[1], 3));
     Tensor y;
     s.trace([&] { y = layer_norm_ladder(step, x, gamma, beta, 1e-5); });
     s.name("y", y);
 }
 template <AttentionStep step>
 void attention(Session& s, Extents d) {
-    const Tensor query = s.input("query", numbers(d, 1)), key = s.input("key", numbers(d, 2)),
-                 value = s.input("value", numbers(d, 3));
+    const Tensor query = s.input("query", randn(d, 1)), key = s.input("key", randn(d, 2)), value = s.input("value", randn(d, 3));
     Tensor output;
     s.trace([&] { output = attention_ladder(step, query, key, value, d[0]); });
     s.name("output", output);
 }
 template <FeedForwardStep step>
 void feed_forward(Session& s, Extents d) {
-    const Tensor x = s.input("x", numbers({d[0], d[1]}, 1));
-    const FeedForwardWeights weights{s.input("w1", numbers({d[2], d[1]}, 2)), s.input("b1", row(d[2], 3)),
-                                     s.input("w2", numbers({d[1], d[2]}, 4)), s.input("b2", row(d[1], 5))};
+    const Tensor x = s.input("x", randn({d[0], d[1]}, 1));
+    const FeedForwardWeights weights{s.input("w1", randn({d[2], d[1]}, 2)), s.input("b1", row(d[2], 3)),
+                                     s.input("w2", randn({d[1], d[2]}, 4)), s.input("b2", row(d[1], 5))};
     Tensor y;
     s.trace([&] { y = feed_forward_ladder(step, x, weights); });
     s.name("y", y);

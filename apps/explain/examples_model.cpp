@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "apps/explain/example_inputs.h"
+#include "apps/explain/examples.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/cached/attention_cached.h"
 #include "kernels/beam_step/beam_step.h"
@@ -27,8 +27,8 @@ AttentionRules rules_of(Extents d) {
 }
 template <DType dtype>
 void attention(Session& s, Extents d) {
-    const Tensor q = s.input("query", numbers(d, 1, dtype)), k = s.input("key", numbers(d, 2, dtype));
-    const Tensor v = s.input("value", numbers(d, 3, dtype));
+    const Tensor q = s.input("query", randn(d, 1, dtype)), k = s.input("key", randn(d, 2, dtype));
+    const Tensor v = s.input("value", randn(d, 3, dtype));
     AttentionResult result;
     s.trace([&] { result = attention_forward(q, k, v, rules_of(d)); });
     s.name("output", result.output);
@@ -38,8 +38,8 @@ void attention(Session& s, Extents d) {
 double causal_attention_operations(Extents d) { return 2 * product(d) * static_cast<double>(d[0] + 1); }
 template <DType dtype>
 void attention_dx(Session& s, Extents d) {
-    const Tensor q = s.input("query", numbers(d, 1, dtype)), k = s.input("key", numbers(d, 2, dtype));
-    const Tensor v = s.input("value", numbers(d, 3, dtype)), d_output = s.input("d_output", numbers(d, 4, dtype));
+    const Tensor q = s.input("query", randn(d, 1, dtype)), k = s.input("key", randn(d, 2, dtype));
+    const Tensor v = s.input("value", randn(d, 3, dtype)), d_output = s.input("d_output", randn(d, 4, dtype));
     const AttentionRules rules = rules_of(d);
     const AttentionResult forward = attention_forward(q, k, v, rules);
     s.name("output", forward.output);
@@ -51,8 +51,8 @@ void attention_dx(Session& s, Extents d) {
 // Every row has d[1] keys, in rows of the cache that do not lie side by side.
 void attention_cached(Session& s, Extents d) {
     const std::int64_t slots = d[0] * d[1];
-    const Tensor query = s.input("query", numbers({d[0], d[2]}, 1));
-    const Tensor key = s.input("key", numbers({slots, d[2]}, 2)), value = s.input("value", numbers({slots, d[2]}, 3));
+    const Tensor query = s.input("query", randn({d[0], d[2]}, 1));
+    const Tensor key = s.input("key", randn({slots, d[2]}, 2)), value = s.input("value", randn({slots, d[2]}, 3));
     const Tensor table = s.input("table", some_indices(slots, slots).reshape({d[0], d[1]}));
     const std::vector<std::int64_t> lengths(static_cast<std::size_t>(d[0]), d[1]);
     Tensor output;
@@ -63,12 +63,12 @@ void attention_cached(Session& s, Extents d) {
 // ---- the feed-forward network and linear maps
 
 FeedForwardWeights network(Session& s, Extents d, DType dtype) {
-    return {s.input("w1", numbers({d[2], d[1]}, 2, dtype)), s.input("b1", row(d[2], 3, dtype)),
-            s.input("w2", numbers({d[1], d[2]}, 4, dtype)), s.input("b2", row(d[1], 5, dtype))};
+    return {s.input("w1", randn({d[2], d[1]}, 2, dtype)), s.input("b1", row(d[2], 3, dtype)),
+            s.input("w2", randn({d[1], d[2]}, 4, dtype)), s.input("b2", row(d[1], 5, dtype))};
 }
 template <DType dtype>
 void feed_forward(Session& s, Extents d) {
-    const Tensor x = s.input("x", numbers({d[0], d[1]}, 1, dtype));
+    const Tensor x = s.input("x", randn({d[0], d[1]}, 1, dtype));
     const FeedForwardWeights weights = network(s, d, dtype);
     FeedForwardResult result;
     s.trace([&] { result = feed_forward_forward(x, weights, Activation::relu, {}, false); });
@@ -76,7 +76,7 @@ void feed_forward(Session& s, Extents d) {
 }
 void feed_forward_dx(Session& s, Extents d) {
     constexpr DType dtype = DType::bf16;
-    const Tensor x = s.input("x", numbers({d[0], d[1]}, 1, dtype)), dy = s.input("dy", numbers({d[0], d[1]}, 6, dtype));
+    const Tensor x = s.input("x", randn({d[0], d[1]}, 1, dtype)), dy = s.input("dy", randn({d[0], d[1]}, 6, dtype));
     const FeedForwardWeights weights = network(s, d, dtype);
     const FeedForwardResult forward = feed_forward_forward(x, weights, Activation::relu, {}, true);
     s.name("hidden", forward.hidden);
@@ -89,20 +89,20 @@ void feed_forward_dx(Session& s, Extents d) {
     s.name("dx", dx);
 }
 void linear_bias(Session& s, Extents d) {
-    const Tensor dy = s.input("dy", numbers(d, 1));
+    const Tensor dy = s.input("dy", randn(d, 1));
     Tensor dbias = s.input("dbias", Tensor::zeros({d[1]}));
     s.trace([&] { linear_backward_bias(dy, dbias); });
 }
 void few_rows(Session& s, Extents d) {
-    const Tensor x = s.input("x", numbers({d[0], d[2]}, 1, DType::bf16));
-    const Tensor weight = s.input("weight", numbers({d[1], d[2]}, 2, DType::bf16));
+    const Tensor x = s.input("x", randn({d[0], d[2]}, 1, DType::bf16));
+    const Tensor weight = s.input("weight", randn({d[1], d[2]}, 2, DType::bf16));
     const Tensor bias = s.input("bias", row(d[1], 3, DType::bf16));
     const Tensor y = Tensor::empty({d[0], d[1]}, DType::bf16, Device::cuda);
     s.name("y", y);
     s.trace([&] { few_rows_linear({.x = x, .weight = weight, .bias = bias}, {.y = y}); });
 }
 void loss(Session& s, Extents d) {
-    const Tensor x = s.input("x", numbers({d[0], d[2]}, 1)), weight = s.input("weight", numbers({d[1], d[2]}, 2));
+    const Tensor x = s.input("x", randn({d[0], d[2]}, 1)), weight = s.input("weight", randn({d[1], d[2]}, 2));
     const Tensor targets = s.input("targets", some_indices(d[0], d[1]));
     LinearCrossEntropyResult result;
     s.trace(
@@ -148,13 +148,13 @@ void cache_table(Session& s, Extents d) {
     s.name("y", y);
 }
 void mean(Session& s, Extents d) {
-    const std::vector<Tensor> models = {s.input("first", numbers(d, 1)), s.input("second", numbers(d, 2))};
+    const std::vector<Tensor> models = {s.input("first", randn(d, 1)), s.input("second", randn(d, 2))};
     Tensor y;
     s.trace([&] { y = mean_probability(models); });
     s.name("y", y);
 }
 void target(Session& s, Extents d) {
-    const Tensor logits = s.input("logits", numbers(d, 1)), targets = s.input("targets", some_indices(d[0], d[1]));
+    const Tensor logits = s.input("logits", randn(d, 1)), targets = s.input("targets", some_indices(d[0], d[1]));
     Tensor y;
     s.trace([&] { y = target_log_probability(logits, targets); });
     s.name("y", y);

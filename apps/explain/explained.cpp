@@ -32,7 +32,7 @@ Explanation explained(const Example& example, std::vector<std::int64_t> shape) {
     check_usage(shape.size() == example.shape.size() && std::ranges::all_of(shape, [](std::int64_t n) { return n > 0; }),
                 fmt::format("--shape {}: heddle explain {} wants numbers above 0 for {}", text, example.name, example.axes));
     if (is_hopeless(shape)) fail_with("--shape {}: too large to be explained; choose smaller {}", text, example.axes);
-    Session session;
+    TracingSession session;
     try {
         example.run(session, shape);
     } catch (const Error& error) {

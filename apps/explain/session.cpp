@@ -5,16 +5,16 @@
 
 namespace heddle::explain {
 
-Tensor Session::input(const std::string& name, const Tensor& values) {
+Tensor TracingSession::input(const std::string& name, const Tensor& values) {
     tensors_.push_back({name, values.to(Device::cuda)});
     return tensors_.back().tensor;
 }
 
-void Session::name(const std::string& name, const Tensor& tensor) {
+void TracingSession::name(const std::string& name, const Tensor& tensor) {
     if (tensor.defined()) tensors_.push_back({name, tensor});
 }
 
-std::vector<TracedTensor> Session::traced_tensors() const {
+std::vector<TracedTensor> TracingSession::traced_tensors() const {
     std::vector<TracedTensor> all;
     for (const auto& [name, tensor] : tensors_) {
         TracedTensor one{.name = name, .shape = {}, .dtype = tensor.dtype()};
@@ -25,7 +25,7 @@ std::vector<TracedTensor> Session::traced_tensors() const {
     return all;
 }
 
-void Session::trace(const std::function<void()>& op) {
+void TracingSession::trace(const std::function<void()>& op) {
     device::synchronize();  // the inputs' copies
     emulator::set_seed(1);  // the same pages each time
     emulator::begin_trace();

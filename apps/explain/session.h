@@ -8,20 +8,18 @@
 #include <vector>
 
 #include "apps/explain/explanation.h"
+#include "autograd/cases/example.h"
 #include "core/tensor.h"
 #include "kernels/emulator/trace/trace.h"
 
 namespace heddle::explain {
 
-class Session {
+class TracingSession : public cases::Session {
   public:
-    /// A copy of the tensor on the device, under this name.
-    Tensor input(const std::string& name, const Tensor& values);
-    /// Names a tensor that the op made. One that is undefined is ignored.
-    void name(const std::string& name, const Tensor& tensor);
-    /// Calls the op and traces the kernels that it launches. Once a session. Error of the op, or when it is too large to be
-    /// traced.
-    void trace(const std::function<void()>& op);
+    Tensor input(const std::string& name, const Tensor& values) override;
+    void name(const std::string& name, const Tensor& tensor) override;
+    /// Error of the op, or when it is too large to be traced.
+    void trace(const std::function<void()>& op) override;
 
     std::vector<TracedTensor> traced_tensors() const;
     std::vector<emulator::TracedLaunch> take_launches() { return std::move(launches_); }

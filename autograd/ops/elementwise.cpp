@@ -1,11 +1,7 @@
 // Arithmetic with broadcasting on the tape.
 #include "kernels/elementwise/elementwise.h"
 
-#include <fmt/format.h>
-
-#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 #include "kernels/reduce/reduce.h"
 
 namespace heddle::ops {
@@ -110,78 +106,3 @@ Variable scale(const Variable& x, double factor, Where where) {
 }
 
 }  // namespace heddle::ops
-
-namespace heddle::proofs {
-namespace {
-
-using Binary = Variable (*)(const Variable&, const Variable&, Where);
-using Unary = Variable (*)(const Variable&, Where);
-
-GradientCase binary(const char* op, Binary function, const char* what, const Tensor& a, const Tensor& b) {
-    return {op, what, [function](auto in) { return function(in[0], in[1], Where::current()); }, {a, b}};
-}
-
-GradientCase unary(const char* op, Unary function, const Tensor& x) {
-    return {op, "a matrix", [function](auto in) { return function(in[0], Where::current()); }, {x}};
-}
-
-// Between 0.5 and some 3, for logarithms, roots and divisors.
-Tensor positive(const Shape& shape, std::uint64_t seed) {
-    Tensor x = random_input(shape, seed);
-    for (double& value : x.mutable_values<double>()) value = 0.5 + value * value / 2;
-    return x;
-}
-
-Tensor condition(const Shape& shape) {
-    Tensor choice = Tensor::zeros(shape, DType::u8);
-    for (std::int64_t i = 0; i < choice.numel(); i += 1 + i % 3) choice.mutable_data<std::uint8_t>()[i] = 1;
-    return choice;
-}
-
-GradientFunction choose(const Tensor& choice) {
-    return [choice](auto in) { return ops::where(beside(in[0], choice), in[0], in[1]); };
-}
-
-}  // namespace
-
-std::vector<GradientCase> elementwise() {
-    const Tensor a = random_input({2, 3, 4}, 1), same = random_input({2, 3, 4}, 2), row = random_input({4}, 3);
-    const Tensor column = random_input({3, 1}, 4), scalar = random_input({}, 5);
-    return {
-        binary("add", ops::add, "one shape", a, same),
-        binary("add", ops::add, "a row to each row", a, row),
-        binary("add", ops::add, "a column and a row", column, row),
-        binary("sub", ops::sub, "one shape", a, same),
-        binary("sub", ops::sub, "a row minus a tensor", row, a),
-        binary("mul", ops::mul, "one shape", a, same),
-        binary("mul", ops::mul, "a column", a, column),
-        binary("mul", ops::mul, "a scalar", scalar, a),
-        binary("div", ops::div, "one shape", a, positive({2, 3, 4}, 6)),
-        binary("div", ops::div, "by a row", a, positive({4}, 7)),
-        binary("div", ops::div, "a row by a column", row, positive({3, 1}, 8)),
-        unary("neg", ops::neg, random_input({3, 5}, 9)),
-        unary("exp", ops::exp, random_input({3, 5}, 10)),
-        unary("log", ops::log, positive({3, 5}, 11)),
-        unary("sqrt", ops::sqrt, positive({3, 5}, 12)),
-        unary("tanh", ops::tanh, random_input({3, 5}, 13)),
-        {"where", "one shape", choose(condition({2, 3, 4})), {a, same}},
-        {"where", "all three broadcast", choose(condition({4, 1, 1})), {column, row}},
-        {"scale", "by -2.5", [](auto in) { return ops::scale(in[0], -2.5); }, {random_input({3, 5}, 14)}},
-        {"mul", "a tensor with itself", [](auto in) { return ops::mul(in[0], in[0]); }, {random_input({3, 5}, 15)}},
-    };
-}
-
-}  // namespace heddle::proofs
-
-namespace heddle::benches {
-
-std::vector<OpCase> elementwise(const Setting& on, std::int64_t rows, std::int64_t cols) {
-    return {row_case(on, rows, cols, "add", "", 3, 2, [](const RowInputs& in) { return ops::add(fresh(in.x), fresh(in.y)); }),
-            row_case(on, rows, cols, "add", fmt::format(" + [{}]", cols), 2, 1,
-                     [](const RowInputs& in) { return ops::add(fresh(in.x), in.gamma); }),
-            row_case(on, rows, cols, "mul", "", 3, 5, [](const RowInputs& in) { return ops::mul(fresh(in.x), fresh(in.y)); }),
-            row_case(on, rows, cols, "exp", "", 2, 3, [](const RowInputs& in) { return ops::exp(fresh(in.x)); }),
-            row_case(on, rows, cols, "scale", "", 2, 2, [](const RowInputs& in) { return ops::scale(fresh(in.x), 2); })};
-}
-
-}  // namespace heddle::benches

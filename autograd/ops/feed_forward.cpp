@@ -1,10 +1,6 @@
 #include "kernels/feed_forward/feed_forward.h"
 
-#include <fmt/format.h>
-
-#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 
 namespace heddle {
 namespace {
@@ -36,54 +32,4 @@ Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable
                       .backward = backward});
 }
 
-std::vector<GradientCase> proofs::feed_forward() {
-    std::vector<GradientCase> cases;
-    const std::vector<Tensor> all = {random_input({4, 3}, 1), random_input({6, 3}, 2), random_input({6}, 3),
-                                     random_input({5, 6}, 4), random_input({5}, 5)};
-    const auto add = [&](const char* what, ops::Activation activation, double dropout) {
-        cases.push_back(
-            {"feed_forward", what,
-             [=](auto in) { return ops::feed_forward(in[0], in[1], in[2], in[3], in[4], activation, Dropout(dropout, 7)); },
-             all});
-    };
-    add("ReLU", ops::Activation::relu, 0);
-    add("ReLU, dropout 0.3", ops::Activation::relu, 0.3);
-    add("GELU", ops::Activation::gelu, 0);
-    add("GELU, dropout 0.3", ops::Activation::gelu, 0.3);
-    add("GELU in its tanh form", ops::Activation::gelu_tanh, 0);
-    add("GELU in its tanh form, dropout 0.3", ops::Activation::gelu_tanh, 0.3);
-    // These numbers have no hidden value near ReLU's kink.
-    const std::vector<Tensor> no_biases = {random_input({4, 3}, 6), all[1], all[3]};
-    const auto add_without_biases = [&](const char* what, ops::Activation activation, double dropout) {
-        cases.push_back({"feed_forward", what,
-                         [=](auto in) { return ops::feed_forward(in[0], in[1], {}, in[2], {}, activation, Dropout(dropout, 7)); },
-                         no_biases});
-    };
-    add_without_biases("without biases", ops::Activation::relu, 0);
-    add_without_biases("GELU without biases, dropout 0.3", ops::Activation::gelu, 0.3);
-    add_without_biases("GELU in its tanh form without biases, dropout 0.3", ops::Activation::gelu_tanh, 0.3);
-    return cases;
-}
-
 }  // namespace heddle
-
-namespace heddle::benches {
-
-OpCase feed_forward(const Setting& on, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff) {
-    const auto operations = static_cast<double>(4 * rows * d_model * d_ff);
-    const auto traffic = on.bytes(static_cast<double>(2 * rows * d_model + rows * d_ff + 2 * d_model * d_ff));
-    return {.op = "feed_forward",
-            .what = fmt::format("[{}, {}], inner {}, relu, dropout", rows, d_model, d_ff),
-            .prepare = [=]() -> Run {
-                const Variable x = leaf({rows, d_model}, on), w1 = leaf({d_ff, d_model}, on), b1 = leaf({d_ff}, on);
-                const Variable w2 = leaf({d_model, d_ff}, on), b2 = leaf({d_model}, on);
-                return [=] { return ops::feed_forward(fresh(x), w1, b1, w2, b2, ops::Activation::relu, dropout_of_training()); };
-            },
-            .forward_operations = operations,
-            .backward_operations = 2 * operations,
-            .formula = "4 rows d_model d_ff forward, twice that backward",
-            .forward_bytes = traffic,
-            .backward_bytes = 2 * traffic};
-}
-
-}  // namespace heddle::benches

@@ -1,8 +1,6 @@
 #include "kernels/layer_norm/layer_norm.h"
 
-#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 
 namespace heddle::ops {
 
@@ -44,69 +42,3 @@ ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, co
 }
 
 }  // namespace heddle::ops
-
-namespace heddle::proofs {
-namespace {
-
-std::vector<Tensor> norm_inputs(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-    return {random_input({rows, cols}, seed, 2), random_input({cols}, seed + 1), random_input({cols}, seed + 2)};
-}
-
-std::vector<Tensor> residual_inputs(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-    std::vector<Tensor> inputs = norm_inputs(rows, cols, seed);
-    inputs.insert(inputs.begin() + 1, random_input({rows, cols}, seed + 3));
-    return inputs;
-}
-
-GradientFunction norm(double eps) {
-    return [eps](std::span<const Variable> in) { return ops::layer_norm(in[0], in[1], in[2], eps); };
-}
-
-enum class Used { sum, normalised, both };
-
-GradientFunction residual_norm(const Dropout& dropout, Used used) {
-    return [=](std::span<const Variable> in) {
-        const auto out = ops::residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5, dropout);
-        if (used == Used::sum) return out.sum;
-        if (used == Used::normalised) return out.normalised;
-        // A second residual joins the two, so that both gradients arrive at the first.
-        return ops::residual_layer_norm(out.sum, out.normalised, in[2], in[3], 0.1).normalised;
-    };
-}
-
-}  // namespace
-
-std::vector<GradientCase> layer_norm() {
-    const Dropout dropout(0.3, 41);
-    return {
-        {"layer_norm", "plain", norm(1e-5), norm_inputs(3, 7, 21)},
-        {"layer_norm", "two columns, a large eps", norm(0.5), norm_inputs(4, 2, 24)},
-        {"layer_norm", "three axes", norm(1e-5), {random_input({2, 2, 5}, 27), random_input({5}, 28), random_input({5}, 29)}},
-        {"residual_layer_norm", "both outputs", residual_norm({}, Used::both), residual_inputs(3, 5, 30)},
-        {"residual_layer_norm", "both outputs, dropout 0.3", residual_norm(dropout, Used::both), residual_inputs(3, 9, 34)},
-        {"residual_layer_norm", "the normalised output alone, dropout 0.3", residual_norm(dropout, Used::normalised),
-         residual_inputs(2, 6, 38)},
-        {"residual_layer_norm",
-         "the sum alone, dropout 0.3",
-         residual_norm(dropout, Used::sum),
-         residual_inputs(2, 6, 42),
-         {.zero_by_symmetry = {2, 3}}},
-    };
-}
-
-}  // namespace heddle::proofs
-
-namespace heddle::benches {
-
-std::vector<OpCase> layer_norm(const Setting& on, std::int64_t rows, std::int64_t cols) {
-    const auto run = [](const RowInputs& in) { return ops::layer_norm(fresh(in.x), in.gamma, in.beta); };
-    return {row_case(on, rows, cols, "layer_norm", "", 2, 3, run)};
-}
-
-std::vector<OpCase> residual_layer_norm(const Setting& on, std::int64_t rows, std::int64_t cols) {
-    return {row_case(on, rows, cols, "residual_layer_norm", ", dropout", 4, 4, [](const RowInputs& in) {
-        return ops::residual_layer_norm(fresh(in.x), fresh(in.y), in.gamma, in.beta, 1e-5, dropout_of_training()).normalised;
-    })};
-}
-
-}  // namespace heddle::benches

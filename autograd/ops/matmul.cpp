@@ -1,10 +1,6 @@
 #include "kernels/matmul/matmul.h"
 
-#include <fmt/format.h>
-
-#include "autograd/bench_cases.h"
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 
 namespace heddle {
 
@@ -25,43 +21,4 @@ Variable ops::matmul(const Variable& a, const Variable& b, bool transpose_a, boo
                       }});
 }
 
-std::vector<GradientCase> proofs::matmul() {
-    std::vector<GradientCase> cases;
-    const auto add = [&](const char* what, const Shape& a, const Shape& b, bool ta, bool tb) {
-        cases.push_back({"matmul",
-                         what,
-                         [=](auto in) { return ops::matmul(in[0], in[1], ta, tb); },
-                         {random_input(a, 1), random_input(b, 2)}});
-    };
-    add("plain", {3, 4}, {4, 5}, false, false);
-    add("a transposed", {4, 3}, {4, 5}, true, false);
-    add("b transposed", {3, 4}, {5, 4}, false, true);
-    add("both transposed", {4, 3}, {5, 4}, true, true);
-    add("batched", {2, 3, 4}, {2, 4, 5}, false, false);
-    add("batched, both transposed", {2, 4, 3}, {2, 5, 4}, true, true);
-    add("one b for the whole batch", {2, 3, 4}, {4, 5}, false, false);
-    add("one b for the whole batch, transposed", {2, 3, 4}, {5, 4}, false, true);
-    return cases;
-}
-
 }  // namespace heddle
-
-namespace heddle::benches {
-
-OpCase matmul(const Setting& on, std::int64_t sentences, std::int64_t length, std::int64_t d_model) {
-    const auto operations = static_cast<double>(2 * sentences * length * length * d_model);
-    const auto traffic = on.bytes(static_cast<double>(2 * sentences * length * d_model + sentences * length * length));
-    return {.op = "matmul",
-            .what = fmt::format("{} x [{}, {}] x [{}, {}]^T", sentences, length, d_model, length, d_model),
-            .prepare = [=]() -> Run {
-                const Variable a = leaf({sentences, length, d_model}, on), b = leaf({sentences, length, d_model}, on);
-                return [=] { return ops::matmul(fresh(a), fresh(b), false, true); };
-            },
-            .forward_operations = operations,
-            .backward_operations = 2 * operations,
-            .formula = "2 batch m n k forward, twice that backward",
-            .forward_bytes = traffic,
-            .backward_bytes = 2 * traffic};
-}
-
-}  // namespace heddle::benches

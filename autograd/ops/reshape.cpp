@@ -1,5 +1,4 @@
 #include "autograd/ops.h"
-#include "autograd/proofs.h"
 
 namespace heddle::ops {
 
@@ -14,12 +13,3 @@ Variable reshape(const Variable& x, const Shape& shape, Where where) {
 }
 
 }  // namespace heddle::ops
-
-namespace heddle::proofs {
-
-std::vector<GradientCase> reshape() {
-    const GradientFunction function = [](auto in) { return ops::reshape(in[0], {4, 6}); };
-    return {{"reshape", "three axes to two", function, {random_input({2, 3, 4}, 1)}}};
-}
-
-}  // namespace heddle::proofs

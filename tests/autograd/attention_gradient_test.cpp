@@ -9,7 +9,7 @@ namespace {
 
 using ops::ColumnsOf;
 
-TEST(AttentionGradient, IsProven) { expect_proven(proofs::attention()); }
+TEST(AttentionGradient, IsProven) { expect_proven(op_cases("attention").proofs()); }
 
 TEST(AttentionGradient, OneProjectionReceivesAllThreeSlicesInOneTensor) {
     const Spans spans = Spans::packed(std::vector<std::int64_t>{4, 3});

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/proofs.h"
+#include "autograd/cases/op_cases.h"
 
 namespace heddle {
 

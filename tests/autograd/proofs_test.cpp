@@ -1,5 +1,5 @@
 // Every op's gradient is proven: one test for each case, named after it.
-#include "autograd/proofs.h"
+#include "autograd/cases/op_cases.h"
 
 #include <gtest/gtest.h>
 

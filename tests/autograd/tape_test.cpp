@@ -14,8 +14,6 @@ namespace heddle {
 namespace {
 
 using faulty::product;
-using faulty::softmax;
-using faulty::sum;
 
 // ---- the walk
 
@@ -188,7 +186,7 @@ TEST(Tape, GivesFrozenLeavesNoGradient) {
 }
 
 TEST(Tape, RecordsNothingWithoutAnInputThatNeedsAGradient) {
-    const Variable y = softmax(Variable(random_input({2, 3}, 1)));
+    const Variable y = faulty::softmax(Variable(random_input({2, 3}, 1)));
     EXPECT_EQ(tape_size(), 0);
     EXPECT_TRUE(y.is_leaf());
     expect_error([&] { backward(y, y.value()); }, "none of its inputs requires a gradient");
@@ -239,7 +237,7 @@ TEST(Tape, FreesWhatItSavedWhenItGoesBackAlthoughTheLossIsKept) {
     const Variable x(random_input({64, 64}, 1), true);
     const std::int64_t before = memory_statistics().in_use;
     for (int step = 0; step < 50; ++step) {
-        losses.push_back(sum(softmax(softmax(x))));
+        losses.push_back(faulty::sum(faulty::softmax(faulty::softmax(x))));
         backward(losses.back());
         EXPECT_EQ(tape_size(), 0);
     }
@@ -250,8 +248,8 @@ TEST(Tape, FreesWhatItSavedWhenItGoesBackAlthoughTheLossIsKept) {
 TEST(Tape, FreesAsTheWalkPasses) {
     const Variable x(random_input({64, 64}, 1), true);
     Variable y = x;
-    for (int i = 0; i < 20; ++i) y = softmax(y);
-    y = sum(y);
+    for (int i = 0; i < 20; ++i) y = faulty::softmax(y);
+    y = faulty::sum(y);
     reset_peak_memory();
     const std::int64_t before = memory_statistics().peak;
     backward(y);

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/cases/op_cases.h"
 #include "autograd/checkpoint.h"
-#include "autograd/gradcheck.h"
 #include "core/dual.h"
 #include "core/safetensors.h"
 
@@ -42,7 +42,7 @@ void run_step(const Step& step, std::vector<Variable>& values, In leaves) {
     if (!step.body.empty())
         values.push_back(run_block(step, inputs, leaves));
     else
-        for (Variable& output : run_op(step, inputs)) values.push_back(std::move(output));
+        for (Variable& output : tape_function(step.op).apply(step, inputs)) values.push_back(std::move(output));
 }
 
 // For each value the last step that reads it; those that a walk starts from are never let go.
@@ -221,7 +221,9 @@ void save(const std::string& path, std::span<const Graph> graphs, std::span<cons
                        {"outputs", saved(fmt::format("{}.output", g), results[g].outputs, tensors)},
                        {"gradients", saved(fmt::format("{}.gradient", g), results[g].gradients, tensors)}});
     }
-    save_safetensors(path, tensors, {{"graphs", all.dump()}});
+    Json formulas = Json::object();
+    for (const auto& [name, function] : tape_functions()) formulas[std::string(name)] = function->torch;
+    save_safetensors(path, tensors, {{"graphs", all.dump()}, {"formulas", formulas.dump()}});
 }
 
 }  // namespace heddle::cross_check

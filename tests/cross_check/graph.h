@@ -2,33 +2,19 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "autograd/tape.h"
+#include "autograd/cases/draw.h"
 
 namespace heddle::cross_check {
 
-using Json = nlohmann::ordered_json;
-
-/// The number of a value: of an earlier result, counted from 0; kNone; or of_leaf(i).
-using Number = int;
-inline constexpr Number kNone = -1;  ///< an absent bias
-/// Leaves count downwards, so that more of them change no number.
-inline constexpr Number of_leaf(std::size_t i) { return -2 - static_cast<Number>(i); }
-
-/// One op, or a block of steps.
-struct Step {
-    std::string op = {};                           ///< a function of autograd/ops.h; "checkpoint" or "no_grad" for a block
-    std::vector<Number> inputs = {};               ///< what it reads
-    Json options = Json::object();                 ///< numbers and lists of numbers
-    std::map<std::string, Tensor> constants = {};  ///< masks, indices, and what PyTorch multiplies by for a dropout
-    /// Of a block: its values are its inputs, then the results of these steps; the last one is its output. Leaves keep their
-    /// numbers.
-    std::vector<Step> body = {};
-};
+using cases::Json;
+using cases::kNone;
+using cases::Number;
+using cases::of_leaf;
+using cases::Step;
 
 /// One run of backward.
 struct Walk {
@@ -45,8 +31,10 @@ struct Graph {
     bool drops = false;  ///< values are let go after the last step that reads them, so that their nodes die
 };
 
-/// The outputs of one op of autograd/ops.h. Error when there is none of this name, or it refuses its inputs.
-std::vector<Variable> run_op(const Step& step, std::span<const Variable> inputs);
+/// How each function of the tape is drawn and called, from the tables of all ops, by name.
+const std::map<std::string_view, const cases::TapeFunction*>& tape_functions();
+/// The one of this name. Error when no table has it.
+const cases::TapeFunction& tape_function(std::string_view name);
 
 /// All results of the graph's steps for these leaves; undefined ones were let go. On dual numbers `no_grad` drops derivatives.
 std::vector<Variable> run(const Graph& graph, std::span<const Variable> leaves);
@@ -103,7 +91,8 @@ struct Features {
 /// The graph's steps and walks, without its numbers.
 Json description(const Graph& graph);
 
-/// The graphs and their results in a safetensors file: the metadata "graphs" is a JSON list whose tensors are named.
+/// The graphs and their results in a safetensors file: the metadata "graphs" is a JSON list whose tensors are named, "formulas" has
+/// PyTorch's formula of each op.
 void save(const std::string& path, std::span<const Graph> graphs, std::span<const Results> results);
 
 }  // namespace heddle::cross_check

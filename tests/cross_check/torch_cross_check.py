@@ -4,7 +4,8 @@
     torch_cross_check.py BUILD/tests/cross_check [--count 200] [--graphs 10000] [--torch-graphs 1000] [--seed 1] [--record]
 
 The program draws configurations and graphs from the seed, runs them forward and backward, and writes inputs, cotangents, outputs
-and gradients. Here PyTorch computes each output and gradient again (torch_formulas.py). It also compares all graphs with dual numbers
+and gradients. Here PyTorch computes each output and gradient again, by the formulas of
+the ops' tables (autograd/ops/*_cases.cpp), which the program writes beside them. It also compares all graphs with dual numbers
 itself. Status 1 when an output or a gradient of an op differs by more than 1e-12 of its largest element, when a graph differs by more than
 that of its largest gradient, or when an op has no formula; 77 when there is no PyTorch. --record writes the result into
 docs/measured/gradcheck.md.
@@ -18,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -26,9 +28,8 @@ import generated_sections  # noqa: E402
 
 try:
     import torch
+    import torch.nn.functional as F
     from torch.utils.checkpoint import checkpoint
-
-    from torch_formulas import FORMULAS
 except ImportError as missing:
     print(f"torch_cross_check.py: skipped, {sys.executable} has no PyTorch ({missing}); run it with a Python that has")
     sys.exit(77)
@@ -36,15 +37,69 @@ except ImportError as missing:
 BOUND = 1e-12
 LEAST_SCALE = 1e-2  # kLeastScale of graph.h
 BLOCKS = ("checkpoint", "no_grad")
+INFINITY = float("inf")
+
+
+# ---- what formulas may use, beside torch and F
+
+
+def kept(value, constants):
+    """Times the factors of a dropout, where there is one."""
+    return value * constants["kept"].reshape(value.shape) if "kept" in constants else value
+
+
+def rows_of(spans, rows, tensor):
+    """[rows, ...] with the sentences' results at their rows, zeros elsewhere."""
+    parts, at = [], 0
+    for (start, length), part in zip(spans, tensor):
+        parts += [part.new_zeros((start - at, *part.shape[1:])), part]
+        at = start + length
+    return torch.cat([*parts, tensor[0].new_zeros((rows - at, *tensor[0].shape[1:]))])
+
+
+def softmax_where(scores, allowed):
+    """The softmax over the allowed places; zeros in a row without any."""
+    some = allowed.any(-1, keepdim=True)
+    scores = torch.where(some, scores.masked_fill(~allowed, -INFINITY), torch.zeros_like(scores))
+    return torch.where(allowed, F.softmax(scores, -1), torch.zeros_like(scores))
+
+
+def causal(queries, keys):
+    """Aligned to the end: query i sees keys up to i + keys - queries."""
+    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+
+
+def tanh_or_none(tanh):
+    return "tanh" if tanh else "none"
+
+
+def loss(logits, options, constants):
+    targets = constants["targets"].long()
+    counted = int((targets != options["ignore"]).sum())
+    summed = F.cross_entropy(logits, targets, ignore_index=options["ignore"], label_smoothing=options["label_smoothing"], reduction="sum")
+    return [summed / (options["divisor"] or counted or 1)]
+
+
+def formulas(texts):
+    """The functions of (inputs, options, constants) with these bodies; inputs that are absent are None."""
+    made = {}
+    for name, body in texts.items():
+        scope = dict(globals())
+        exec(f"def formula(inputs, options, constants):\n{textwrap.indent(body.strip(), '    ')}", scope)  # noqa: S102
+        made[name] = scope["formula"]
+    return made
+
+
+# ---- files and graphs
 
 
 def load(path):
-    """(tensors by name, the list of graphs) of a safetensors file."""
+    """(tensors by name, the list of graphs, the formulas) of a safetensors file."""
     data = bytearray(path.read_bytes())
     length = struct.unpack_from("<Q", data)[0]
     header = json.loads(data[8:8 + length])
     types = {"F64": torch.float64, "I32": torch.int32, "U8": torch.uint8}
-    graphs = json.loads(header.pop("__metadata__")["graphs"])
+    metadata = header.pop("__metadata__")
 
     def tensor(entry):
         begin, end = entry["data_offsets"]
@@ -52,32 +107,32 @@ def load(path):
         dtype = types[entry["dtype"]]
         return torch.frombuffer(data, dtype=dtype, offset=8 + length + begin, count=(end - begin) // dtype.itemsize).reshape(entry["shape"])
 
-    return {name: tensor(entry) for name, entry in header.items()}, graphs
+    return {name: tensor(entry) for name, entry in header.items()}, json.loads(metadata["graphs"]), formulas(json.loads(metadata["formulas"]))
 
 
-def run_steps(steps, values, leaves, tensors):
+def run_steps(steps, values, leaves, tensors, known):
     for step in steps:
         inputs = [None if n == -1 else leaves[-2 - n] if n < -1 else values[n] for n in step["inputs"]]
         if step["op"] in BLOCKS:
-            values.append(run_block(step, inputs, leaves, tensors))
+            values.append(run_block(step, inputs, leaves, tensors, known))
         else:
-            values += FORMULAS[step["op"]](inputs, step["options"], {k: tensors[name] for k, name in step["constants"].items()})
+            values += known[step["op"]](inputs, step["options"], {k: tensors[name] for k, name in step["constants"].items()})
     return values
 
 
-def run_block(step, inputs, leaves, tensors):
+def run_block(step, inputs, leaves, tensors, known):
     def body(*own):
-        return run_steps(step["body"], list(own), leaves, tensors)[-1]
+        return run_steps(step["body"], list(own), leaves, tensors, known)[-1]
 
     if step["op"] == "checkpoint" and torch.is_grad_enabled(): return checkpoint(body, *inputs, use_reentrant=False)
     with torch.no_grad():
         return body(*inputs).detach() if step["op"] == "no_grad" else body(*inputs)
 
 
-def recomputed(graph, tensors):
+def recomputed(graph, tensors, known):
     """The outputs of all walks, and the gradients of all walks together (None: not wanted)."""
     leaves = [tensors[name].clone().requires_grad_(wanted is not None) for name, wanted in zip(graph["leaves"], graph["gradients"])]
-    values = run_steps(graph["steps"], [], leaves, tensors)
+    values = run_steps(graph["steps"], [], leaves, tensors, known)
     outputs = []
     for walk in graph["walks"]:
         starts = [values[n] for n in walk["outputs"]]
@@ -98,9 +153,9 @@ def gap(given, wanted):
     return most / scale
 
 
-def gaps_of(graph, tensors, together):
+def gaps_of(graph, tensors, known, together):
     """One figure for each output and gradient, or one for all gradients together."""
-    outputs, gradients = recomputed(graph, tensors)
+    outputs, gradients = recomputed(graph, tensors, known)
     pairs = [(tensors[name], wanted) for name, wanted in zip(graph["gradients"], gradients) if name is not None]
     results = [gap([tensors[name]], [y.detach()]) for name, y in zip(graph["outputs"], outputs, strict=True)]
     if together: return [*results, gap(*zip(*pairs))]
@@ -114,14 +169,14 @@ def names_of(step):
 
 def compare(path, together=False):
     """The number of graphs, of tensors, the largest gap; complaints."""
-    tensors, graphs = load(path)
+    tensors, graphs, known = load(path)
     count, largest, complaints = 0, 0.0, []
     for number, graph in enumerate(graphs):
-        unknown = {name for step in graph["steps"] for name in names_of(step)} - set(FORMULAS)
+        unknown = {name for step in graph["steps"] for name in names_of(step)} - set(known)
         if unknown:
-            complaints.append(f"{path.stem}: no formula for {', '.join(sorted(unknown))}; add it to torch_formulas.py")
+            complaints.append(f"{path.stem}: no formula for {', '.join(sorted(unknown))}; add it to its table")
             break
-        found = gaps_of(graph, tensors, together)
+        found = gaps_of(graph, tensors, known, together)
         count += len(found)
         largest = max(largest, *found)
         if not max(found) <= BOUND:
@@ -152,8 +207,7 @@ Written by `tests/cross_check/torch_cross_check.py` on {datetime.date.today()}: 
         --torch-graphs {given.torch_graphs} --seed {given.seed} --record
 
 Each op runs in f64 with {given.count} random configurations: shapes, options, masks, biases, spans, and a dropout whose factors PyTorch is
-given. PyTorch computes outputs and gradients again with its own function where it has one
-([torch_formulas.py](../../tests/cross_check/torch_formulas.py)). The gap is the largest difference of a tensor over its largest element,
+given. PyTorch computes outputs and gradients again with its own function where it has one (the formulas in `autograd/ops/*_cases.cpp`). The gap is the largest difference of a tensor over its largest element,
 at least {LEAST_SCALE:g}; more than {BOUND:g} is a failure.
 
 | op | configurations | outputs and gradients | largest gap |

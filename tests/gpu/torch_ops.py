@@ -207,7 +207,7 @@ def measure_attention(timer, say, sizes, dtype, deterministic, o):
 
 
 def plain_cases(sizes, dtype, tiny):
-    """(op, name, shape): as autograd/ops/*.cpp (benches::) and apps/bench/op_cases.cpp have them."""
+    """(op, name, shape): as autograd/ops/*_cases.cpp and apps/bench/op_cases.cpp have them."""
     size = {"bf16": 2, "f32": 4}[dtype]
     if sizes == "translator": rows, cols, some_rows, vocabulary, parameters = 2800, 128, 256, 6000, 2157056
     else:

@@ -1,6 +1,6 @@
 // Every op on every device and in every dtype: each of its cases against a formula or the f64 reference, at every alignment;
 // again with the same bits; with a NaN.
-#include "tests/kernels/op_cases.h"
+#include "tests/kernels/every_op.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
@@ -10,7 +10,7 @@ constexpr int kNone = -1, kAll = -2;
 
 // Copies of a case's inputs. `sums`: the dtype of the inputs that are sums. `offset`: the input that lies one element behind the
 // start of its memory, kNone or kAll.
-Tensors placed(const OpCase& one, const Numbers& numbers, DType sums, int offset) {
+Tensors placed(const KernelCase& one, const Numbers& numbers, DType sums, int offset) {
     Tensors all;
     for (std::size_t i = 0; i < one.inputs.size(); ++i) {
         const bool sum = i + static_cast<std::size_t>(one.sums) >= one.inputs.size();
@@ -22,35 +22,35 @@ Tensors placed(const OpCase& one, const Numbers& numbers, DType sums, int offset
 }
 
 // The inputs after rounding, in `dtype` on the CPU.
-Tensors rounded_inputs(const OpCase& one, const Numbers& numbers, DType sums, DType dtype) {
+Tensors rounded_inputs(const KernelCase& one, const Numbers& numbers, DType sums, DType dtype) {
     Tensors all = placed(one, {Device::cpu, numbers.dtype}, sums, kNone);
     for (Tensor& tensor : all) tensor = in({Device::cpu, dtype}, tensor);
     return all;
 }
 
-std::vector<int> offsets_of(const OpCase& one) {
+std::vector<int> offsets_of(const KernelCase& one) {
     std::vector<int> all = {kNone};
-    if (one.offset == OpCase::all_offset) all.push_back(kAll);
-    if (one.offset == OpCase::each_offset)
+    if (one.offset == KernelCase::all_offset) all.push_back(kAll);
+    if (one.offset == KernelCase::each_offset)
         for (std::size_t i = 0; i < one.inputs.size(); ++i)
             if (one.inputs[i].defined()) all.push_back(static_cast<int>(i));
     return all;
 }
 
 // Integers stay what they are; numbers have the dtype that the case names, or the inputs', or are f32 beside bf16.
-bool has_right_dtype(const OpCase& one, const Tensor& got, const Tensor& want, const Numbers& inputs) {
+bool has_right_dtype(const KernelCase& one, const Tensor& got, const Tensor& want, const Numbers& inputs) {
     if (want.dtype() == DType::i32 || want.dtype() == DType::u8) return got.dtype() == want.dtype();
     if (one.results.has_value()) return got.dtype() == *one.results;
     return got.dtype() == inputs.dtype || (inputs.dtype == DType::bf16 && got.dtype() == DType::f32);
 }
 
 // A result counts in its own dtype where it is wider than the inputs; f64 statistics of other inputs count as f32.
-Numbers numbers_of(const OpCase& one, const Tensor& result, const Numbers& inputs) {
+Numbers numbers_of(const KernelCase& one, const Tensor& result, const Numbers& inputs) {
     const bool narrower = inputs.dtype == DType::bf16 && result.dtype() != DType::bf16 && !one.rounds_within;
     return {inputs.device, narrower ? DType::f32 : inputs.dtype};
 }
 
-void expect_results(const OpCase& one, const Tensors& got, const Tensors& want, const Tensors& plain, const Numbers& numbers,
+void expect_results(const KernelCase& one, const Tensors& got, const Tensors& want, const Tensors& plain, const Numbers& numbers,
                     const std::string& what) {
     ASSERT_EQ(got.size(), want.size()) << what;
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -76,7 +76,7 @@ void expect_results(const OpCase& one, const Tensors& got, const Tensors& want, 
     }
 }
 
-void expect_case(const OpCase& one, const Numbers& numbers, DType sums) {
+void expect_case(const KernelCase& one, const Numbers& numbers, DType sums) {
     const Tensors exact = rounded_inputs(one, numbers, sums, DType::f64);
     const Tensors want = one.formula ? one.formula(exact) : one.run(exact);
     const bool bf16 = numbers.dtype == DType::bf16;
@@ -88,16 +88,16 @@ void expect_case(const OpCase& one, const Numbers& numbers, DType sums) {
     }
 }
 
-void expect_cases(const Op& op, bool large) {
-    std::vector<OpCase> cases = op.cases();
-    const auto others = std::erase_if(cases, [large](const OpCase& one) { return (one.runs == Runs::unwatched) != large; });
+void expect_cases(const OpCases& op, bool large) {
+    std::vector<KernelCase> cases = op.kernels();
+    const auto others = std::erase_if(cases, [large](const KernelCase& one) { return (one.runs == RunsOn::unwatched) != large; });
     ASSERT_FALSE(cases.empty());
-    EXPECT_EQ(op.large, large || others > 0) << "op_cases.cpp says the opposite";
+    EXPECT_EQ(op.large, large || others > 0) << "its table says the opposite";
     for (const Numbers& numbers : all_numbers())
-        for (const OpCase& one : cases) {
+        for (const KernelCase& one : cases) {
             const bool bf16 = numbers.dtype == DType::bf16;
             if (bf16 && !one.in_bf16) continue;
-            if (numbers.device != Device::cpu && one.runs == Runs::on_the_cpu) continue;
+            if (numbers.device != Device::cpu && one.runs == RunsOn::on_the_cpu) continue;
             expect_case(one, numbers, numbers.dtype);
             if (testing::Test::HasFatalFailure()) return;
             if (one.sums > 0 && bf16) expect_case(one, numbers, DType::f32);
@@ -105,8 +105,8 @@ void expect_cases(const Op& op, bool large) {
         }
 }
 
-class EveryOpDevice : public testing::TestWithParam<Op> {};
-class LargeOpDevice : public testing::TestWithParam<Op> {};
+class EveryOpDevice : public testing::TestWithParam<OpCases> {};
+class LargeOpDevice : public testing::TestWithParam<OpCases> {};
 
 TEST_P(EveryOpDevice, FollowsItsReference) { expect_cases(GetParam(), false); }
 TEST_P(LargeOpDevice, FollowsItsReference) { expect_cases(GetParam(), true); }
@@ -114,27 +114,27 @@ TEST_P(LargeOpDevice, FollowsItsReference) { expect_cases(GetParam(), true); }
 // On a device; every_op_test has what the CPU promises.
 TEST_P(EveryOpDevice, GivesTheSameBitsAgain) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    for (const OpCase& one : GetParam().cases())
+    for (const KernelCase& one : GetParam().kernels())
         for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
-            if (one.runs != Runs::everywhere || (dtype == DType::bf16 && !one.in_bf16)) continue;
+            if (one.runs != RunsOn::everywhere || (dtype == DType::bf16 && !one.in_bf16)) continue;
             const Numbers numbers{Device::cuda, dtype};
             expect_same_bits_again([&] { return one.run(placed(one, numbers, dtype, kNone)); },
                                    one.what + " on " + to_string(numbers));
         }
 }
 
-std::vector<Op> large_ops() {
-    std::vector<Op> ops = every_op();
-    std::erase_if(ops, [](const Op& op) { return !op.large; });
+std::vector<OpCases> large_ops() {
+    std::vector<OpCases> ops = every_op();
+    std::erase_if(ops, [](const OpCases& op) { return !op.large; });
     return ops;
 }
-std::string name_of(const testing::TestParamInfo<Op>& op) { return op.param.name; }
+std::string name_of(const testing::TestParamInfo<OpCases>& op) { return std::string(op.param.name); }
 
 INSTANTIATE_TEST_SUITE_P(Of, EveryOpDevice, testing::ValuesIn(every_op()), name_of);
 INSTANTIATE_TEST_SUITE_P(Of, LargeOpDevice, testing::ValuesIn(large_ops()), name_of);
 
 // The NaN in the middle row of the first input.
-void expect_nan(OpCase one, const Numbers& numbers) {
+void expect_nan(KernelCase one, const Numbers& numbers) {
     const Tensor& x = one.inputs[0];
     const std::int64_t rows = x.rows(), row = rows / 2, place = row * x.cols() + x.cols() / 3;
     one.inputs[0] = x.clone();
@@ -151,10 +151,10 @@ void expect_nan(OpCase one, const Numbers& numbers) {
 
 TEST(EveryOpWithANaNDevice, KeepsANaNWhereItBelongs) {
     std::size_t tried = 0;
-    for (const Op& op : every_op()) {
+    for (const OpCases& op : every_op()) {
         SCOPED_TRACE(op.name);
-        for (const OpCase& one : op.cases())
-            if (one.nan != NanSpreads::unknown && one.runs == Runs::everywhere && one.inputs[0].numel() > 0)
+        for (const KernelCase& one : op.kernels())
+            if (one.nan != NanSpreads::unknown && one.runs == RunsOn::everywhere && one.inputs[0].numel() > 0)
                 for (const Numbers& numbers : all_numbers()) {
                     expect_nan(one, numbers);
                     ++tried;
@@ -165,15 +165,15 @@ TEST(EveryOpWithANaNDevice, KeepsANaNWhereItBelongs) {
 
 TEST(EveryOpApartDevice, NamesTheInputThatLiesElsewhere) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    for (const Op& op : every_op()) {
-        const OpCase one = op.cases()[0];
+    for (const OpCases& op : every_op()) {
+        const KernelCase one = op.kernels()[0];
         for (std::size_t i = 1; i < one.inputs.size(); ++i) {
             // linear_cross_entropy looks at targets on the host first; permute's case calls it once for each input.
             const bool apart = (op.name == "linear_cross_entropy" && i == 3) || op.name == "permute";
             if (!one.inputs[i].defined() || apart) continue;
             Tensors inputs = placed(one, {Device::cuda, DType::f32}, DType::f32, kNone);
             inputs[i] = inputs[i].to(Device::cpu);
-            SCOPED_TRACE(op.name + ", input " + std::to_string(i));
+            SCOPED_TRACE(std::string(op.name) + ", input " + std::to_string(i));
             const std::string message = error_of([&] { one.run(inputs); });
             for (const char* part : {" lies on ", " on cpu", " on cuda", "; move it with to()"})
                 EXPECT_NE(message.find(part), std::string::npos) << message;

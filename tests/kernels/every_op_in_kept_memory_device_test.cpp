@@ -5,7 +5,7 @@
 
 #include "core/device_impl.h"
 #include "tests/kernels/attention_device_cases.h"
-#include "tests/kernels/op_cases.h"
+#include "tests/kernels/every_op.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
@@ -66,7 +66,7 @@ void expect_same_in_kept_memory(const std::function<Tensors()>& run, const std::
         }
 }
 
-class EveryOpInKeptMemory : public testing::TestWithParam<Op> {
+class EveryOpInKeptMemory : public testing::TestWithParam<OpCases> {
   protected:
     static void SetUpTestSuite() { begin(); }
     void SetUp() override { skip_elsewhere(); }
@@ -85,9 +85,9 @@ class EveryOpInKeptMemory : public testing::TestWithParam<Op> {
 };
 
 TEST_P(EveryOpInKeptMemory, GivesTheSameResults) {
-    for (const OpCase& one : GetParam().cases())
+    for (const KernelCase& one : GetParam().kernels())
         for (const DType dtype : {DType::f32, DType::bf16}) {
-            if (one.runs != Runs::everywhere || (dtype == DType::bf16 && !one.in_bf16)) continue;
+            if (one.runs != RunsOn::everywhere || (dtype == DType::bf16 && !one.in_bf16)) continue;
             const Numbers numbers{Device::cuda, dtype};
             expect_same_in_kept_memory(
                 [&] {
@@ -100,7 +100,7 @@ TEST_P(EveryOpInKeptMemory, GivesTheSameResults) {
         }
 }
 
-std::string name_of(const testing::TestParamInfo<Op>& op) { return op.param.name; }
+std::string name_of(const testing::TestParamInfo<OpCases>& op) { return std::string(op.param.name); }
 INSTANTIATE_TEST_SUITE_P(Of, EveryOpInKeptMemory, testing::ValuesIn(every_op()), name_of);
 
 class AttentionInKeptMemory : public testing::Test {

@@ -2,18 +2,18 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/kernels/op_cases.h"
+#include "tests/kernels/every_op.h"
 
 namespace heddle::kernels {
 namespace {
 
-Tensors converted(const OpCase& one, DType dtype) {
+Tensors converted(const KernelCase& one, DType dtype) {
     Tensors all;
     for (const Tensor& input : one.inputs) all.push_back(in({Device::cpu, dtype}, input));
     return clones(all);
 }
 
-void expect_same_bits_for_any_threads(const OpCase& one, DType dtype) {
+void expect_same_bits_for_any_threads(const KernelCase& one, DType dtype) {
     const auto run = [&](int count) {
         const WithThreads with(count);
         return one.run(converted(one, dtype));
@@ -30,7 +30,7 @@ void expect_same_bits_for_any_threads(const OpCase& one, DType dtype) {
     }
 }
 
-void expect_same_bits_alone(const OpCase& one, DType dtype) {
+void expect_same_bits_alone(const KernelCase& one, DType dtype) {
     const Tensors all = one.run(converted(one, dtype));
     const std::int64_t rows = one.inputs[0].dim(0);
     for (const std::int64_t row : {std::int64_t{0}, std::int64_t{1}, rows / 2, rows - 1}) {
@@ -46,18 +46,18 @@ void expect_same_bits_alone(const OpCase& one, DType dtype) {
 }
 
 TEST(EveryOp, HasTheSameBitsForAnyNumberOfThreads) {
-    for (const Op& op : every_op()) {
+    for (const OpCases& op : every_op()) {
         SCOPED_TRACE(op.name);
-        for (const OpCase& one : op.cases())
+        for (const KernelCase& one : op.kernels())
             for (const DType dtype : {DType::f32, DType::f64}) expect_same_bits_for_any_threads(one, dtype);
     }
 }
 
 TEST(EveryOp, GivesARowTheSameBitsAloneAndAmongOthers) {
     std::size_t tried = 0;
-    for (const Op& op : every_op()) {
+    for (const OpCases& op : every_op()) {
         SCOPED_TRACE(op.name);
-        for (const OpCase& one : op.cases())
+        for (const KernelCase& one : op.kernels())
             for (const DType dtype : {DType::f32, DType::f64})
                 if (one.by_row > 0) {
                     expect_same_bits_alone(one, dtype);
@@ -67,16 +67,17 @@ TEST(EveryOp, GivesARowTheSameBitsAloneAndAmongOthers) {
     EXPECT_GT(tried, 150u);
 }
 
-// A new op cannot be forgotten: its folder must be named in op_cases.cpp or, when it has tests of its own kind, here.
+// A new op cannot be forgotten: its folder has a table with calls of its kernels or, when it has tests of its own kind, is named
+// here.
 TEST(EveryOp, IsOneOfThese) {
     std::set<std::string> known = {"attention", "beam_step", "cache_table",
                                    "cast",      "few_rows",  "update_tally",  // tests of their own kind
                                    "device",    "emulator"};                  // no ops
-    for (const Op& op : every_op()) EXPECT_TRUE(known.insert(op.name).second) << op.name << " stands there twice";
+    for (const OpCases& op : every_op()) EXPECT_TRUE(known.emplace(op.name).second) << op.name << " stands there twice";
     std::set<std::string> folders;
     for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/kernels"))
         if (entry.is_directory()) folders.insert(entry.path().filename().string());
-    EXPECT_EQ(folders, known) << "tests/kernels/op_cases.cpp lists the ops";
+    EXPECT_EQ(folders, known) << "autograd/ops/<op>_cases.cpp has the calls of its kernels";
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include "kernels/residual/residual.h"
 
+#include "autograd/cases/kernel_case.h"
 #include "autograd/ops.h"
 #include "kernels/dropout/dropout.h"
-#include "tests/kernels/residual_cases.h"
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
@@ -18,7 +19,7 @@ TEST(Residual, EveryLevelEqualsTheFormulaAndWritesNothingElse) {
             Guarded<float> y(3 * cols);
             rows(x.data<float>(), sublayer.data<float>(), y.data(), 0, 3, cols, dropout);
             EXPECT_TRUE(y.intact()) << cols;
-            EXPECT_LT(relative_error(y.tensor({3, cols}), plain_residual(x, sublayer, dropout)), 1e-6) << cols;
+            EXPECT_LT(relative_error(y.tensor({3, cols}), cases::plain_residual(x, sublayer, dropout)), 1e-6) << cols;
         }
 }
 

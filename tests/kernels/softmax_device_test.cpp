@@ -1,10 +1,12 @@
 // Masked softmax on every device: logits and masks that other ops do not have.
 #include "kernels/softmax/softmax.h"
 #include "tests/devices.h"
-#include "tests/kernels/softmax_cases.h"
 
 namespace heddle::kernels {
 namespace {
+
+using cases::kInfinity;
+using cases::random_mask;
 
 // Once each way, for a reader who steps through the kernels (docs/cuda.md); every_op_device_test has all sizes.
 TEST(SoftmaxDevice, GoesForwardAndBackward) {

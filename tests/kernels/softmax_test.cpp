@@ -1,11 +1,15 @@
 #include "kernels/softmax/softmax.h"
 
+#include "autograd/cases/kernel_case.h"
 #include "autograd/ops.h"
-#include "tests/kernels/softmax_cases.h"
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
+
+using cases::kInfinity;
+using cases::random_mask;
 
 TEST(Softmax, LengthsAndTheCausalRuleAreTheMaskTheyStandFor) {
     const Tensor lengths = Tensor::from(std::vector<std::int32_t>{0, 5, 9}, {3});

@@ -46,7 +46,8 @@ class Pool:
         compiled = _files(root, "kernels/*/**/*.cpp")
         fast = [path for path in compiled if path.endswith("_fast.cpp")]
         plain = [path for path in compiled if not path.endswith("_fast.cpp")]
-        tape = _files(root, "autograd/ops/*.cpp") + [path for path in _files(root, "autograd/*.cpp") if _is_tape(path)]
+        ops = [path for path in _files(root, "autograd/ops/*.cpp") if not path.endswith("_cases.cpp")]
+        tape = ops + [path for path in _files(root, "autograd/*.cpp") if _is_tape(path)]
         headers = _files(root, "kernels/*/**/*.h", "kernels/simd.h")
         self._units = {}  # file that is changed: the files that are compiled with it
         parts = {}

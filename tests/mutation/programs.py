@@ -66,9 +66,13 @@ def _that_name(root, op, left_out):
 
 @functools.lru_cache(maxsize=None)
 def ops_with_cases(root):
-    """The ops of tests/kernels/op_cases.cpp."""
-    with open(os.path.join(root, "tests/kernels/op_cases.cpp"), encoding="utf-8") as file:
-        return frozenset(re.findall(r'\{"(\w+)", \w+_cases', file.read()))
+    """The ops whose tables have calls of their kernels."""
+    ops = set()
+    for path in glob.glob(os.path.join(root, "autograd/ops/*_cases.cpp")):
+        with open(path, encoding="utf-8") as file:
+            if ".kernels = " in file.read():
+                ops.add(os.path.basename(path)[:-len("_cases.cpp")])
+    return frozenset(ops)
 
 
 def programs_for(root, unit):

@@ -5,8 +5,6 @@ import re
 # Statements that refuse wrong arguments, and declarations whose numbers cannot change a result.
 _LEFT_ALONE = re.compile(r"\b(?:check\w*|fail|fail_with|require|search_for_anomaly|static_assert|__launch_bounds__|OpTimer)\b"
                          r"|^\s*(?:using|typedef|friend)\b")
-# What holds the op's proofs and benchmarks in a tape node's file: no part of the op.
-_NO_OP = re.compile(r"(?:namespace heddle::(?:proofs|benches)|\bproofs::\w+\([^()]*\)) \{")
 _WORDS_BEFORE_A_BLOCK = {"else", "do", "try", "const", "noexcept", "mutable", "override", "final"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -77,10 +75,6 @@ class Source:
         self.path = path
         self.text = text
         self.code = code_only(text)
-        for found in list(_NO_OP.finditer(self.code)):
-            end = matching(self.code, found.end() - 1)
-            inside = self.code[found.start():end]
-            self.code = self.code[:found.start()] + re.sub(r"[^\n]", " ", inside) + self.code[end:]
         self._begins = statements(self.code)
         self._lines = [0] + [i + 1 for i, char in enumerate(text) if char == "\n"]
 

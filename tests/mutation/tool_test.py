@@ -30,12 +30,6 @@ double mean(const double* x, const double* y, int n) {
     return sum / n;
 }
 }  // namespace heddle::ops
-namespace heddle::proofs {
-double never(double a, double b) { return a + b; }
-}  // namespace heddle::proofs
-std::vector<Case> proofs::mean() {
-    return {{1 + 2}};
-}
 """
 
 
@@ -56,7 +50,7 @@ class Source_(unittest.TestCase):
         self.assertEqual(len(code), len(EXAMPLE))
         self.assertEqual(code.count("\n"), EXAMPLE.count("\n"))
         for gone in ("a + b", "c < d", "TWICE", "x * y", "a - b", "n < 1"):
-            self.assertNotIn(gone, code.split("namespace heddle::proofs")[0])
+            self.assertNotIn(gone, code)
         self.assertIn("sum += x[i] * y[i];", code)
 
     def test_only_the_op_is_changed(self):

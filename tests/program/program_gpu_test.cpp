@@ -28,7 +28,7 @@ TEST(ProgramGpu, ThePeersCasesAreOurs) {
     std::set<std::string> ours;
     for (const char* sizes : {"large", "sentences", "translator"})
         for (const DType dtype : {DType::bf16, DType::f32})
-            for (const OpCase& one : app::op_cases({.dtype = dtype, .sizes = sizes}))
+            for (const cases::BenchCase& one : app::op_cases({.dtype = dtype, .sizes = sizes}))
                 ours.insert(std::string(sizes) + "\t" + std::string(name(dtype)) + "\t" + one.op + "\t" + one.what);
     const std::vector<std::string> theirs = lines_of(listed.text);
     EXPECT_GE(theirs.size(), 60u);

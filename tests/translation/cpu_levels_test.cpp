@@ -8,7 +8,7 @@
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/plan.h"
 #include "apps/translation/training/validation.h"
-#include "autograd/gradcheck.h"
+#include "autograd/cases/op_cases.h"
 #include "core/cpu.h"
 #include "core/digest.h"
 #include "nn/search/search.h"

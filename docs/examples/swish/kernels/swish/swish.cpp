@@ -9,7 +9,7 @@
 namespace heddle::kernels {
 namespace {
 
-// The reference, in f64 and on dual numbers: one row forward, and the columns [begin, end) of all rows backward.
+// The reference, for every type of element: one row forward, and the columns [begin, end) of all rows backward.
 void swish_row(const auto* x, const auto* beta, auto* y, std::int64_t n) {
     using std::exp;
     for (std::int64_t j = 0; j < n; ++j) y[j] = x[j] / (1 + exp(-beta[j] * x[j]));
@@ -25,15 +25,6 @@ void swish_columns(const auto* dy, const auto* x, const auto* beta, auto* dx, au
             dx[i * cols + j] = d * (s + z * s * (1 - s));
             if (dbeta != nullptr) dbeta[j] += d * value * value * s * (1 - s);
         }
-}
-
-void swish_row(const float* x, const float* beta, float* y, std::int64_t n) {
-    by_level(v2::swish_row, v3::swish_row, v4::swish_row)(x, beta, y, n);
-}
-
-void swish_columns(const float* dy, const float* x, const float* beta, float* dx, float* dbeta, std::int64_t rows,
-                   std::int64_t cols, std::int64_t begin, std::int64_t end) {
-    by_level(v2::swish_columns, v3::swish_columns, v4::swish_columns)(dy, x, beta, dx, dbeta, rows, cols, begin, end);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "core/tensor.h"
 #include "kernels/device/declare.h"
-#include "kernels/level.h"
 
 namespace heddle::kernels {
 
@@ -16,15 +15,7 @@ Tensor swish_forward(const Tensor& x, const Tensor& beta);
 /// dx for dy and forward's arguments. Adds to dbeta [cols] (of x's dtype, or f32 for bf16) unless it is undefined.
 Tensor swish_backward(const Tensor& dy, const Tensor& x, const Tensor& beta, Tensor dbeta);
 
-// ---- the vectorised CPU path (swish_fast.cpp)
-
-/// Forward for n elements of one row, backward for the columns [begin, end) of all rows.
-HEDDLE_DECLARE_LEVELS(void swish_row(const float* x, const float* beta, float* y, std::int64_t n))
-HEDDLE_DECLARE_LEVELS(void swish_columns(const float* dy, const float* x, const float* beta, float* dx, float* dbeta,
-                                         std::int64_t rows, std::int64_t cols, std::int64_t begin, std::int64_t end))
-
-// ---- the CUDA side (swish.cu): arguments are checked and results allocated by swish.cpp
-
+// The CUDA side (swish.cu): arguments are checked and results allocated by swish.cpp.
 HEDDLE_CUDA_FUNCTION(void swish_forward_cuda(const Tensor& x, const Tensor& beta, Tensor& y))
 HEDDLE_CUDA_FUNCTION(void swish_backward_cuda(const Tensor& dy, const Tensor& x, const Tensor& beta, Tensor& dx, Tensor dbeta))
 

@@ -1,0 +1,204 @@
+// The cases of reduce.
+#include "autograd/cases/op_cases.h"
+#include "autograd/ops.h"
+#include "kernels/reduce/reduce.h"
+
+namespace heddle::reduce_cases {
+namespace {
+
+using namespace cases;
+using namespace kernels;
+
+// ---- the proof
+
+std::vector<GradientCase> proofs() {
+    // A permutation of well separated numbers: the maximum has a kink where two of them meet.
+    Tensor distinct = Tensor::empty({3, 4, 5}, DType::f64);
+    for (std::int64_t i = 0; i < 60; ++i) distinct.mutable_data<double>()[i] = 0.1 * static_cast<double>(i * 37 % 60) - 3;
+    const Tensor x = random_input({3, 4, 5}, 1);
+    const auto keep_of = [](int axis) {
+        return axis == 1 ? "the middle axis, kept" : axis == 0 ? "the first axis" : "the last axis";
+    };
+    std::vector<GradientCase> cases;
+    for (const int axis : {0, 1, -1}) {
+        const bool keep = axis == 1;
+        cases.push_back({"sum", keep_of(axis), [=](auto in) { return ops::sum(in[0], axis, keep); }, {x}});
+        cases.push_back({"mean", keep_of(axis), [=](auto in) { return ops::mean(in[0], axis, keep); }, {x}});
+        cases.push_back({"max", keep_of(axis), [=](auto in) { return ops::max(in[0], axis, keep); }, {distinct}});
+    }
+    cases.push_back({"sum", "all elements", [](auto in) { return ops::sum(in[0]); }, {x}});
+    return cases;
+}
+
+// ---- calls of the kernels
+
+std::vector<KernelCase> kernel_cases() {
+    // Rows for a warp and for a block, whole vectors and not; columns for one tile and for several; axes that are cut into
+    // chunks, both ways.
+    const Shape shapes[] = {{1},        {33, 31},   {3, 32},      {2, 1025},  {9, 1, 16}, {2, 3, 4},
+                            {2, 33, 5}, {3, 9, 40}, {5, 0, 3},    {0, 4},     {1, 5000},  {2, 8208},
+                            {200, 3},   {700, 3},   {1, 150, 24}, {4, 65, 2}, {2, 3, 8},  {515, 300}};
+    // Sums of numbers of either sign: the error belongs to the sum of their magnitudes.
+    const Allowed allowed{.f64 = 1e-12, .f32 = 1e-5};
+    std::vector<KernelCase> cases;
+    for (const Shape& shape : shapes)
+        for (int axis = 0; axis < shape.rank(); ++axis) {
+            const std::string what = shape.str() + " over axis " + std::to_string(axis);
+            const auto offset = shape.numel() > 2000 ? KernelCase::no_offset : KernelCase::all_offset;
+            const Tensor x = numbers(shape, 1, 0.5);
+            const RunsOn runs = shape.numel() > 100000 ? RunsOn::on_the_cpu : RunsOn::everywhere;
+            cases.push_back({.what = "sum of " + what,
+                             .inputs = {x},
+                             .run = [axis](const Tensors& in) { return Tensors{sum_forward(in[0], axis)}; },
+                             .allowed = allowed,
+                             .offset = offset,
+                             .runs = runs});
+            if (shape[axis] == 0) continue;
+            cases.push_back({.what = "mean of " + what,
+                             .inputs = {x},
+                             .run = [axis](const Tensors& in) { return Tensors{mean_forward(in[0], axis, true)}; },
+                             .allowed = allowed,
+                             .offset = offset,
+                             .runs = runs});
+            cases.push_back({.what = "max of " + what,
+                             .inputs = {x},
+                             .run =
+                                 [axis](const Tensors& in) {
+                                     const Maximum max = max_forward(in[0], axis);
+                                     return Tensors{max.y, max.indices};
+                                 },
+                             .exact = true,
+                             .offset = offset,
+                             .runs = runs});
+            const Maximum max = max_forward(x, axis);
+            if (shape.numel() > 2000) continue;
+            cases.push_back({.what = "backward to " + what,
+                             .inputs = {numbers(max.y.shape(), 2), max.indices},
+                             .run =
+                                 [axis, shape](const Tensors& in) {
+                                     return Tensors{sum_backward(in[0], shape, axis), mean_backward(in[0], shape, axis),
+                                                    max_backward(in[0], in[1], shape, axis)};
+                                 },
+                             .offset = KernelCase::no_offset});
+        }
+    for (const std::int64_t n : {0, 1, 127, 1025, 9001})
+        cases.push_back({.what = "sum of all " + std::to_string(n),
+                         .inputs = {numbers({n}, 1, 1)},
+                         .run = [](const Tensors& in) { return Tensors{sum_all_forward(in[0])}; },
+                         .allowed = allowed});
+    cases.push_back({.what = "sum of all, backward", .inputs = {numbers({}, 2)}, .run = [](const Tensors& in) {
+                         return Tensors{sum_all_backward(in[0], {3, 11})};
+                     }});
+    for (const Shape& shape : {Shape{8}, {5, 1}, {2, 1, 8}, {}, {2, 5, 8}})
+        cases.push_back({.what = "sum to " + shape.str(),
+                         .inputs = {numbers({2, 5, 8}, 3, 1)},
+                         .run = [shape](const Tensors& in) { return Tensors{sum_to(in[0], shape)}; },
+                         .allowed = allowed,
+                         .plain =
+                             [shape](const Tensors& in) {
+                                 const Tensor half = sum_to(in[0], shape.rank() == 0 ? Shape{2, 1, 1} : shape);
+                                 return Tensors{sum_to(through_bf16(half), shape)};
+                             },
+                         .offset = KernelCase::no_offset});
+    return cases;
+}
+
+// ---- random calls
+
+std::optional<Step> draw_axis(Draw& draw) {
+    const Number x = draw.any(1, 3);
+    const int rank = draw.shape_of(x).rank();
+    return Step{.inputs = {x}, .options = {{"axis", draw.between(-rank, rank - 1)}, {"keep", draw.chance(0.5)}}};
+}
+
+std::optional<Step> draw_sum(Draw& draw) { return draw.chance(0.25) ? Step{.inputs = {draw.any(0, 3)}} : draw_axis(draw); }
+
+// Whether the largest number of each row is larger than all others by a margin.
+bool has_clear_maxima(const Tensor& x, int axis) {
+    axis = axis < 0 ? axis + x.rank() : axis;
+    std::int64_t inner = 1;
+    for (int a = axis + 1; a < x.rank(); ++a) inner *= x.dim(a);
+    const std::int64_t extent = x.dim(axis);
+    for (std::int64_t start = 0; start < x.numel(); start += inner * extent)
+        for (std::int64_t i = 0; i < inner; ++i) {
+            double first = -1e300, second = -1e300;
+            for (std::int64_t k = 0; k < extent; ++k) {
+                const double value = x.data<double>()[start + k * inner + i];
+                second = std::max(second, std::min(first, value));
+                first = std::max(first, value);
+            }
+            if (first - second < 1e-3) return false;
+        }
+    return true;
+}
+
+bool max_suits(const Draw&, const Step& step, const std::vector<Tensor>& in, std::span<const Tensor>) {
+    return has_clear_maxima(in[0], step.options.at("axis"));
+}
+
+Outputs apply_sum(const Step& step, Inputs in) {
+    if (!step.options.contains("axis")) return {ops::sum(in[0])};
+    return {ops::sum(in[0], step.option<int>("axis"), step.option<bool>("keep"))};
+}
+
+// The first of several equal maxima.
+constexpr std::string_view kTorchMax = R"py(
+largest = inputs[0].detach().amax(options["axis"], keepdim=True)
+place = (inputs[0].detach() == largest).to(torch.uint8).argmax(options["axis"], keepdim=True)
+y = inputs[0].gather(options["axis"], place)
+return [y if options["keep"] else y.squeeze(options["axis"])]
+)py";
+
+// ---- what is timed
+
+std::vector<BenchCase> bench(const BenchSetting& on) {
+    return {row_case(on, "sum", " over columns", 1, 1, [](const RowInputs& in) { return ops::sum(fresh(in.x), -1); }),
+            row_case(on, "max", " over columns", 1, 1, [](const RowInputs& in) { return ops::max(fresh(in.x), -1); })};
+}
+
+// ---- what is explained
+
+void explain_sum_rows(Session& s, Extents d) {
+    map<[](const Tensor& x) { return sum_forward(x, -1); }>(s, d);
+}
+
+void explain_sum_columns(Session& s, Extents d) {
+    map<[](const Tensor& x) { return sum_forward(x, 0); }>(s, d);
+}
+
+void explain_max_rows(Session& s, Extents d) {
+    const Tensor x = s.input("x", randn(d, 1));
+    Maximum result;
+    s.trace([&] { result = max_forward(x, -1); });
+    s.name("y", result.y);
+    s.name("indices", result.indices);
+}
+
+}  // namespace
+
+OpCases table() {
+    return {.name = "reduce",
+            .place = 2,
+            .proofs = proofs,
+            .kernels = kernel_cases,
+            .functions =
+                {{"sum", draw_sum, apply_sum,
+                  "return [inputs[0].sum(options['axis'], keepdim=options['keep']) if 'axis' in options else inputs[0].sum()]"},
+                 {"mean", draw_axis,
+                  [](const Step& s, Inputs in) -> Outputs {
+                      return {ops::mean(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
+                  },
+                  "return [inputs[0].mean(options['axis'], keepdim=options['keep'])]"},
+                 {"max", draw_axis,
+                  [](const Step& s, Inputs in) -> Outputs {
+                      return {ops::max(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
+                  },
+                  kTorchMax, max_suits}},
+            .benches = {{.cases = bench, .place = 180}},
+            .example_place = 11,
+            .examples = {{"sum-rows", "the sum of each row", "rows, cols", {4, 64}, explain_sum_rows},
+                         {"sum-columns", "the sum of each column", "rows, cols", {16, 64}, explain_sum_columns},
+                         {"max-rows", "the maximum of each row, and where it is", "rows, cols", {4, 64}, explain_max_rows}}};
+}
+
+}  // namespace heddle::reduce_cases
