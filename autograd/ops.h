@@ -2,6 +2,8 @@
 // proof stand, and records one node on the tape. Shapes are checked by the kernels; an error names the op, the argument and both
 // shapes.
 //
+// The namespace is inline: ops::gelu is heddle::gelu, too.
+//
 // Every op takes the caller's source line as its last argument, so that anomaly mode and version errors can name it.
 #pragma once
 
@@ -16,7 +18,8 @@
 #include "kernels/feed_forward/feed_forward.h"
 #include "kernels/softmax/softmax.h"
 
-namespace heddle::ops {
+namespace heddle {
+inline namespace ops {
 
 // ---- composable, with broadcasting as NumPy defines it
 
@@ -167,4 +170,5 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets, const Loss
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const LossOptions& options = {}, Tensor* statistics = nullptr, Where where = Where::current());
 
-}  // namespace heddle::ops
+}  // namespace ops
+}  // namespace heddle

@@ -1,5 +1,5 @@
-// The common ops, translating and scoring as functions of namespace heddle, with the forms that a program's own code likes to
-// call.
+// Translating and scoring as functions of namespace heddle, and forms of the ops that a program's own code likes to call. The ops
+// themselves are functions of namespace heddle, too: ops is an inline namespace (autograd/ops.h).
 #pragma once
 
 #include <initializer_list>
@@ -10,34 +10,6 @@
 #include "nn/search/search.h"
 
 namespace heddle {
-
-using ops::concat;
-using ops::cross_entropy;
-using ops::embedding;
-using ops::exp;
-using ops::gather;
-using ops::gelu;
-using ops::layer_norm;
-using ops::linear;
-using ops::linear_cross_entropy;
-using ops::log;
-using ops::log_softmax;
-using ops::loss_statistics;
-using ops::LossOptions;
-using ops::LossStatistics;
-using ops::matmul;
-using ops::max;
-using ops::mean;
-using ops::permute;
-using ops::relu;
-using ops::reshape;
-using ops::scale;
-using ops::slice;
-using ops::softmax;
-using ops::sqrt;
-using ops::sum;
-using ops::tanh;
-using ops::where;
 
 using nn::score;
 using nn::translate;

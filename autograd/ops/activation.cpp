@@ -3,7 +3,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable relu(const Variable& x, Where where) {
     Tensor y = kernels::relu_forward(x.value());
@@ -19,4 +19,4 @@ Variable gelu(const Variable& x, bool tanh_form, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

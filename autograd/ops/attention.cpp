@@ -7,7 +7,7 @@
 #include "autograd/ops.h"
 #include "kernels/cast/cast.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 namespace {
 
 // Query, key and value as slices of one, two or three inputs.
@@ -137,4 +137,4 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
                                   }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable concat(std::span<const Variable> parts, int axis, Where where) {
     std::vector<Tensor> values;
@@ -23,4 +23,4 @@ Variable concat(std::span<const Variable> parts, int axis, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

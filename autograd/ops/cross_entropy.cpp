@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const LossOptions& options, Tensor* statistics,
                        Where where) {
@@ -18,4 +18,4 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets, const Loss
                                 }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

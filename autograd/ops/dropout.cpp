@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable dropout(const Variable& x, const Dropout& dropout, Where where) {
     Tensor y = kernels::dropout_forward(x.value(), dropout);
@@ -12,4 +12,4 @@ Variable dropout(const Variable& x, const Dropout& dropout, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -4,7 +4,7 @@
 #include "autograd/ops.h"
 #include "kernels/reduce/reduce.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 namespace {
 
 // Hands input i its gradient: `gradient` has the result's shape and is summed over the axes along which the input was repeated.
@@ -105,4 +105,4 @@ Variable scale(const Variable& x, double factor, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

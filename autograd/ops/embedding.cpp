@@ -3,7 +3,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spans, const EmbeddingOptions& options,
                    Where where) {
@@ -27,4 +27,4 @@ Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spa
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable gather(const Variable& x, const Tensor& indices, Where where) {
     Tensor y = kernels::gather_forward(x.value(), indices);
@@ -12,4 +12,4 @@ Variable gather(const Variable& x, const Tensor& indices, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps, Where where) {
     kernels::LayerNormResult result = kernels::layer_norm_forward(x.value(), gamma.value(), beta.value(), eps);
@@ -41,4 +41,4 @@ ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, co
     return {outputs[0], outputs[1]};
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

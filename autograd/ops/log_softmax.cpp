@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable log_softmax(const Variable& x, Where where) {
     Tensor y = kernels::log_softmax_forward(x.value());
@@ -11,4 +11,4 @@ Variable log_softmax(const Variable& x, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable permute(const Variable& x, std::span<const int> axes, Where where) {
     Tensor y = kernels::permute_forward(x.value(), axes);
@@ -14,4 +14,4 @@ Variable permute(const Variable& x, std::span<const int> axes, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

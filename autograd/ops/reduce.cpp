@@ -3,7 +3,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable sum(const Variable& x, int axis, bool keep, Where where) {
     Tensor y = kernels::sum_forward(x.value(), axis, keep);
@@ -37,4 +37,4 @@ Variable sum(const Variable& x, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

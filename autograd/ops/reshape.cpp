@@ -1,6 +1,6 @@
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable reshape(const Variable& x, const Shape& shape, Where where) {
     Tensor y = x.value().reshape(shape);
@@ -12,4 +12,4 @@ Variable reshape(const Variable& x, const Shape& shape, Where where) {
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dropout, Where where) {
     Tensor y = kernels::residual_forward(x.value(), sublayer.value(), dropout);
@@ -12,4 +12,4 @@ Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dr
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

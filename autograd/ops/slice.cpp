@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end, Where where) {
     Tensor y = kernels::slice_forward(x.value(), axis, begin, end);
@@ -12,4 +12,4 @@ Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

@@ -3,7 +3,7 @@
 #include "autograd/ops.h"
 #include "kernels/reduce/reduce.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable softmax(const Variable& x, const Tensor& mask, const SoftmaxReach& reach, const SoftmaxScores& scores, Where where) {
     const bool biased = scores.bias.defined();
@@ -21,4 +21,4 @@ Variable softmax(const Variable& x, const Tensor& mask, const SoftmaxReach& reac
                       }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops

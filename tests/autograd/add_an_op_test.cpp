@@ -102,6 +102,13 @@ TEST(AddAnOp, TheExampleFollowsItsReferenceOnEveryDevice) {
     }
 }
 
+TEST(AddAnOp, TheOpIsAFunctionOfHeddle) {
+    const Variable x(random_input({4, 3}, 1), true), beta(random_input({3}, 2), true);
+    backward(heddle::swish(x, beta), Tensor::full({4, 3}, 1, DType::f64));
+    EXPECT_TRUE(beta.grad().defined());
+    EXPECT_TRUE(same_bits(heddle::swish(x, beta).value(), ops::swish(x, beta).value()));
+}
+
 TEST(AddAnOp, TheProofOfThePagePasses) {
     const Tensor x = random_input({4, 3}, 1);
     const Tensor beta = random_input({3}, 2);

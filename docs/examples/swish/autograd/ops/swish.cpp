@@ -2,7 +2,7 @@
 
 #include "autograd/ops.h"
 
-namespace heddle::ops {
+namespace heddle::inline ops {
 
 Variable swish(const Variable& x, const Variable& beta, Where where) {
     Tensor y = kernels::swish_forward(x.value(), beta.value());
@@ -13,4 +13,4 @@ Variable swish(const Variable& x, const Variable& beta, Where where) {
             }});
 }
 
-}  // namespace heddle::ops
+}  // namespace heddle::inline ops
