@@ -18,6 +18,7 @@ SIGMA, FINAL = "\u03a3", "\u03c2"
 
 
 def ranges(wanted):
+    """[first, last], or [first] of one code point."""
     out = []
     for c in CODE_POINTS:
         if not wanted(c):
@@ -26,7 +27,7 @@ def ranges(wanted):
             out[-1][1] = c
         else:
             out.append([c, c])
-    return out
+    return [one[:1] if one[0] == one[1] else one for one in out]
 
 
 def lower_ranges():
@@ -72,13 +73,13 @@ def class_ranges():
 
 
 def decompositions():
-    """[code point, first, second or 0, whether NFC keeps it], without the Hangul syllables, which follow a formula."""
+    """[code point, first], or [code point, first, second, 1 if NFC keeps it], without the Hangul syllables, which follow a formula."""
     out = []
     for c in CODE_POINTS:
         parts = unicodedata.decomposition(chr(c))
         if parts and not parts.startswith("<"):
-            first, second = ([int(part, 16) for part in parts.split()] + [0])[:2]
-            out.append([c, first, second, int(unicodedata.normalize("NFC", chr(c)) == chr(c))])
+            kept = [1] if unicodedata.normalize("NFC", chr(c)) == chr(c) else []
+            out.append([c] + [int(part, 16) for part in parts.split()] + kept)
     return out
 
 

@@ -8,7 +8,7 @@ namespace heddle::app {
 /// first..last, both included.
 struct CodeRange {
     char32_t first;
-    char32_t last;
+    char32_t last = first;
 };
 
 /// Every step-th code point of first..last has the lower case code point + difference.
@@ -30,8 +30,8 @@ struct ClassRange {
 struct Decomposition {
     char32_t composed;
     char32_t first;
-    char32_t second;  ///< 0: there is only the first
-    bool composes;    ///< NFC composes both parts again
+    char32_t second = 0;    ///< 0: there is only the first
+    bool composes = false;  ///< NFC composes both parts again
 };
 
 std::span<const LowerRange> lower_ranges();
