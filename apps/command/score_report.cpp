@@ -1,4 +1,4 @@
-#include "apps/command/score_report.h"
+#include "apps/command/evaluate.h"
 #include "apps/translation/run/json.h"
 
 #include <fmt/format.h>
