@@ -75,7 +75,7 @@ std::string sentence_table(std::span<const LineStatistics> lines);
 /// The same as a JSON object; with the scores of each line when `sentences`.
 std::string score_json(std::span<const LineStatistics> lines, const ScoredAs& as, bool sentences);
 
-/// What a comparison was made from.
+/// The input of a comparison.
 struct ComparedSystems {
     std::pair<std::string, std::string> names;
     std::int64_t lines = 0;

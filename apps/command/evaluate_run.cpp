@@ -25,7 +25,7 @@
 namespace heddle::app {
 namespace {
 
-// Where sentence pairs come from.
+// Files of sentence pairs, and how to read them.
 struct PairSource {
     std::string prefix, source, target;
     Reading reading;
@@ -58,7 +58,7 @@ PairSource test_set(const EvaluateOptions& options, const DataOptions& run) {
     return {options.run + "/test", run.source, run.target, {.format = TextFormat::text}};
 }
 
-// What the run was validated on, read as training read it, unless other pairs are given.
+// The run's own validation pairs, read as training read them, unless other pairs are given.
 Corpus tuning_set(const EvaluateOptions& options, const TrainSettings& run) {
     const DataOptions& data = run.data;
     if (!options.valid.empty()) return given_pairs("valid", options.valid, options, data).read();
@@ -99,7 +99,7 @@ void check_outputs(const EvaluateOptions& options, const std::vector<std::string
     check_can_write_file(results_file(options), "--results", inputs);
 }
 
-// Training took no longer ones: how the model does on these it had to learn from short ones.
+// Training left out longer sources: the model has learned to translate them from short ones only.
 void say_longer(const Corpus& test, std::int64_t max_words) {
     if (max_words == 0) return;
     const auto longer = std::count_if(test.pairs.begin(), test.pairs.end(),

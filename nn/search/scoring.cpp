@@ -18,7 +18,7 @@ constexpr std::int64_t logits_at_once = std::int64_t{1} << 21;  // 8 MB of each 
 
 std::int64_t length(const Tokens& tokens) { return static_cast<std::int64_t>(tokens.size()); }
 
-// What the decoder reads to write `written`: the beginning mark and all but the last token.
+// The tokens that the decoder reads to write `written`: the beginning mark and all but the last token.
 Tokens read_for(const Tokens& written, std::int32_t begin) {
     Tokens read = {begin};
     read.insert(read.end(), written.begin(), written.end() - 1);
@@ -36,7 +36,7 @@ std::vector<Tensor> hidden_values(const Ensemble& models, const ScoreBatch& batc
     return hidden;
 }
 
-// What is scored of a target: all tokens and the end mark, or the first `most` tokens if they do not fit.
+// The scored tokens of a target: all and the end mark, or the first `most` if they do not fit.
 Tokens written_of(const Tokens& target, std::int64_t most, std::int32_t end) {
     if (length(target) >= most) return {target.begin(), target.begin() + most};
     Tokens written = target;

@@ -104,7 +104,7 @@ TEST(DistributedBatches, DecodesWithTheBitsOfOneProcess) {
     const DecodeOptions searching{
         .beam = 3, .length_penalty = 0.7, .patience = 1, .n_best = 2, .prefix = {4, 5}, .first = {6, 7, 8}, .sampling = {}},
         sampling{.n_best = 3, .prefix = {}, .sampling = Sampling{.top_k = 5, .temperature = 1.3, .seed = 9}},
-        limited{.beam = 2, .forbidden = {6, 7, 8}, .max_length = 4};
+        limited{.beam = 2, .forbidden = {6, 7, 8}, .max_length = 4, .marks = {.begin = 5, .end = 9}};
     for (const DecodeOptions& options : {searching, sampling, limited}) {
         std::vector<HypothesisLists> wanted;
         together(1, [&](Ranks&, const Ensemble& models) {

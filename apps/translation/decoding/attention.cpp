@@ -73,7 +73,7 @@ namespace {
 // stacks of six layers with eight heads. A pair that has more weights runs alone.
 constexpr std::int64_t weights_at_once = 1 << 16;
 
-// What the decoder reads to write `translation`.
+// The tokens that the decoder reads to write `translation`.
 nn::Tokens read_for(const Translation& translation) {
     nn::Tokens read = {bos_id};
     read.insert(read.end(), translation.tokens.begin(), translation.tokens.end());

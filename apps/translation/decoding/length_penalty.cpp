@@ -9,10 +9,10 @@ namespace {
 
 constexpr double tried_penalties[] = {0.5, 1, 1.25, 1.5, 2};
 
-// Of each process; few enough to notice a request to stop soon.
+// For each process: few enough to notice a request to stop soon.
 constexpr std::int64_t sentences_at_once = 200;
 
-// The best translation of each sentence; none when it was stopped.
+// The best translation of each sentence; nothing when it was stopped.
 std::optional<std::vector<std::string>> translations(Translator& translator, const std::vector<std::string>& sources,
                                                      const PenaltyWatch& watch, std::int64_t processes) {
     std::vector<std::string> hypotheses;

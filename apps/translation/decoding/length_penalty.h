@@ -18,24 +18,24 @@ namespace heddle::app {
 
 /// How values of alpha are compared.
 struct Criterion {
-    /// For text, where a sentence has many translations. Nothing: by the share of lines that equal their reference, for a
+    /// A metric for text, where a sentence has many translations. Nothing: the share of lines that equal their reference, for a
     /// generated task, where a sentence has one translation.
     std::optional<Metric> metric = {};
     Tokenizer tokenizer = Tokenizer::mteval_13a;
 };
 
-/// By the better of BLEU and chrF for this text: see choose_metric().
+/// The better of BLEU and chrF for this text: see choose_metric().
 Criterion criterion_of(const Corpus& text, Tokenizer wanted = Tokenizer::automatic);
 
 struct PenaltyTrial {
     double length_penalty = 1;
-    double score = 0;            ///< of the metric, or exact lines of a hundred
+    double score = 0;            ///< of the metric, or the percentage of exact lines
     double brevity_penalty = 1;  ///< BLEU's: below 1 the translations are shorter than their references
 };
 
 struct PenaltyChoice {
     std::vector<PenaltyTrial> trials;  ///< by rising penalty
-    PenaltyTrial before;               ///< of the penalty that the search had
+    PenaltyTrial before;               ///< the trial of the penalty that the search had
     PenaltyTrial best;
 };
 
@@ -51,9 +51,9 @@ inline constexpr std::int64_t least_tuning_sentences = 100, most_tuning_sentence
 /// `count` pairs (or all there are) spread evenly over `text`: a file may be sorted.
 Corpus tuning_sample(const Corpus& text, std::int64_t count);
 
-/// Translates `text` with several penalties; everything else is as `decode` has it. The one it has stays unless another gains;
-/// when no score can be better, no other is tried. The same for every number of threads. The models must be in evaluation mode.
-/// None when the watch stopped it.
+/// Translates `text` with several penalties; all other options are those of `decode`. The penalty of `decode` stays unless
+/// another scores better; when no score can be better, no other is tried. The choice is the same for every number of threads. The
+/// models must be in evaluation mode. Nothing when the watch stopped it.
 std::optional<PenaltyChoice> choose_length_penalty(const Ensemble& models, const Vocabularies& vocabularies, const Corpus& text,
                                                    const DecodeOptions& decode, const Criterion& criterion,
                                                    const PenaltyWatch& watch = {}, const Decoders& decoders = {});

@@ -17,7 +17,8 @@ std::vector<std::int32_t> without_unknown(std::span<const std::int32_t> tokens) 
     return known;
 }
 
-// The text of tokens whose n-th unknown one reads words[n]; with SentencePiece a word by itself, as its sign for them is.
+// The text of tokens with words[n] for the n-th unknown one; with SentencePiece it stands between spaces, as the sign for unknown
+// words does.
 std::string decode_with(const Vocabulary& vocabulary, std::span<const std::int32_t> tokens, std::span<const std::string> words) {
     const bool joins = !is_sentencepiece(vocabulary.type());
     std::vector<std::string> parts;
@@ -40,8 +41,8 @@ std::string decode_with(const Vocabulary& vocabulary, std::span<const std::int32
     return text;
 }
 
-// Where the vocabulary's tokens are words, each becomes a word of its own, so that none carries a comma along; signs that the
-// vocabulary knows become none, as no word is translated by them. Returns the words.
+// The words of a line. With a word vocabulary each token is a word of its own, so that no word carries a comma along, and a sign
+// that the vocabulary knows belongs to no word, because no word is translated by it: `attention` is changed accordingly.
 std::vector<std::string> source_words(const Vocabulary& vocabulary, const std::string& line, TranslationAttention& attention) {
     const std::u32string text = decode_utf8(line);
     std::vector<std::string> words;
@@ -60,7 +61,7 @@ std::vector<std::string> source_words(const Vocabulary& vocabulary, const std::s
 // The source word to write for each unknown token.
 std::vector<std::string> copied_words(const Vocabularies& vocabularies, const std::string& line, TranslationAttention attention) {
     const std::vector<std::string> source = source_words(*vocabularies.source, line, attention);
-    std::int64_t count = 0;  // each unknown token is a word of its own, and nothing else is one
+    std::int64_t count = 0;  // each unknown token is a word of its own; other tokens belong to none
     for (std::size_t i = 0; i < attention.target_words.size(); ++i)
         attention.target_words[i] = attention.written_ids[i] == unk_id ? count++ : -1;
     const WordAttention weights = word_attention(attention);

@@ -25,7 +25,7 @@ Likelihood likelihood(const nn::Transformer& model, const PairBatch& batch);
 /// The same for each batch.
 using LikelihoodOfBatches = std::function<std::vector<Likelihood>(std::span<const PairBatch>)>;
 
-/// Each side is shown to the one that is set.
+/// Which of them are shown the sources and the targets.
 struct UnknownSides {
     UnknownText* source = nullptr;
     UnknownText* target = nullptr;
