@@ -25,8 +25,8 @@ SECTIONS = {
     'Use': ['docs/command-line.md', 'docs/schedules.md', 'docs/resuming.md', 'docs/model-format.md', 'docs/machines.md', 'docs/cuda.md', 'docs/errors.md',
             'docs/security.md'],
     'Verify': ['docs/measuring.md', 'docs/measured/*.md', 'tests/*/README.md'],
-    'Reference': ['api/pages.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'core/README.md', 'autograd/README.md', 'nn/README.md', 'optim/README.md',
-                  'heddle/README.md', 'apps/README.md', 'apps/**/README.md'],
+    'Reference': ['api/pages.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'core/README.md', 'autograd/README.md', 'nn/README.md', 'nn/search/README.md',
+                  'optim/README.md', 'heddle/README.md', 'apps/README.md', 'apps/**/README.md'],
 }
 LANGUAGES = {'.cu': 'cpp', '.cpp': 'cpp', '.h': 'cpp', '.py': 'python', '.sh': 'bash', '.toml': 'toml', '.cmake': 'cmake'}
 COPIED = {'.html', '.svg', '.png', '.jpg'}
