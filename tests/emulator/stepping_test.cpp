@@ -22,9 +22,10 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// A program of this test's folder that was compiled for a debugger, quoted.
-std::string stepped(const std::string& program) {
-    return quoted((std::filesystem::read_symlink("/proc/self/exe").parent_path() / ("stepped_" + program)).string());
+// A program of this test's folder that was compiled for a debugger, and its arguments.
+std::string stepped(const std::string& program_and_arguments) {
+    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    return quoted((here / "stepped_").string()) + program_and_arguments;
 }
 
 // gdb's output for the commands after "(gdb)" on a page, and then for `more`, in the program that the page starts with gdb. The
@@ -75,7 +76,7 @@ TEST_F(Stepping, OverABarrierStaysInItsThread) {
 TEST_F(Stepping, IntoATrainingStepPassesEightFrames) {
     const std::string trace =
         shell("timeout 120 gdb -nx -batch -ex 'break heddle::nn::Transformer::loss' -ex run -ex backtrace -ex kill --args " +
-              stepped("trainer_test") + " --gtest_filter=Trainer.TeachesATinyModelToCopy 2>&1")
+              stepped("trainer_test --gtest_filter=Trainer.TeachesATinyModelToCopy 2>&1"))
             .text;
     std::istringstream lines(trace);
     std::vector<std::string> frames;  // innermost first
