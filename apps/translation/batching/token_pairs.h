@@ -20,7 +20,7 @@ struct TokenPair {
     std::int64_t width() const;
 };
 
-/// What batches are planned from.
+/// The lengths of a pair, from which batches are planned.
 struct PairLengths {
     std::int64_t source = 0;  ///< tokens, without EOS
     std::int64_t target = 0;  ///< tokens, without EOS
@@ -35,11 +35,11 @@ class PairStore {
   public:
     virtual ~PairStore() = default;
     virtual std::int64_t size() const = 0;
-    /// Of pair i, which is there.
+    /// The lengths of pair i, 0 <= i < size().
     virtual PairLengths lengths(std::int64_t i) const = 0;
-    /// Appends the ids of pair i, which is there. Error when they cannot be read or are no ids.
+    /// Appends the ids of pair i, 0 <= i < size(). Error when they cannot be read or are no ids.
     virtual void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const = 0;
-    /// Error when the store was changed since it was opened, so that pairs may have been other ones meanwhile.
+    /// Error when the store was changed since it was opened: its pairs may no longer be the same.
     virtual void check_unchanged() const {}
 };
 
@@ -52,11 +52,11 @@ class TokenPairs {
     TokenPairs(const PairStore& store) : store_(&store) {}
 
     std::int64_t size() const { return store_ != nullptr ? store_->size() : static_cast<std::int64_t>(in_memory_.size()); }
-    /// Of pair i, which is there.
+    /// The lengths of pair i, 0 <= i < size().
     PairLengths lengths(std::int64_t i) const;
-    /// Appends the ids of pair i, which is there. Errors of the store.
+    /// Appends the ids of pair i, 0 <= i < size(). Errors of the store.
     void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const;
-    /// A copy of pair i, which is there. Errors of the store.
+    /// A copy of pair i, 0 <= i < size(). Errors of the store.
     TokenPair pair(std::int64_t i) const;
     /// Error when a store was changed since it was opened.
     void check_unchanged() const {
