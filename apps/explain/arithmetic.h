@@ -1,4 +1,4 @@
-// The arithmetic that an op states, over the bytes that its kernels move: its place in a roofline.
+// An op's place in a roofline: the arithmetic it states, divided by the bytes its kernels move.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace heddle::explain {
 
-/// Of a chip's peaks. A kernel takes at least bytes / bandwidth and at least operations / peak; the longer of the two limits it
-/// (Williams, Waterman, Patterson: Roofline, 2009).
+/// Peak rates of one chip. A kernel takes at least bytes / bandwidth and at least operations / peak; the longer of the two
+/// limits it (Williams, Waterman, Patterson: Roofline, 2009).
 struct Chip {
     std::string_view name;          ///< "A100"
     std::string_view form;          ///< "SXM 80 GB"
     double bytes_second;            ///< from and to its memory
     double f32_second;              ///< operations outside of tensor cores
     double bf16_second;             ///< operations of tensor cores on dense bf16
-    std::string_view source;        ///< of the figures
+    std::string_view source;        ///< where the figures come from
     std::string_view architecture;  ///< "sm_80"
     std::size_t shared_bytes;       ///< of an SM (CUDA C++ programming guide, technical specifications)
 
-    /// Operations while a byte moves: with fewer a kernel is limited by bandwidth, else by arithmetic.
+    /// Operations per byte at which both limits meet: with fewer a kernel is limited by bandwidth, with more by arithmetic.
     double balance(bool tensor_cores) const { return (tensor_cores ? bf16_second : f32_second) / bytes_second; }
 };
 /// A100 and H100.
@@ -41,11 +41,11 @@ struct Arithmetic {
     bool is_limited_by_bandwidth(const Chip& chip, double per_byte) const { return per_byte < chip.balance(tensor_cores); }
 };
 
-/// Nothing for an example that states no operations.
+/// No value for an example that states no operations.
 std::optional<Arithmetic> arithmetic_of(const Explanation& explanation);
 /// Schema: docs/explain.md.
 nlohmann::ordered_json json_of(const Arithmetic& arithmetic);
-/// A table with its header, a column an explanation. Empty when none of them states operations.
+/// A table with a header and one column per explanation. Empty when none of them states operations.
 std::vector<std::vector<std::string>> arithmetic_rows(std::span<const Explanation> explanations);
 
 }  // namespace heddle::explain

@@ -66,7 +66,7 @@ std::vector<std::int64_t> extents_of(const std::string& text) {
     return extents;
 }
 
-// As picture::check_replaceable() for pages. A picture's label begins with the command that drew it.
+// Error if `path` is a file that no `heddle explain` drew: a picture's label begins with the command that drew it.
 void check_picture_replaceable(const std::filesystem::path& path) {
     if (!picture::check_regular(path)) return;
     std::string begin(512, '\0');

@@ -1,4 +1,4 @@
-// `heddle explain`, in the program that can do it.
+// `heddle explain`, in the program that contains the traced kernels.
 #pragma once
 
 #include "apps/command/commands.h"

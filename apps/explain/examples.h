@@ -15,7 +15,7 @@ using cases::row;
 using cases::Session;
 using cases::some_indices;
 
-/// The teaching ladders (examples_ladders.cpp), and what a whole model adds to the plain ops (examples_model.cpp).
+/// The teaching ladders (examples_ladders.cpp), and the ops of a whole model (examples_model.cpp).
 std::vector<Example> ladder_examples();
 std::vector<Example> model_examples();
 /// All of them: those of the ops' tables, in the order in which a reader might meet them, then these two.

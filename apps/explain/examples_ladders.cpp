@@ -52,7 +52,7 @@ void feed_forward(Session& s, Extents d) {
 }
 
 double matmul_operations(Extents d) { return 2 * product(d); }
-// q k^T and p v, every query with every key.
+// Operations of q k^T and p v without a mask.
 double attention_operations(Extents d) { return 4 * product(d) * static_cast<double>(d[0]); }
 
 constexpr auto kRows = "rows, cols";

@@ -1,4 +1,4 @@
-// Attention, the feed-forward network, the output layer, and what decoding adds.
+// Examples of attention, the feed-forward network, the output layer and decoding.
 #include <algorithm>
 #include <array>
 
@@ -34,7 +34,7 @@ void attention(Session& s, Extents d) {
     s.name("output", result.output);
     s.name("log_sum", result.log_sum);
 }
-// Of q k^T and p v: causal, so query i meets i + 1 keys.
+// Operations of q k^T and p v with a causal mask: query i has i + 1 keys.
 double causal_attention_operations(Extents d) { return 2 * product(d) * static_cast<double>(d[0] + 1); }
 template <DType dtype>
 void attention_dx(Session& s, Extents d) {
@@ -48,7 +48,7 @@ void attention_dx(Session& s, Extents d) {
     const Tensor dq = s.input("d_query", zeros), dk = s.input("d_key", zeros), dv = s.input("d_value", zeros);
     s.trace([&] { attention_backward(q, k, v, rules, forward, d_output, {dq, dk, dv}); });
 }
-// Every row has d[1] keys, in rows of the cache that do not lie side by side.
+// Every row has d[1] keys, which are not adjacent in the cache.
 void attention_cached(Session& s, Extents d) {
     const std::int64_t slots = d[0] * d[1];
     const Tensor query = s.input("query", randn({d[0], d[2]}, 1));

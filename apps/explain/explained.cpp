@@ -14,8 +14,8 @@ namespace heddle::explain {
 
 namespace {
 
-// Whether a tensor of two of these extents is certainly more than a trace holds, where each access of 16 bytes is an event: said
-// before the tensors are made, which would take minutes and all memory.
+// True if tensors of these extents certainly exceed what a trace can hold (each 16-byte access is an event). Checked first,
+// because making such tensors takes minutes and all memory.
 bool is_hopeless(std::span<const std::int64_t> shape) {
     constexpr double most = 32.0 * emulator::kMostTraceEvents;
     std::vector<std::int64_t> extents(shape.begin(), shape.end());

@@ -9,8 +9,8 @@
 
 namespace heddle::explain {
 
-/// Runs the example on the emulated device. `shape` empty: the default. UsageError for a shape that does not fit; Error when the
-/// shape is too large to be traced.
+/// Runs the example on the emulated device. An empty `shape` means the default. UsageError for a shape of the wrong rank or
+/// extents; Error when it is too large to be traced.
 Explanation explained(const Example& example, std::vector<std::int64_t> shape);
 
 }  // namespace heddle::explain

@@ -1,4 +1,4 @@
-// What traced kernels say: as JSON, as text, as a page.
+// Traced kernels as JSON, as text and as a page.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace heddle::explain {
 
-/// One line of a kernel's source, and what all warps asked for there.
+/// One source line of a kernel and the totals of all warps' requests there.
 struct LineTotals {
     std::string file;  ///< "kernels/softmax/softmax.cu"
     int line = 0;
@@ -29,12 +29,12 @@ struct LaunchReport {
     std::vector<emulator::Request> requests;
     emulator::RequestTotals totals;
     std::vector<LineTotals> lines;  ///< by file and line
-    /// Bytes of global memory that were read, plus those that were written, each counted once: no kernel with this result and
-    /// these inputs moves less, unless it leaves some out.
+    /// Bytes of global memory read plus bytes written, each counted once: the least traffic a kernel with these inputs and this
+    /// result can have.
     std::uint64_t least_bytes = 0;
 };
 
-/// A tensor of the device, where the addresses of a trace find it.
+/// A device tensor; `start` and its size map the addresses of a trace to it.
 struct TracedTensor {
     std::string name;
     std::vector<std::int64_t> shape;
@@ -44,12 +44,12 @@ struct TracedTensor {
     std::uint64_t bytes() const;
 };
 
-/// What a check found in the run, shown at the head of its page.
+/// A mistake found by a check of the run, shown at the head of its page.
 struct Finding {
     std::string kind;  ///< "race"
     std::string text;
-    std::string file;              ///< of the lines; 0: no line
-    int line = 0, other_line = 0;  ///< other_line: of a race, the earlier access
+    std::string file;              ///< source file of both lines; a line of 0: unknown
+    int line = 0, other_line = 0;  ///< other_line: the earlier access of a race
 };
 
 struct Explanation {
@@ -57,9 +57,9 @@ struct Explanation {
     std::string title;  ///< one line
     std::string axes;   ///< "rows, cols": what the extents of `shape` mean
     std::vector<std::int64_t> shape;
-    std::string command;                     ///< that makes it again
+    std::string command;                     ///< the command that makes this explanation
     bool bf16 = false;                       ///< Example::bf16
-    std::optional<double> operations = {};   ///< of the op's formula, if it states them
+    std::optional<double> operations = {};   ///< operations of the op's formula, if stated
     std::vector<TracedTensor> tensors = {};  ///< all other global memory is a workspace
     std::vector<emulator::TracedLaunch> traced = {};
     std::vector<LaunchReport> launches = {};          ///< reports_of(traced)
@@ -70,19 +70,19 @@ struct Explanation {
 /// A report of each launch. The launches must outlive them.
 std::vector<LaunchReport> reports_of(const std::vector<emulator::TracedLaunch>& launches);
 
-/// Steps are kept of whole warps until they would take more than this: first of those that take part in a mistake, then in their
-/// order. Only if not even the first warp fits, its first steps.
+/// Limit for the steps of a page. Whole warps are kept: first those involved in a mistake, then in order. If not even the first
+/// warp fits, its first steps are kept.
 inline constexpr std::size_t kStepBytes = 1'400'000;
-/// Of one explanation, or of two side by side, which share the bytes. Schema: docs/explain.md.
+/// JSON of one explanation, or of two side by side, which share the bytes. Schema: docs/explain.md.
 nlohmann::ordered_json json_of(std::span<const Explanation> explanations, std::size_t step_bytes);
-/// For a terminal; of two the totals side by side.
+/// Text for a terminal; two explanations are compared by their totals.
 std::string text_of(std::span<const Explanation> explanations);
-/// `json`: json_of(explanations).
+/// `json` is json_of(explanations).
 picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json);
 
 /// "read", "copy-write", ...: docs/explain.md.
 const char* word_of(emulator::Action action);
-/// "kernels/softmax/softmax.cu" and 41 of a site's place; no file if the place is unknown.
+/// "kernels/softmax/softmax.cu" and 41 for the place "kernels/softmax/softmax.cu:41"; an empty file name if it is unknown.
 std::pair<std::string, int> file_and_line(const std::string& place);
 
 }  // namespace heddle::explain

@@ -15,7 +15,7 @@ using emulator::TracedLaunch;
 using emulator::TraceEvent;
 using nlohmann::ordered_json;
 
-// A variable that takes shared memory.
+// A variable that names a piece of shared memory.
 struct Take {
     std::string name;
     std::uint32_t element_bytes = 4;
@@ -24,12 +24,12 @@ struct Take {
 std::uint32_t bytes_of_type(std::string type) {
     static const std::map<std::string, std::uint32_t> known = {
         {"double", 8}, {"bf16", 2}, {"float2", 8}, {"float4", 16}, {"char", 1}};
-    type.erase(0, type.rfind(':') + 1);  // nothing where there is none
+    type.erase(0, type.rfind(':') + 1);  // keep what follows the last colon, if any
     const auto found = known.find(type);
     return found == known.end() ? 4 : found->second;
 }
 
-// In the order of the text, without comments. Which take is which piece is plain only where each is written once.
+// All takes in source order, ignoring comments. Empty unless there are `count`, since takes and pieces then do not match.
 std::vector<Take> takes_of(const Explanation& explanation, std::size_t count) {
     static const std::regex comment(R"(//[^\n]*)");
     static const std::regex take(R"((\w+)\s*=\s*(?:\w+\s*\.\s*take|(?:\w+::)*shared)\s*<\s*([\w:]+)\s*>)");
@@ -51,7 +51,7 @@ std::string shared_name(const Explanation& explanation, const TracedLaunch& laun
     return "";
 }
 
-// "y[3]", "y[1, 3]"; past the end the first index exceeds its extent.
+// "y[3]", "y[1, 3]"; past the end of the tensor the first index exceeds its extent.
 std::string tensor_element(const TracedTensor& tensor, std::uint64_t address) {
     auto rest = static_cast<std::int64_t>(address - tensor.start) / size_of(tensor.dtype);
     std::vector<std::int64_t> index(tensor.shape.size());
@@ -62,7 +62,7 @@ std::string tensor_element(const TracedTensor& tensor, std::uint64_t address) {
     return fmt::format("{}[{}]", tensor.name, fmt::join(index, ", "));
 }
 
-// Where the event is among the steps of its warp; -1 if nowhere.
+// Index of the event among the steps of its warp, or -1.
 std::int64_t step_of(const LaunchReport& report, std::uint32_t number) {
     const TraceEvent& event = report.launch->events[number];
     std::int64_t step = 0;

@@ -1,4 +1,4 @@
-// What a check found in a traced run: the accesses that a race or another mistake is about.
+// The accesses that caused a mistake (such as a race) in a traced run.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace heddle::explain {
 
-/// The tensor that contains the address, else the one that lies nearest to it. -1 if there are none.
+/// Index of the tensor that contains the address, else of the nearest one. -1 if there are none.
 int nearest_tensor(const std::vector<TracedTensor>& tensors, std::uint64_t address);
 
-/// The warps, as block and warp, that take part in the launch's mistake.
+/// (block, warp) of each warp involved in the launch's mistake.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> warps_of_mistake(const emulator::TracedLaunch& launch);
 
-/// The pieces of shared memory with the names that the source gives them: those of the variables that take them. Empty if the
-/// source of the answer does not say it plainly.
+/// The pieces of shared memory with the names of the variables that take them. Empty if the source does not name them one to
+/// one.
 nlohmann::ordered_json pieces_of(const Explanation& explanation, const emulator::TracedLaunch& launch);
 
 /// Schema: docs/explain.md. The explanation must have a finding.

@@ -48,8 +48,8 @@ T part_of(const TraceEvent& event, std::size_t at) {
     return value;
 }
 
-// Elements of shared memory and workspaces have no declared type here: 4 bytes are a float unless that would be a number that no
-// kernel computes with, and then an index.
+// Shared memory and workspaces have no declared type: 4 bytes are shown as a float, or as an index if the float would be
+// implausible.
 std::string guessed(std::uint32_t bits) {
     const float value = std::bit_cast<float>(bits);
     if (bits != 0 && !(std::abs(value) >= 1e-35f) && !std::isnan(value))
@@ -83,7 +83,7 @@ std::string value_text(const TraceEvent& event, std::optional<DType> dtype, bool
     return text;
 }
 
-// The tensors and, behind them, all memory without a name.
+// All tensors, then the unnamed memory.
 class Memory {
   public:
     explicit Memory(const Explanation& explanation) : tensors_(explanation.tensors) {
@@ -93,7 +93,7 @@ class Memory {
                     unnamed_ = std::min(unnamed_, event.address);
         unnamed_ -= unnamed_ % emulator::kSector;
     }
-    /// -1: none.
+    /// Index of the tensor that contains the address, or -1.
     int tensor_of(std::uint64_t address) const {
         for (std::size_t i = 0; i < tensors_.size(); ++i)
             if (address - tensors_[i].start < tensors_[i].bytes()) return static_cast<int>(i);
@@ -120,7 +120,7 @@ class Memory {
     std::uint64_t unnamed_ = ~std::uint64_t{0};
 };
 
-// Where the lanes are: "offset" and "stride" if these say it all, else "offsets".
+// Adds the lanes' offsets: "offset" and "stride" if they are evenly spaced, else "offsets".
 void add_offsets(ordered_json& step, const std::vector<std::pair<int, std::int64_t>>& offsets) {
     const std::int64_t first = offsets.front().second;
     std::int64_t stride = 0;
@@ -146,7 +146,7 @@ void add_access(ordered_json& step, const Request& request, const TracedLaunch& 
         const std::uint32_t number = request.events[static_cast<std::size_t>(lane)];
         if (number == emulator::kNoEvent) continue;
         const TraceEvent& event = launch.events[number];
-        const bool is_mistake = number == launch.mistake;  // and has no value, for it was not made
+        const bool is_mistake = number == launch.mistake;  // the faulty access was not executed
         const int tensor = request.shared ? -1 : is_mistake ? memory.nearest(event.address) : memory.tensor_of(event.address);
         if (offsets.empty()) {
             step["bytes"] = event.bytes;
@@ -199,7 +199,7 @@ ordered_json sites_of(const TracedLaunch& launch) {
 
 ordered_json dimensions(const dim3& size) { return {size.x, size.y, size.z}; }
 
-// The requests of each warp, one range after the other.
+// Splits the requests by warp.
 std::vector<std::span<const Request>> warps_of(const LaunchReport& report) {
     std::vector<std::span<const Request>> warps;
     const std::vector<Request>& all = report.requests;
@@ -210,22 +210,22 @@ std::vector<std::span<const Request>> warps_of(const LaunchReport& report) {
     return warps;
 }
 
-// The warps that fit into `budget` bytes, which shrinks: those of a mistake first. `may_cut`: if not even the first fits, its
-// first steps.
+// As many warps as fit into `budget` bytes, which is reduced; those involved in a mistake come first. With `may_cut`, if not
+// even the first fits, its first steps.
 ordered_json shown_warps(const LaunchReport& report, const Memory& memory, bool bf16_here, std::size_t& budget, bool may_cut) {
     const std::vector<std::span<const Request>> all = warps_of(report);
     const auto wanted = warps_of_mistake(*report.launch);
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Not std::ranges': see tests/compilers.sh.
+    // Not std::ranges::stable_partition: see tests/compilers.sh.
     std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
         return std::ranges::find(wanted, std::pair(all[i].front().block, all[i].front().warp)) != wanted.end();
     });
-    std::map<std::size_t, ordered_json> shown;  // by number, for their order
+    std::map<std::size_t, ordered_json> shown;  // sorted by warp
     for (const std::size_t i : order) {
         ordered_json warp = {{"block", all[i].front().block}, {"warp", all[i].front().warp}, {"steps", ordered_json::array()}};
         if (may_cut) warp["is_cut"] = true;
-        std::size_t bytes = warp.dump().size() + 1;  // with the comma behind it
+        std::size_t bytes = warp.dump().size() + 1;  // and a comma
         std::size_t steps = 0;
         for (; steps < all[i].size() && bytes <= budget; ++steps) {
             ordered_json step = json_of(all[i][steps], *report.launch, memory, bf16_here);

@@ -26,7 +26,7 @@ std::string size_of(const dim3& size) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// A count of requests, and what it is of these totals.
+// A row of the table: a count of requests, and how to compute it from the totals.
 struct Count {
     const char* name;
     std::string (*of)(const RequestTotals& totals, std::uint64_t least_bytes);
@@ -53,7 +53,7 @@ Rows total_rows(const Explanation& explanation, const LaunchReport& report) {
     return rows;
 }
 
-// Of all launches of each: a column an explanation.
+// Totals over all launches, one column per explanation.
 Rows compared_rows(std::span<const Explanation> explanations) {
     Rows rows = {{"launches"}};
     for (const Count& count : kCounts) rows.push_back({count.name});
@@ -120,7 +120,7 @@ std::string title_of(std::span<const Explanation> explanations) {
     return fmt::format("{} beside {}", first.name, explanations.back().name);
 }
 
-// That makes the page again.
+// The command that makes this page.
 std::string command_of(std::span<const Explanation> explanations) {
     const Explanation &first = explanations.front(), &last = explanations.back();
     if (explanations.size() == 1) return first.command;

@@ -1,4 +1,4 @@
-// The `heddle-explain` program, started by `heddle explain`: kernels compiled with every access watched.
+// The `heddle-explain` program, started by `heddle explain`: its kernels report every memory access.
 #include "apps/command/guard.h"
 #include "apps/explain/command.h"
 

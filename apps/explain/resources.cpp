@@ -43,7 +43,7 @@ std::map<std::string, Registers, std::less<>> table() {
     return rows;
 }
 
-// The table may have a kernel of the same name, which is another one.
+// A learner's kernel may have the name of a library kernel, whose row is not its own.
 bool is_learners(const Explanation& explanation) { return !explanation.sources.empty(); }
 
 unsigned threads_of(const emulator::TracedLaunch& launch) { return launch.block.x * launch.block.y * launch.block.z; }
@@ -53,7 +53,7 @@ unsigned threads_of(const emulator::TracedLaunch& launch) { return launch.block.
 std::optional<Registers> registers_of(const Chip& chip, std::string_view kernel) {
     static const auto rows = table();
     std::string name = fmt::format("{} {}", chip.architecture, kernel);
-    constexpr std::string_view room = "kernels::";  // the table leaves it out
+    constexpr std::string_view room = "kernels::";  // omitted in the table
     for (std::size_t at; (at = name.find(room)) != std::string::npos;) name.erase(at, room.size());
     const auto found = rows.find(name);
     return found == rows.end() ? std::nullopt : std::optional(found->second);

@@ -1,4 +1,4 @@
-// One explained run of an op: its inputs, what is traced, and the names of the tensors it touches.
+// One explained run of an op: makes its inputs, traces it, and names its tensors.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class TracingSession : public cases::Session {
         std::string name;
         Tensor tensor;
     };
-    std::vector<NamedTensor> tensors_;  // alive until the trace ends: no address has two meanings
+    std::vector<NamedTensor> tensors_;  // kept alive until the trace ends, so that no address is reused
     std::vector<emulator::TracedLaunch> launches_;
 };
 

@@ -55,7 +55,7 @@ std::vector<Lane> lanes_of(const ordered_json& step) {
     return lanes;
 }
 
-// "0", "0-31", "0, 16-31": of lanes in ascending order.
+// Lanes in ascending order as text: "0", "0-31", "0, 16-31".
 std::string lanes_text(const std::vector<int>& lanes) {
     std::string text;
     for (std::size_t i = 0, end = 0; i < lanes.size(); i = end) {
@@ -69,8 +69,8 @@ std::string lanes_text(const std::vector<int>& lanes) {
 // Memory as rows of cells: a tensor's last axis, or 64 elements of a longer one; shared memory's 32 banks.
 struct Memory {
     std::string name;
-    std::int64_t cell_bytes = 4, cols = 32, cells = 0;  // cells 0: not known
-    std::int64_t inner = 0;                             // the tensor's last extent, when a row is not one of its rows
+    std::int64_t cell_bytes = 4, cols = 32, cells = 0;  // cells 0: unknown
+    std::int64_t inner = 0;                             // the tensor's last extent, if a row is only part of it
 
     std::int64_t lines() const { return (cells + cols - 1) / cols; }
     std::string label(std::int64_t line) const {
@@ -97,7 +97,7 @@ Memory memory_of(const ordered_json& explained, const ordered_json& step, int te
     return memory;
 }
 
-// The verb phrase and what it costs: "warp 0 of block 0 reads x [4, 64] f32, 16 bytes a lane: 8 sectors, 100 % used".
+// A step as a sentence with its cost: "warp 0 of block 0 reads x [4, 64] f32, 16 bytes a lane: 8 sectors, 100 % used".
 std::string sentence(const ordered_json& warp, const ordered_json& step, const std::string& memory) {
     static const std::map<std::string, std::string> verbs = {{"read", "reads"},
                                                              {"write", "writes"},
@@ -126,7 +126,7 @@ std::string sentence(const ordered_json& warp, const ordered_json& step, const s
                        cost);
 }
 
-// Rectangles of one height as one path, which is shorter than an element each.
+// Rectangles of equal height as a single path, which is shorter than one element each.
 class Bars {
   public:
     void add(double x, double top, double width) {
@@ -154,10 +154,10 @@ class StepPicture {
     const ordered_json& explained_;
     picture::Drawing drawing_;
     double y_ = 6;
-    bool has_lanes_ = false, has_sectors_ = false, has_banks_ = false, has_warps_ = false;  // what the legend explains
+    bool has_lanes_ = false, has_sectors_ = false, has_banks_ = false, has_warps_ = false;  // what the legend has to explain
 };
 
-// A panel's sentence, and the source line that it is about.
+// A panel's sentence and the source line of its step.
 void StepPicture::head(const std::string& text, const ordered_json* site) {
     drawing_.text(8, y_ += 16, picture::shortened(text, kWidth - 16, 12.5), {.size = 12.5, .bold = true});
     if (site != nullptr && (*site)["line"] != 0) {
@@ -186,11 +186,11 @@ void StepPicture::access(const ordered_json& launch, const ordered_json& warp, c
     y_ += 6;
 }
 
-// What these lanes of the step touch of one memory. `label` precedes those of its rows.
+// Draws the memory that these lanes of the step access. `label` precedes the labels of its rows.
 void StepPicture::array(const ordered_json& step, const std::vector<Lane>& lanes, const Memory& memory,
                         const std::string& label) {
     constexpr std::size_t kMostLines = 32;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<int>> runs;  // of cells in one line, with their lanes
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<int>> runs;  // by first and last cell in a line, with their lanes
     std::set<std::int64_t> sectors, lines;
     for (const Lane& lane : lanes) {
         const std::int64_t last_byte = lane.offset + step["bytes"].get<std::int64_t>() - 1;
@@ -210,10 +210,10 @@ void StepPicture::array(const ordered_json& step, const std::vector<Lane>& lanes
     const auto x_of = [&](std::int64_t cell) { return kLeft + width * static_cast<double>(cell % memory.cols); };
     const auto wide = [&](std::int64_t cells) { return width * static_cast<double>(cells); };
     Bars still, moved, asked;
-    std::map<std::int64_t, double> middles;  // of lines
+    std::map<std::int64_t, double> middles;  // by line
     for (const std::int64_t line : lines) {
         if (middles.size() == kMostLines) break;
-        if (!middles.empty() && !middles.contains(line - 1)) y_ += 5;  // lines between are left out
+        if (!middles.empty() && !middles.contains(line - 1)) y_ += 5;  // a gap for the lines left out
         const double middle = middles[line] = y_ + (height - 1) / 2;
         drawing_.text(kLeft - 6, middle + 3, label + memory.label(line),
                       {.size = 9, .anchor = picture::Anchor::end, .opacity = 0.8});
@@ -233,7 +233,7 @@ void StepPicture::array(const ordered_json& step, const std::vector<Lane>& lanes
         std::string text;
     };
     std::vector<Label> labels;
-    double size = std::min(9.5, height - 3);  // at which each lane's number fits, if there is one that can be read
+    double size = std::min(9.5, height - 3);  // largest font in which each lane's number fits
     for (const auto& [cells, on] : runs) {
         const auto middle = middles.find(cells.first / memory.cols);
         if (middle == middles.end()) continue;
@@ -257,7 +257,7 @@ void StepPicture::array(const ordered_json& step, const std::vector<Lane>& lanes
     y_ += 4;
 }
 
-// The column of each step: a barrier stands under the others that it meets.
+// The column of each step: a barrier is aligned with the other warps' arrivals at it.
 std::vector<std::vector<std::size_t>> columns_of(const std::vector<const ordered_json*>& rows) {
     std::vector<std::vector<std::size_t>> columns(rows.size());
     std::vector<std::size_t> done(rows.size(), 0);
@@ -276,7 +276,7 @@ std::vector<std::vector<std::size_t>> columns_of(const std::vector<const ordered
     }
 }
 
-// A step in the row of its warp.
+// How a step is drawn in its warp's row.
 struct Mark {
     std::string_view color;
     double height;
@@ -340,7 +340,7 @@ std::string StepPicture::svg() {
     return picture::standalone(text);
 }
 
-// "read x", which the steps are listed by.
+// The name of a step in --picture: "read x".
 std::string name_of(const ordered_json& explained, const ordered_json& step) {
     const int tensor = lanes_of(step).front().tensor;
     return fmt::format("{} {}", step["action"].get<std::string>(),
