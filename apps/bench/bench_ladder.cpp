@@ -48,7 +48,7 @@ OptionTable bench_ladder_table(BenchLadderOptions& options) {
     return table;
 }
 
-/// What was found out about a step; nothing where the device does not tell.
+/// Measurements of a step; those that the device cannot take are empty.
 struct Findings {
     std::optional<std::int64_t> launches = {};
     std::optional<int> registers = {};
@@ -61,7 +61,7 @@ Findings examine(const LadderOp& op, const Ladder& ladder, const LadderStep& ste
     if (timer == nullptr) {
         const std::int64_t before = device::statistics().launches;
         const device::Traffic traffic = device::traffic_of(step.run);
-        if (step.is_library()) return found;  // its kernels make plain accesses, too, which are not counted
+        if (step.is_library()) return found;  // the library's kernels also make plain accesses, which are not counted
         found.launches = device::statistics().launches - before;
         found.traffic = traffic;
         return found;

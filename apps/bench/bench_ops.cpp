@@ -45,10 +45,10 @@ OptionTable bench_ops_table(BenchOpsOptions& options) {
     return table;
 }
 
-/// The ceilings beside which the ops stand.
+/// The machine's peak rates, for comparison.
 struct Ceilings {
     double copy_gb_second = 0;
-    double gflops = 0;  ///< 0 where none is measured
+    double gflops = 0;  ///< 0: not measured
 };
 
 std::string rate(double amount, double seconds) { return amount > 0 ? fmt::format("{:.1f}", amount / seconds / 1e9) : "-"; }

@@ -60,7 +60,7 @@ struct Speed {
     double seconds = 0;            ///< of all updates
 };
 
-// The peer's rule: the clock of the tokens starts when `skip` updates are done.
+// Like the peer's script, measures tokens per second only after the first `skip` updates.
 Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const BenchTrainOptions& options) {
     const auto start = Clock::now();
     auto timed_from = start;
@@ -76,7 +76,7 @@ Speed run_updates(Learner& learner, const std::vector<TokenPair>& pairs, const B
             const UpdateReport report = learner.update(batches);
             if (learner.updates() > options.skip) tokens += report.tokens;
             if (learner.updates() == options.skip) {
-                learner.read();  // a device may be behind
+                learner.read();  // waits for the device
                 timed_from = Clock::now();
             }
         }
@@ -90,7 +90,7 @@ std::int64_t peak_memory_mb() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
 #if defined(__APPLE__)
-    constexpr std::int64_t kMegabyte = 1 << 20;  // counted in bytes there, else in kilobytes
+    constexpr std::int64_t kMegabyte = 1 << 20;  // ru_maxrss is in bytes on macOS, in kilobytes elsewhere
 #else
     constexpr std::int64_t kMegabyte = 1 << 10;
 #endif

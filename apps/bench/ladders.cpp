@@ -28,10 +28,10 @@ Tensor numbers(const Shape& shape, DType dtype = DType::f32) {
     return cases::numbers(shape, {.device = Device::cuda, .dtype = dtype});
 }
 
-// Extents that the size does not set are smaller on the emulated device.
+// Extents that do not depend on --size are smaller on the emulated device.
 std::int64_t extent(std::int64_t on_gpu, std::int64_t emulated) { return device::emulated() ? emulated : on_gpu; }
 
-// The steps of an enum, which has as many as there are names, and the library's kernel behind them. run(step), registers(step).
+// One step per name, each an enumerator of Step, and then the library's kernel. Uses run(step) and registers(step).
 template <class Step, std::size_t Count, class Run, class Registers>
 std::vector<LadderStep> steps_of(const char* const (&names)[Count], const Run& run, const Registers& registers,
                                  std::function<void()> library) {

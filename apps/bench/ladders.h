@@ -16,17 +16,17 @@ struct LadderStep {
     std::string name;
     DType dtype = DType::f32;
     std::function<void()> run;
-    std::function<int()> registers;  ///< of a thread; empty: the library's kernel
+    std::function<int()> registers;  ///< per thread; empty: the library's kernel
     bool is_library() const { return !registers; }
 };
 
 struct Ladder {
     std::string what;       ///< "softmax of the rows of x [32, 256]"
-    double operations = 0;  ///< two for a multiply-add; 0: its time is memory traffic
-    double elements = 0;    ///< of inputs and result together: each must move once
+    double operations = 0;  ///< two per multiply-add; 0: the op is limited by memory
+    double elements = 0;    ///< of all inputs and the result: each must be moved once
     std::vector<LadderStep> steps;
 
-    /// What must be read and written at least.
+    /// The least traffic: every element moved once.
     double least_bytes(DType dtype) const { return elements * static_cast<double>(size_of(dtype)); }
 };
 
@@ -36,11 +36,11 @@ struct LadderOp {
     Ladder (*make)(std::int64_t size);
 
     std::int64_t default_size() const;
-    /// With its inputs on the device.
+    /// The ladder of the wanted size, with its inputs on the device.
     Ladder of(std::optional<std::int64_t> wanted) const { return make(wanted.value_or(default_size())); }
 };
 
-/// In the order in which a reader meets them.
+/// All ladders, simple ops first.
 std::span<const LadderOp> ladders();
 
 }  // namespace heddle::app

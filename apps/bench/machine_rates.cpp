@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int chains = 12;  // latency 4 x 2 units needs 8 independent sums; twelve fit the registers of every level
 constexpr std::int64_t rounds = 1 << 14;
 
-// `rounds` multiply-adds in each of `chains` sums; the result keeps the compiler from leaving them out. Lanes per sum: 16, 8, 4.
+// `rounds` multiply-adds in each of `chains` sums; returns the sum so that the compiler keeps them. 16, 8 or 4 lanes per sum.
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) float multiply_add_v4(float seed) {
     __m512 sums[chains];

@@ -1,4 +1,4 @@
-// Measured peak rates of this machine, with which the ops' rates are compared.
+// Measured peak rates of this machine, for comparison with the ops' rates.
 #pragma once
 
 namespace heddle::app {

@@ -23,9 +23,9 @@ double median(std::vector<double>& values) {
     return *middle;
 }
 
-constexpr double kLittle = 64e6;  // bytes: ten results of that size lie in memory at once
+constexpr double kLittle = 64e6;  // bytes: ten results of this size fit in memory at once
 
-// The emulated device is some thousand times slower: small arrays, few samples.
+// The emulated device is about a thousand times slower: small arrays, few samples.
 std::int64_t idle_bytes() { return std::int64_t{1} << (device::emulated() ? 16 : 28); }
 std::int64_t copied_bytes() { return std::int64_t{1} << (device::emulated() ? 18 : 30); }
 
@@ -33,7 +33,7 @@ Tensor cotangent_of(const Variable& result) {
     return Tensor::full(result.shape(), 0.01, result.dtype(), result.value().device());
 }
 
-// Whether what `body` queues could be captured; some ops copy from the host.
+// True if the work queued by `body` could be captured; ops that copy from the host cannot be.
 bool captured(MemoryArena& arena, device::Graph& graph, const std::function<void()>& body) {
     const MemoryArena::Use use(arena);
     try {
@@ -59,7 +59,7 @@ OpTimes measure_on_cpu(const BenchCase& one, double seconds) {
         const auto go_back = Clock::now();
         if (one.goes_back()) heddle::backward(result, cotangent);
         const double took_back = seconds_since(go_back);
-        if (repeat == 0) continue;  // the first one fills caches and the allocator
+        if (repeat == 0) continue;  // the first run fills caches and the allocator
         forward.push_back(took);
         backward.push_back(took_back);
     }
@@ -104,7 +104,7 @@ OpTimes DeviceTimer::measure(const BenchCase& one, double seconds) {
             if (one.goes_back()) heddle::backward(results.back(), cotangent);
     };
 
-    // Modules are loaded and memory is found in the first run, the second one says how long things take.
+    // The first run loads modules and allocates memory; the second one is timed.
     double host = 0, whole = 0;
     std::int64_t waits = 0;
     for (int i = 0; i < 2; ++i) {
@@ -126,7 +126,7 @@ OpTimes DeviceTimer::measure(const BenchCase& one, double seconds) {
     const double sample = static_cast<double>(runs) * whole + 2 * static_cast<double>(lead) * idle_seconds_;
     const std::int64_t fewest = emulated ? 1 : sample > 0.2 ? 3 : 5;
     const auto samples = std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / sample), fewest, 100);
-    if (runs > 1) {  // finds memory for as many results
+    if (runs > 1) {  // allocates memory for as many results
         forward(runs);
         backward();
     }

@@ -1,4 +1,4 @@
-// How long an op takes.
+// Timing of ops on the CPU and on the device.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace heddle::app {
 /// Medians over the repetitions, in seconds.
 struct OpTimes {
     double forward = 0;
-    double backward = 0;     ///< 0 when the op has none
-    double host = 0;         ///< on the device: what the host takes to queue one run of both; 0 on the CPU
-    std::int64_t waits = 0;  ///< how often the host waits for the device in one run of both: then it cannot queue ahead
+    double backward = 0;     ///< 0 if the op has none
+    double host = 0;         ///< on the device: time the host needs to queue one run of both; 0 on the CPU
+    std::int64_t waits = 0;  ///< how often the host waits for the device in one run of both, which keeps it from queueing ahead
     std::int64_t samples = 0;
     bool graphs = false;  ///< whether CUDA graphs were replayed
 };
@@ -20,11 +20,10 @@ struct OpTimes {
 /// Runs the case for `seconds`, at least five times, on the CPU. By the host's clock, the first run left out.
 OpTimes measure_on_cpu(const BenchCase& one, double seconds);
 
-/// The times of ops on the current CUDA device, by its own clock. All samples of a case are queued before the host waits for the
-/// first: before each sample the device overwrites some memory as often as it takes for the host to queue the sample meanwhile,
-/// which also empties the L2 cache. A sample is one run; or ten one after another when one takes less than a millisecond and
-/// moves less than 64 MB, as a CUDA graph where the op can be captured, the data of all but the first then in the L2 cache if it
-/// fits there.
+/// Times ops on the current CUDA device by the device's clock. All samples of a case are queued before the host waits for the
+/// first. Before each sample the device overwrites memory for as long as the host needs to queue the sample, which also empties
+/// the L2 cache. A sample is one run; if a run takes less than a millisecond and moves less than 64 MB, it is ten in a row, as a
+/// CUDA graph where the op can be captured; all but the first then find their data in the L2 cache if it fits.
 class DeviceTimer {
   public:
     DeviceTimer();
@@ -38,7 +37,7 @@ class DeviceTimer {
     void keep_busy(std::int64_t times);
 
     Tensor idle_;
-    double idle_seconds_ = 0;  // of overwriting it once
+    double idle_seconds_ = 0;  // time to overwrite it once
     double copy_gb_second_ = 0;
 };
 

@@ -19,7 +19,7 @@ void add_row(CLI::App& app, Option& option) {
         return true;
     };
     CLI::Option* bound = app.add_option("--" + option.name, take);
-    bound->trigger_on_parse();  // each time that the option is given: CLI11 would join the values
+    bound->trigger_on_parse();  // called at each occurrence: CLI11 would join the values
     if (option.comma) bound->delimiter(',');
     if (option.values == 0)
         bound->expected(1, -1)->allow_extra_args();
@@ -27,15 +27,15 @@ void add_row(CLI::App& app, Option& option) {
         bound->expected(option.values);
 }
 
-// Null when the word is no option's name with its dashes.
+// The option with this name and dashes, or null.
 Option* named_by(OptionTable& table, const std::string& word) {
     return word.starts_with("--") ? table.find(word.substr(2)) : nullptr;
 }
 
 bool is_positional(const Option& option) { return static_cast<bool>(option.takes_word); }
 
-// A flag's value may be left out: "--scores RUN" becomes "--scores=true RUN". Where a command takes words, one that says neither
-// true nor false is no wrong value of the flag.
+// A flag's value may be left out: "--scores RUN" becomes "--scores=true RUN". In commands that take words, a word that is
+// neither true nor false is not taken as the flag's value.
 std::vector<std::string> with_flag_values(OptionTable& table, std::span<const char* const> arguments) {
     const bool takes_words = std::ranges::any_of(table.options(), is_positional);
     std::vector<std::string> words(arguments.begin(), arguments.end());
@@ -48,7 +48,7 @@ std::vector<std::string> with_flag_values(OptionTable& table, std::span<const ch
     return words;
 }
 
-// "--lr has no value, wanted --lr X", of CLI11's "--lr: 1 required  missing".
+// Rewords CLI11's "--lr: 1 required  missing" as "--lr has no value, wanted --lr X".
 std::string without_values(OptionTable& table, const std::string& message) {
     const std::string name = message.substr(0, message.find(':'));
     const Option* const option = named_by(table, name);
@@ -57,7 +57,7 @@ std::string without_values(OptionTable& table, const std::string& message) {
     return name + " has no value, wanted " + wanted;
 }
 
-// What no row took: an option that there is not, or else a word that belongs to none.
+// Rejects the words that no row took: an unknown option, or else a surplus word.
 [[noreturn]] void fail_at(const OptionTable& table, const std::vector<std::string>& words) {
     const std::string see = "see heddle " + table.command + " --help";
     std::vector<std::string> names = {"--config", "--help"};
@@ -74,7 +74,7 @@ std::string without_values(OptionTable& table, const std::string& message) {
     throw UsageError(message + see);
 }
 
-// The words that no option took go to a positional row, as many as it has values.
+// Gives the words that no option took to a positional row, as many as it has values.
 void take_words(OptionTable& table, std::vector<std::string> words) {
     const auto wrong = [](const std::string& word) { return word.starts_with('-') && word.size() > 1; };
     if (words.empty()) return;

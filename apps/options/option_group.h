@@ -7,9 +7,9 @@
 
 namespace heddle::app {
 
-/// What options are about.
+/// The subject of an option.
 enum class OptionGroup : std::uint8_t {
-    options,  ///< of tables without groups
+    options,  ///< for tables without groups
     data,
     model,
     vocabulary,

@@ -21,7 +21,7 @@ template <class... Args>
     throw UsageError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// A value that the option cannot have.
+// Rejects a value that the option cannot have.
 template <class... Args>
 [[noreturn]] void wrong_value(const Option& option, fmt::format_string<Args...> format, Args&&... args) {
     throw OptionError({option.name}, fmt::format("--{} {}", option.name, fmt::format(format, std::forward<Args>(args)...)));
@@ -56,7 +56,7 @@ bool boolean(const Option& option, const std::vector<std::string>& values) {
     wrong_value(option, "is '{}', wanted true or false", values[0]);
 }
 
-// "FILE", "FOLDER" and "RUN" are of options that name something on the disk, "FILE..." and "FILE FILE", too.
+// True if the value names a file or folder: FILE, FOLDER, RUN, "FILE..." or "FILE FILE".
 bool names_a_place(const Option& option) {
     const std::string word = option.placeholder.substr(0, option.placeholder.find_first_of(" ."));
     return word == "FILE" || word == "FOLDER" || word == "RUN";
@@ -71,7 +71,7 @@ std::string text(const Option& option, const std::string& value) {
                 did_you_mean(value, option.choices));
 }
 
-// Always reads back as a floating-point number of TOML: 3 becomes 3.0.
+// A TOML number that reads back as floating-point: 3 becomes 3.0.
 std::string toml_number(double value) {
     std::string written = fmt::format("{}", value);
     if (written.find_first_of(".en") == std::string::npos) written += ".0";
@@ -124,7 +124,7 @@ void bind(Option& option, std::optional<T>& target) {
     option.write = [&target] { return target ? toml(*target) : std::string(); };
 }
 
-// A pair takes the place of two options of one value each.
+// One pair replaces two single-valued options.
 template <class T>
 std::pair<T, T> parsed_pair(const Option& option, const std::vector<std::string>& values) {
     if (values.size() != 2) wrong_value(option, "has {} values, wanted 2", values.size());
@@ -161,7 +161,7 @@ std::string left_column(const Option& option) {
 std::string shown_default(const Option& option) {
     if (!option.default_text.empty()) return option.default_text;
     std::string value = option.write();
-    if (option.comma) {  // as it is typed: 0.9,0.98
+    if (option.comma) {  // written as it is typed: 0.9,0.98
         std::erase_if(value, [](char c) { return c == '[' || c == ']' || c == ' '; });
         return value;
     }

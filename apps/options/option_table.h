@@ -24,22 +24,22 @@ struct Option {
     std::string help;
     std::string placeholder;  ///< how --help writes the value: N, X, FILE, pre|post
     OptionGroup group = OptionGroup::options;
-    std::string default_text;  ///< of an option whose default depends on others: "as --dropout"
+    std::string default_text;  ///< describes a default that depends on other options: "as --dropout"
     std::vector<std::string> choices;
     std::optional<double> least;  ///< value >= least
     std::optional<double> above;  ///< value > above
     std::optional<double> most;   ///< value <= most
     std::optional<double> below;  ///< value < below
-    bool in_config = true;        ///< may stand in a configuration file, and is written to the run's
-    bool is_flag = false;         ///< may stand without a value
+    bool in_config = true;        ///< may be in a configuration file, and is written to the run's config.toml
+    bool is_flag = false;         ///< the value may be left out
     bool fixed = false;           ///< a resumed run cannot change it
-    bool incidental = false;      ///< what is learned does not depend on it
+    bool incidental = false;      ///< does not affect what is learned
     bool unset_left_out = false;  ///< a save has no entry for it while write() gives no value
     int values = 1;               ///< how many values follow; 0: one or more
-    bool comma = false;           ///< a comma may stand between them
-    bool given = false;           ///< on the command line or in the configuration file
+    bool comma = false;           ///< values may be separated by a comma
+    bool given = false;           ///< set on the command line or in the configuration file
 
-    /// Whether a word that belongs to no option is this one's value; empty: none is.
+    /// Decides whether a word that follows no option is this option's value. Empty: never.
     std::function<bool(const std::string&)> takes_word;
 
     std::function<void(Option&, const std::vector<std::string>&)> read;  ///< text to value; UsageError
@@ -53,10 +53,10 @@ struct Option {
     Option& called(std::string text) { return placeholder = std::move(text), *this; }
     Option& defaults_to(std::string text) { return default_text = std::move(text), *this; }
     Option& not_in_config() { return in_config = false, *this; }
-    /// config.toml and a save have no entry for it while it has this value, in TOML, as before there was such an option.
+    /// While the option has this value (as TOML), config.toml and saves have no entry for it, as in versions without the option.
     Option& left_out_at(const std::string& value);
-    /// `heddle COMMAND VALUE` is `heddle COMMAND --name VALUE`. Of several such rows the first whose test likes the word takes
-    /// it.
+    /// `heddle COMMAND VALUE` means `heddle COMMAND --name VALUE`. If there are several such rows, the first whose `test`
+    /// accepts the word takes it.
     Option& positional(std::function<bool(const std::string&)> test = [](const std::string&) { return true; }) {
         return takes_word = std::move(test), *this;
     }
@@ -79,9 +79,9 @@ class OptionTable {
     Option& add(std::string name, std::string& target, std::string help);
     /// Two numbers, written as two words or with a comma.
     Option& add(std::string name, std::pair<double, double>& target, std::string help);
-    /// Two whole numbers, written in the same way, that need not be given: describe their default with defaults_to().
+    /// Two optional whole numbers, written in the same way; describe their default with defaults_to().
     Option& add(std::string name, std::optional<std::pair<std::int64_t, std::int64_t>>& target, std::string help);
-    /// Two texts, written as two words: names of files may hold commas.
+    /// Two texts, written as two words, since file names may contain commas.
     Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);
     /// One or more texts; there are none as long as the option is not given.
     Option& add(std::string name, std::vector<std::string>& target, std::string help);
@@ -111,7 +111,7 @@ class OptionTable {
     std::span<Option> options() { return rows_; }
     std::span<const Option> options() const { return rows_; }
 
-    /// What --help prints.
+    /// The text printed by --help.
     std::string help() const;
     /// The options as TOML, those of in_config that have a value, with their groups as comments.
     std::string config() const;
@@ -127,7 +127,7 @@ class OptionTable {
 
   private:
     Option& row(std::string name, std::string help, const char* placeholder);
-    // Of a single value, whose placeholder follows from its type.
+    // Adds a row for a single value, whose placeholder follows from its type.
     template <class T>
     Option& bound_row(std::string name, T& target, std::string help);
     // `set` is called with one of the words; `get` returns one, or an empty text for no value.
@@ -138,7 +138,7 @@ class OptionTable {
     OptionGroup group_ = OptionGroup::options;
 };
 
-/// What a flag's value says: true, on, yes, 1; false, off, no, 0. Nothing for other words.
+/// The value of a flag: true for true, on, yes, 1; false for false, off, no, 0; empty for other words.
 std::optional<bool> truth(std::string_view word);
 
 /// Reads `arguments` (without program and command name), and the file that --config names, into the table. True when the command

@@ -33,7 +33,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
     return edits[a.size()][b.size()];
 }
 
-// What Marian, JoeyNMT, fairseq, OpenNMT and PyTorch's programs call Heddle's options (docs/coming-from.md has more).
+// Names used by Marian, JoeyNMT, fairseq, OpenNMT and PyTorch's programs for Heddle's options (more in docs/coming-from.md).
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"learning-rate", "lr"},
     {"learn-rate", "lr"},
@@ -74,7 +74,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"cpu-threads", "threads"},
 };
 
-// The choice that other programs call `given`, both without dashes; null when there is none.
+// The choice that other programs call `given`, both without dashes, or null.
 const std::string* under_other_name(const std::string& given, const std::vector<std::string>& choices) {
     for (const auto& [theirs, ours] : kOtherNames) {
         if (given != theirs) continue;
@@ -90,7 +90,7 @@ const std::string* nearest_by_letters(const std::string& given, const std::vecto
     for (const std::string& choice : choices) {
         const std::string known = letters(choice);
         const auto [shorter, longer] = std::minmax({given.size(), known.size()});
-        if (3 * (longer - shorter) >= longer) continue;  // a word of any length costs nothing
+        if (3 * (longer - shorter) >= longer) continue;  // also saves the edit distance of very long words
         const std::size_t distance = edit_distance(given, known);
         if (3 * distance >= longer || (nearest != nullptr && distance >= least)) continue;
         nearest = &choice;

@@ -22,7 +22,7 @@ struct TextStyle {
     double opacity = 1;
 };
 
-/// In the first element of every drawing, by which commands recognise pictures that they may replace.
+/// Part of the first element of every drawing, by which commands recognise pictures that they may replace.
 inline constexpr std::string_view picture_mark =
     "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\" fill=\"currentColor\"";
 

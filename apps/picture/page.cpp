@@ -18,7 +18,7 @@
 namespace heddle::picture {
 namespace {
 
-// In the head of every page, so that commands recognise files that they may replace.
+// Part of the head of every page, by which commands recognise files that they may replace.
 constexpr std::string_view page_mark = "<meta name=\"generator\" content=\"heddle\"/>";
 // At the beginning of files that pages share.
 constexpr std::string_view shared_mark = "/* generator: heddle */\n";
@@ -133,7 +133,7 @@ std::string link_html(const Page::Link& link) {
     return fmt::format("<a href=\"{}\">{}</a>", address(link.file), escaped(link.text));
 }
 
-// Its first bytes, fewer of a short file.
+// The first bytes of a file; fewer if it is short.
 std::string beginning_of(const std::filesystem::path& path) {
     std::string begin(4096, '\0');
     std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
@@ -205,7 +205,7 @@ void check_picture_replaceable(const std::filesystem::path& path) {
           "{}: this file is no picture that heddle drew; choose another folder, or move the file away", path.string());
 }
 
-// Names of files and folders stand in titles, notes and commands: like a terminal, a page shows what would turn their direction.
+// File names occur in titles, notes and commands; as in a terminal, characters that turn the text are shown as escapes.
 Page::Page(std::string title) : title_(app::terminal_text(title)) {}
 
 Page& Page::heading(std::string_view text) {

@@ -20,7 +20,7 @@ std::vector<std::string> preset_names() {
     return names;
 }
 
-// An option of a preset that is out of force when the user gave another: it would be a limit or a source beside the user's own.
+// A preset's option that does not apply if the user gave another one, which serves the same purpose.
 struct Replaced {
     std::string_view option;
     std::string_view by;
@@ -37,16 +37,16 @@ constexpr Replaced replaced[] = {{"epochs", "updates"},
                                  {"vocab-normalization", "vocab-type"},
                                  {"vocab-normalization", "task"}};
 
-// Whether a value was given, and is this one.
+// True if the option was given, and has this value.
 bool is_given_as(OptionTable& table, std::string_view option, const std::string& value) {
     const Option* found = table.find(option);
     return found != nullptr && found->given && found->write() == toml_string(value);
 }
 
-// What the meaning of a preset's other options depends on.
+// Properties of a preset that decide what its other options mean.
 struct Kind {
-    bool of_task = false;  // its vocabulary is that of the task
-    bool noam = false;     // its rate is the factor of that formula
+    bool of_task = false;  // its vocabulary is made for its task
+    bool noam = false;     // its rate is the factor of the noam schedule
 };
 
 Kind kind_of(const std::vector<TomlItem>& items) {
@@ -67,7 +67,7 @@ bool out_of_force(OptionTable& table, std::string_view option, const Kind& prese
                        [&](const Replaced& each) { return each.option == option && table.given(each.by); });
 }
 
-// What the preset sets: options that the table has, that were not given, and that are in force. None for an empty name.
+// The options that the preset sets: those of the table that were neither given nor replaced. Empty for an empty name.
 std::vector<TomlItem> items_of(OptionTable& table, const std::string& name) {
     if (name.empty()) return {};
     const auto found =

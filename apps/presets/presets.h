@@ -19,16 +19,16 @@ struct Preset {
 /// All of them, in the order of their names.
 std::span<const Preset> presets();
 
-/// A row --preset whose value, the name of a preset, goes to `name`. It is not written to configuration files; its options are.
+/// Adds an option --preset, whose value goes to `name`. It is not written to configuration files; the options it sets are.
 Option& add_preset_option(OptionTable& table, std::string& name);
 
-/// Gives `table` the preset's options, except those that were given already: the command line and --config override it. So do
-/// options that replace a preset's (--updates that of its epochs, --task that of its task's vocabulary, --schedule
-/// that of a rate which is noam's factor). Options of other commands are skipped. Does nothing for an empty name.
+/// Gives `table` the preset's options, except those already given: the command line and --config override it. An option that
+/// replaces one of the preset's also does (--updates its epochs, --task its task's vocabulary, --schedule a rate that is noam's
+/// factor). Options of other commands are skipped. Does nothing for an empty name.
 void apply_preset(OptionTable& table, const std::string& name);
 
-/// Applies the preset, without the options of its vocabulary unless `vocabulary`, and then does `work`, whose status it returns.
-/// An OptionError of either about an option that the preset set names the preset, because the user did not give the option.
+/// Applies the preset, without its vocabulary's options unless `vocabulary`, then returns work(). If either throws an
+/// OptionError about an option that the preset set, the error names the preset, since the user did not give the option.
 int with_preset(OptionTable& table, const std::string& name, const std::function<int()>& work, bool vocabulary = true);
 
 }  // namespace heddle::app

@@ -1,4 +1,4 @@
-// The texts of errors, for people to read.
+// User-readable texts of errors.
 #pragma once
 
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace heddle::app {
 
-/// When no thread can be started.
+/// The message when no thread can be started.
 inline constexpr const char* no_further_thread =
     "the system starts no further thread: memory or a limit of processes (ulimit -u); end other programs, or let this one have "
     "more";

@@ -16,7 +16,7 @@
 namespace heddle::app {
 namespace {
 
-// While it lives, writing to a pipe whose reader has gone fails in this thread with EPIPE, and no SIGPIPE ends the program.
+// While it exists, writing to a closed pipe fails with EPIPE in this thread, instead of ending the program by SIGPIPE.
 class NoBrokenPipeSignal {
   public:
     NoBrokenPipeSignal() : pending_before_(is_pending()) {
@@ -45,7 +45,7 @@ class NoBrokenPipeSignal {
 }  // namespace
 
 void print(const std::string& text) {
-    // Not by stdio, which drops what a non-blocking descriptor does not take at once.
+    // Not through stdio, which drops what a non-blocking descriptor does not accept at once.
     if (std::fflush(stdout) != 0 || !write_waiting(STDOUT_FILENO, text))
         throw std::system_error(errno, std::generic_category(), "the results cannot be written to stdout");
 }
