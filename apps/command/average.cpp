@@ -24,7 +24,7 @@ struct AverageOptions {
     std::string out;
 };
 
-// The mean of the weights of these saves, in the model's own parameters.
+// Sets the model's parameters to the mean of the weights of these saves.
 void average_saves(nn::Transformer& model, const std::filesystem::path& run, std::span<const std::int64_t> updates,
                    const ModelIdentity& identity) {
     nn::FlatParameters parameters = nn::flatten(model);
@@ -37,7 +37,7 @@ void average_saves(nn::Transformer& model, const std::filesystem::path& run, std
     parameters.values.copy_(average.mean());
 }
 
-// Whether the average becomes the run's model.safetensors, under whatever name its folder is given.
+// True if the output is the run's model.safetensors, by whatever path it is named.
 bool is_for_the_run(const AverageOptions& options) {
     std::error_code ignored;
     const std::filesystem::path out = std::filesystem::path(".") / options.out;
@@ -59,7 +59,7 @@ int average_command(Arguments arguments) {
     check_usage(!options.run.empty(), "average: no run; give heddle average RUN --last N");
 
     const TrainSettings settings = read_settings(options.run);
-    std::optional<RunFolder> folder;  // a file elsewhere can be written while the run trains
+    std::optional<RunFolder> folder;  // locks the run, unless the file is elsewhere
     if (is_for_the_run(options))
         folder = RunFolder::reopen(options.run);
     else

@@ -1,5 +1,5 @@
 // The sub-commands. Each reads its arguments (without its own name), prints results on stdout and everything else on stderr, and
-// returns the exit status. UsageError and Error go to main.
+// returns the exit status. main reports UsageError and Error.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ int lab_command(Arguments arguments);      ///< lab [list], lab NAME, lab all; i
 int chapter_command(Arguments arguments);  ///< chapter [list], chapter NAME, chapter all; in heddle-lab
 int learn_command(Arguments arguments);    ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
 int bench_command(Arguments arguments);    ///< bench train, bench ops
-/// `commit`: of the build, may be empty.
+/// `commit` of the build; may be empty.
 int version_command(std::string_view commit);
 
 }  // namespace heddle::app

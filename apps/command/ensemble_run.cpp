@@ -39,7 +39,7 @@ nn::Ensemble EnsembleRun::models() const {
 EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine) {
     EnsembleRun opened;
     for (const std::string& run : runs) {
-        // What a command advises for its own work would not make the model smaller.
+        // The command's own advice is about its work, and would not make the model smaller.
         opened.runs.push_back(
             with_memory_advice([] { return more_memory; }, [&] { return open_run(run, weights_file(weights, run), machine); }));
         check_same(opened.runs.front(), opened.runs.back(), runs.front(), run);

@@ -1,4 +1,4 @@
-// Several runs that translate together.
+// An ensemble: several runs that translate together.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct EnsembleRun {
 /// names the first difference.
 EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine);
 
-/// How two vocabularies differ, in words for an error; empty when they do not.
+/// The difference between two vocabularies, in words for an error; empty if they are equal.
 std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other);
 
 }  // namespace heddle::app

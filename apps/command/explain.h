@@ -1,5 +1,5 @@
-// The command line of `heddle explain`. heddle reads it for --help and mistakes, then becomes heddle-explain, which reads it
-// again: so the help is there in builds without watched kernels, too.
+// The command line of `heddle explain`. heddle parses it for --help and errors, then becomes heddle-explain, which parses it
+// again: so the help is available in builds without traced kernels, too.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace heddle::app {
 
 struct ExplainOptions {
     std::string kernel = "list";
-    std::pair<std::string, std::string> beside;  ///< two kernels instead of one; empty: one
+    std::pair<std::string, std::string> beside;  ///< two kernels to compare; empty: explain one
     std::string shape;                           ///< "4,64"; empty: the kernel's default
     std::string picture;                         ///< steps to draw (apps/explain/step_picture.h); empty: a page instead
     std::string out;                             ///< empty: no file with --json, else NAME.html, A-beside-B.html or NAME.svg
@@ -25,7 +25,7 @@ struct ExplainOptions {
 
 OptionTable explain_table(ExplainOptions& options);
 
-/// Prints --help, or becomes `heddle-explain ARGUMENTS...`. UsageError; Error that says how to build heddle-explain when it is
+/// Prints --help, or becomes `heddle-explain ARGUMENTS...`. UsageError; Error with build instructions when heddle-explain is
 /// missing.
 int start_explain(Arguments arguments);
 

@@ -34,7 +34,7 @@ std::vector<std::string> op_names(const std::vector<GradientCase>& cases) {
     return names;
 }
 
-// Those of the ops, then those of the modules.
+// The cases of the ops, then those of the modules.
 std::vector<GradientCase> wanted_cases(const std::string& op) {
     std::vector<GradientCase> cases = gradient_cases();
     for (GradientCase& one : nn::module_cases()) cases.push_back(std::move(one));
@@ -55,19 +55,19 @@ CaseReport prove(const GradientCase& one, Device device, bool with_steps) {
         options.device = device;
         report.differences = gradcheck(one.function, one.inputs, options);
         report.exact = exact_check(one.function, one.inputs, options);
-        // A function that fails at its inputs has made both checks fail, and has no steps to show.
+        // A function that throws has failed both checks and has no steps to show.
         const bool has_value = report.differences.compared > 0;
         if (with_steps && has_value) report.steps = step_errors({one.op, one.what, one.function, one.inputs, options});
     } catch (const OutOfMemory&) {
-        throw;  // says nothing of the gradient
+        throw;  // says nothing about the gradient
     } catch (const Error& error) {
         report.error = error.what();
     }
     return report;
 }
 
-// Cases end in any order; lines come out in the order of the list, each as soon as it and all before it are known. As JSON they
-// come out at the end, together.
+// Cases end in any order. Lines are printed in the order of the list, each as soon as all before it are known; JSON is printed
+// at the end.
 class Table {
   public:
     Table(const std::vector<GradientCase>& cases, bool as_json)
@@ -90,7 +90,7 @@ class Table {
     std::size_t failed() const { return failed_; }
     std::span<const CaseReport> reports() const { return reports_; }
 
-    // The last line, or all of the JSON.
+    // Prints the last line, or all of the JSON.
     void finish() const {
         if (as_json_)
             app::print(gradcheck_json(cases_, reports_));
@@ -144,14 +144,14 @@ int gradcheck_command(Arguments arguments) {
     apply(options.machine);
 
     const std::vector<GradientCase> cases = wanted_cases(options.op);
-    if (!options.report.empty()) picture::check_replaceable(options.report);  // now, not after the checks
+    if (!options.report.empty()) picture::check_replaceable(options.report);  // before the checks, which take long
     if (options.list) {
         for (const GradientCase& one : cases) app::print(fmt::format("{}\t{}\n", one.op, one.what));
         return 0;
     }
     Table table_of_cases(cases, options.json);
     const Device device = options.machine.device;
-    // On the device one case after the other: its stream is one, and the emulated one uses all processors itself.
+    // On the device one case at a time: cases share its stream, and the emulated device uses all processors itself.
     const std::int64_t at_once = device == Device::cuda ? static_cast<std::int64_t>(cases.size()) : 1;
     parallel_for(static_cast<std::int64_t>(cases.size()), at_once, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)

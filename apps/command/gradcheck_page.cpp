@@ -17,7 +17,7 @@ using picture::Page;
 
 std::string slope_text(double slope) { return std::isnan(slope) ? "linear" : fmt::format("{:.2f}", slope); }
 
-// Errors of 0 are left out: a logarithmic axis has no place for them.
+// Errors of 0 are omitted: a logarithmic axis cannot show them.
 Figure chart_of(const GradientCase& one, const CaseReport& report) {
     const StepErrors& errors = report.steps;
     LineChart chart{.title = one.what,

@@ -1,4 +1,4 @@
-// What `heddle gradcheck` found out about each case: the reports of its checks, as JSON and as a page.
+// Results of `heddle gradcheck`, as JSON and as a page.
 #pragma once
 
 #include <span>
@@ -14,21 +14,21 @@ namespace heddle::app {
 struct CaseReport {
     GradcheckReport differences;
     ExactReport exact;
-    std::string error;  ///< message of the Error that stopped the checks
-    StepErrors steps;   ///< for the page; without steps if it is not wanted
+    std::string error;  ///< message of the Error that ended the checks
+    StepErrors steps;   ///< for the page; empty if there is none
 
     bool passed() const { return error.empty() && differences.passed && exact.passed; }
-    /// The messages of the checks that failed, one after the other; empty when all passed.
+    /// The messages of all failed checks; empty if all passed.
     std::string message() const;
 };
 
-/// One JSON object in a line: whether all passed, and an object for each case. `reports` are those of `cases`, in their order.
+/// One JSON object on one line: whether all passed, and an object per case. `reports` and `cases` are in the same order.
 std::string gradcheck_json(std::span<const GradientCase> cases, std::span<const CaseReport> reports);
 
-/// A figure of a report; "failed" where its check found none.
+/// A value of a report as text; "failed" where its check found none.
 std::string figure_text(double value, int digits);
 
-/// A page without scripts: the table of all checks, and for each case a chart of the errors over the step. `device`: where the
+/// A page without scripts: a table of all checks, and per case a chart of the error over the step size. `device`: where the
 /// functions ran.
 picture::Page gradcheck_page(std::span<const GradientCase> cases, std::span<const CaseReport> reports, Device device);
 

@@ -24,7 +24,7 @@
 namespace heddle::app {
 namespace {
 
-// An error is one line: of a long list, and of a long name in a file, what a person reads.
+// Shortens an error to one line: the first lines of a long list, and the beginning of a long line.
 std::string one_line(const std::string& text) {
     constexpr std::size_t longest = 400, longest_line = 4000;
     std::istringstream lines(text);
@@ -51,8 +51,8 @@ int complain(const std::string& message, int status) {
     return status;
 }
 
-// Of a program that was started without one of them (2>&-), the first file it opens would get the number, and what is said on
-// stderr would stand in that file. Reading and writing these ends fails, as it would without them.
+// If the program was started without one of these descriptors (2>&-), the first file it opens would get its number, and messages
+// would be written into that file. /dev/null takes their place, opened so that reading or writing fails, as without it.
 void occupy_standard_descriptors() {
     for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -60,8 +60,8 @@ void occupy_standard_descriptors() {
 
 std::terminate_handler default_terminate = nullptr;
 
-// Where the memory, or the room for threads, ends in a thread of a library (SentencePiece learns vocabularies with several), the
-// exception reaches no caller: the C++ library calls this. Allocates nothing.
+// Terminate handler. When memory or threads run out in a library's own thread (SentencePiece uses several), no caller can catch
+// the exception. Must not allocate.
 [[noreturn]] void end_without_memory() {
     const auto complain_plainly = [](std::initializer_list<std::string_view> texts) {
         for (const std::string_view text : texts)
@@ -74,7 +74,7 @@ std::terminate_handler default_terminate = nullptr;
         complain_plainly({"heddle: ", no_memory_left, ", in the middle of a library's work; ", more_memory, "\n"});
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) complain_plainly({"heddle: ", no_further_thread, "\n"});
-    } catch (...) {  // a defect, which a debugger shows best
+    } catch (...) {  // a bug: a debugger shows it best
     }
     default_terminate();
     std::abort();
@@ -82,7 +82,7 @@ std::terminate_handler default_terminate = nullptr;
 
 int finished(const std::function<int()>& run) {
     const int status = run();
-    // What is still queued on the device may yet fail.
+    // Work still queued on the device may fail.
     if (heddle::device::statistics().copies_to_device > 0) heddle::device::synchronize();
     return status;
 }
@@ -104,7 +104,7 @@ int guarded(const std::function<int()>& run) {
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::broken_pipe) return nobody_reads;
         return complain(std::ferror(stdout) != 0 ? lost_results(error.code().message()) : error_text(error),
-                        1);  // of fmt::print()
+                        1);  // fmt::print() failed
     } catch (const std::exception& error) {
         return complain(error_text(error), 1);
     }

@@ -23,7 +23,7 @@ void LineStream::find_format() {
     std::reverse(whole_.begin(), whole_.end());
 }
 
-// The next line if it needs no reading.
+// The next line if it is already in memory.
 bool LineStream::take(std::string& line) {
     if (!whole_.empty()) {
         line = std::move(whole_.back());
@@ -48,7 +48,7 @@ std::vector<std::string> LineStream::next(std::size_t limit, int milliseconds) {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     using Clock = std::chrono::steady_clock;
     constexpr auto longest_wait = std::chrono::milliseconds(10);
-    Clock::time_point first;  // when the first line was there
+    Clock::time_point first;  // time of the first line
     std::vector<std::string> lines;
     try {
         if (!begun_) find_format();

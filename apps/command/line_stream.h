@@ -12,9 +12,9 @@ namespace heddle::app {
 
 class LineStream {
   public:
-    /// Reads from this file descriptor, which stays open. What a line is, LineReader says; with the format tags metadata lines
-    /// are no lines, and with xml the segments are. Segments, and tags that were detected, are read whole before the first is
-    /// handed out.
+    /// Reads from this file descriptor, without closing it. LineReader splits lines; with the format `tags` metadata lines are
+    /// skipped, and with `xml` lines are segments. Segments, and tags that were detected, are read completely before the first
+    /// is returned.
     explicit LineStream(int descriptor, bool replace_invalid = false, TextFormat format = TextFormat::text,
                         WantedSegments wanted = {})
         : reader_(descriptor, "standard input", replace_invalid),
@@ -22,11 +22,11 @@ class LineStream {
           format_(format),
           wanted_(std::move(wanted)) {}
 
-    /// The lines that are available now, without their ends: at least one, at most `limit`; waits for the first, and so many
-    /// milliseconds for each further piece of the stream, ten times as long for all of them. Empty at the end of the stream.
-    /// Error when reading fails or a line is not text, once the lines before it were handed out.
+    /// The lines that are available now, without line ends: at least one, at most `limit`. Waits for the first line, then
+    /// `milliseconds` for each further piece of the stream, and at most ten times that for all. Empty at the end of the stream.
+    /// Error when reading fails or a line is not text, after the lines before it were returned.
     std::vector<std::string> next(std::size_t limit, int milliseconds = 0);
-    /// One line for each kind of change that lines so far went through.
+    /// Says, in one line each, the kinds of changes made to lines so far.
     void say_changes(const Say& say) const;
 
   private:
@@ -39,10 +39,10 @@ class LineStream {
     WantedSegments wanted_;
     std::int64_t metadata_ = 0;  // lines skipped
     bool read_whole_ = false;
-    std::vector<std::string> whole_;  // of a text that was read whole: what was not handed out, the last one first
-    std::vector<std::string> said_;   // before the first line
+    std::vector<std::string> whole_;  // lines not yet returned of a text that was read completely, in reverse order
+    std::vector<std::string> said_;   // changes found before the first line
     bool begun_ = false;
-    std::exception_ptr error_;  // of the line after those handed out
+    std::exception_ptr error_;  // thrown by the next call: the lines before it were returned
 };
 
 }  // namespace heddle::app

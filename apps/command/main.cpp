@@ -64,7 +64,7 @@ const Command& command_named(std::string_view name) {
     throw heddle::UsageError("there is no command '" + std::string(name) + "'" + did_you_mean(name, names, "see heddle --help"));
 }
 
-// heddle help bench train: what heddle bench train --help prints. Words that are no commands of the table have no other help.
+// heddle help bench train prints the help of heddle bench train. Words that do not name a command have no help of their own.
 int help_command(Arguments words) {
     constexpr std::string_view general[] = {"help", "--help", "-h", "version", "--version"};
     if (words.empty() || std::ranges::find(general, words[0]) != std::end(general)) return print_help();

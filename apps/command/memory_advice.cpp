@@ -14,7 +14,7 @@ namespace heddle::app {
 
 namespace {
 
-// Options for batches that are so many times smaller, in updates of the same size.
+// Options that make batches `less` times smaller, with updates of the same size.
 std::string smaller_batches(const TrainingOptions& options, std::int64_t less) {
     std::string words;
     const auto add = [&](const char* name, std::int64_t value) {

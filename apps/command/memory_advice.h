@@ -1,4 +1,4 @@
-// Which option to reduce when memory does not suffice: an allocation error has the size, the command adds the option.
+// Advice for out-of-memory errors: the error has the size, the command names the option to reduce.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace heddle::app {
 
-/// When only a failed allocation is known.
+/// The message when it is only known that an allocation failed.
 inline constexpr const char* no_memory_left = "memory: the system has none left";
-/// When no option would help.
+/// The advice when no option would help.
 inline constexpr const char* more_memory = "end other programs, or let this one have more";
 
-/// How many times less is to be computed at once after this error, a power of two: twice, which halves what grows with it, or
-/// more where already the allocation that failed is larger than all that was there.
+/// By what factor to reduce the work after this error, a power of two: 2, which halves everything that grows with it, or more if
+/// the failed allocation alone exceeds the memory.
 std::int64_t times_less(const OutOfMemory& error);
 
-/// What work() returns. Where the memory does not suffice, Error: what was wanted and how much there is, then advice(), or
-/// advice(less), such as "lower --beam 8 to 4". `less`: times_less(), or 2 where the size is not known.
+/// Returns work(). If memory does not suffice, Error: how much was wanted and how much there is, then advice(), or advice(less)
+/// such as "lower --beam 8 to 4", where `less` is times_less(), or 2 if the size is unknown.
 template <class Advice, class Work>
 auto with_memory_advice(const Advice& advice, const Work& work) {
     const auto words = [&](std::string what, std::int64_t less) {
@@ -41,13 +41,13 @@ auto with_memory_advice(const Advice& advice, const Work& work) {
     }
 }
 
-/// "lower --beam 8 to 4", or nothing where the option has its least value.
+/// "lower --beam 8 to 4", or empty if the option already has its least value.
 std::string lower_option(std::string_view name, std::int64_t value, std::int64_t less, std::int64_t least = 1);
-/// For training with these batches; `resumed`: a resumed run, whose batches cannot change, or empty.
+/// Advice for training with these batches. `resumed`: the resumed run, whose batches cannot change, or empty.
 std::string batch_advice(const TrainingOptions& options, std::int64_t less, const std::string& resumed = "");
-/// For reading text and learning a vocabulary from it, which hold all of it.
+/// Advice for commands that read a text into memory and learn a vocabulary from it.
 std::string text_advice();
-/// For learning a vocabulary from a text that is not held otherwise.
+/// Advice for learning a vocabulary from a text that is not held in memory otherwise.
 std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t less);
 /// For a search, or for drawing samples.
 std::string search_advice(const nn::DecodeOptions& options, std::int64_t less);

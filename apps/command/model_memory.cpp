@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-// A lower bound for the modules, names and small tensors of a layer: one of encoder and decoder together took 121 kB.
+// A lower bound for a layer's modules, names and small tensors; an encoder and a decoder layer together took 121 kB.
 constexpr double bytes_of_a_layer = 20'000;
 
 double bytes_of(const nn::TransformerOptions& model, double per_parameter) {

@@ -1,4 +1,4 @@
-// Whether this machine's memory can hold a model, asked before the model is built.
+// Checks, before a model is built, that it fits into this machine's memory.
 #pragma once
 
 #include "apps/translation/training/options.h"
@@ -6,11 +6,11 @@
 
 namespace heddle::app {
 
-/// Bytes that a process may have here: the machine's memory, or less under a limit (ulimit -v).
+/// Bytes that this process may use: the machine's memory, or less under a limit (ulimit -v).
 double machine_memory();
 
-/// Bytes for each parameter of a model that one process trains: the weight, its gradient and the optimizer's moments. Only the
-/// weight where the rest lies on a device.
+/// Bytes per parameter when one process trains: the weight, its gradient and the optimizer's moments; on a device, only the
+/// weight's copy on the host.
 double training_bytes(const TrainingOptions& options, Device device);
 
 /// Error when a model of these options needs more than machine_memory(): how much, and which options to lower. The need

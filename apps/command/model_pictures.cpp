@@ -17,7 +17,7 @@ using picture::Box, picture::Diagram, picture::Part, picture::Point;
 using Lines = std::vector<std::string>;
 
 constexpr double box_width = 200;
-constexpr double detour = 26;  // of the residual connection, from the boxes
+constexpr double detour = 26;  // distance of the residual connection from the boxes
 constexpr double gap = Diagram::gap;
 
 struct Sublayer {
@@ -25,7 +25,7 @@ struct Sublayer {
     Part part;
 };
 
-// What a stack of layers reads and writes; `side`: where residual connections run, -1 left, 1 right.
+// Where a stack of layers is drawn; `side`: of its residual connections, -1 left, 1 right.
 struct Column {
     double center;
     double side;
@@ -77,7 +77,7 @@ Sublayer feed_forward(const nn::TransformerOptions& o) {
     return sublayer;
 }
 
-// A piece of the way down, and where it ends.
+// Draws a line downwards and returns its end.
 Point lead(Diagram& diagram, Point from, double by, const std::string& label = "") {
     diagram.line(from, down(from, by), label);
     return down(from, by);
@@ -85,14 +85,14 @@ Point lead(Diagram& diagram, Point from, double by, const std::string& label = "
 
 std::string dropout_label(double probability) { return probability > 0 ? fmt::format("dropout {}", probability) : ""; }
 
-// A box below `from` with an arrow that leads to it.
+// Draws a box below `from` with an arrow to it.
 Box draw_below(Diagram& diagram, Point from, const Lines& lines, Part part, double width = box_width) {
     const Box box = diagram.box(from.x, from.y + gap, width, lines, part);
     diagram.arrow(from, box.above());
     return box;
 }
 
-// A sublayer, its residual connection and its norm, below `from`; `own` becomes the sublayer's box.
+// Draws a sublayer, its residual connection and its norm below `from`; `own` becomes the sublayer's box.
 Point draw_sublayer(Diagram& diagram, const Column& column, Point from, const Sublayer& sublayer, const nn::TransformerOptions& o,
                     Box& own) {
     const Point fork = down(from, gap / 2);
@@ -109,7 +109,7 @@ Point draw_sublayer(Diagram& diagram, const Column& column, Point from, const Su
     return draw_below(diagram, sum.below(), norm_lines(o), Part::norm).below();
 }
 
-// A layer of the stack below `from` in its frame; `cross` becomes the box that reads the memory.
+// Draws a framed layer of the stack below `from`; `cross` becomes the box that reads the memory.
 Point draw_layer(Diagram& diagram, const Column& column, Point from, const std::vector<Sublayer>& sublayers,
                  const nn::TransformerOptions& o, std::string_view frame_label, Box* cross = nullptr) {
     Point at = from;
@@ -126,7 +126,7 @@ Point draw_layer(Diagram& diagram, const Column& column, Point from, const std::
     return at;
 }
 
-// From tokens to the stack's input; `alone`: no other stack is in the picture.
+// Draws the way from tokens to the stack's input; `alone`: there is no other stack in the picture.
 Point draw_embedding(Diagram& diagram, const Column& column, const std::string& tokens, std::int64_t vocabulary,
                      const nn::TransformerOptions& o, bool alone = false) {
     const Box data = diagram.box(column.center, 12, box_width, Lines{tokens}, Part::data);
@@ -139,7 +139,7 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
     Lines places = {"positions", "sine and cosine"};
     if (o.positions == nn::Positions::learned)
         places = {"positions", "learned", fmt::format("{} x {}", o.position_table, o.d_model)};
-    // Its edge stays above the stack's frame.
+    // The top edge is above the stack's frame.
     const double level = sum.from_left().y, top = std::min(level - 22.5, level + 20 - Diagram::box_height(places.size()));
     const Box positions = diagram.box(beside, top, 118, places, Part::embedding);
     diagram.arrow({column.side < 0 ? positions.right : positions.left, level},
@@ -202,7 +202,7 @@ ModelPicture block(const nn::TransformerOptions& o, const std::string& name, con
     return {name, {diagram.svg(column.center + box_width / 2 + detour + 16, out.bottom + 12, caption), caption + "."}};
 }
 
-// The encoder alone.
+// The picture of the encoder.
 ModelPicture encoder(const nn::TransformerOptions& o) {
     constexpr Column column{245, -1};
     Diagram diagram;
@@ -216,7 +216,7 @@ ModelPicture encoder(const nn::TransformerOptions& o) {
              fmt::format("The encoder alone: {} layers of width {}.", *o.encoder_layers, o.d_model)}};
 }
 
-// Query, key and value, each [rows, head_dim], to their attention below them: the box of the weighted sum.
+// Draws the attention of query, key and value, each [rows, head_dim], below them. Returns the box of the weighted sum.
 Box draw_attention(Diagram& diagram, const std::array<Box, 3>& inputs, const nn::TransformerOptions& o, bool causal) {
     const auto& [query, key, value] = inputs;
     const double left = (query.below().x + key.below().x) / 2, middle = key.below().x;
@@ -254,14 +254,14 @@ ModelPicture attention(const nn::TransformerOptions& o) {
             {diagram.svg(590, out.bottom + 12, "scaled dot-product attention"), "Scaled dot-product attention of one head."}};
 }
 
-// An arrow out of the picture; its new lower edge.
+// Draws an arrow out of the picture and returns its lower end.
 double draw_output(Diagram& diagram, const Box& last, const nn::TransformerOptions& o) {
     diagram.arrow(last.below(), down(last.below()));
     diagram.note(last.below().x, last.bottom + gap + 16, fmt::format("output [tokens, {}]", o.d_model));
     return last.bottom + gap + 28;
 }
 
-// A head with the projections before it, and the one after it when it is the only head.
+// The picture of a head with its projections: those before it, and the one after it if it is the only head.
 ModelPicture one_head(const nn::TransformerOptions& o, bool causal) {
     Diagram diagram;
     const Box rows = diagram.box(300, 12, box_width, Lines{"input", fmt::format("[tokens, {}]", o.d_model)}, Part::data);
@@ -296,7 +296,7 @@ ModelPicture several_heads(const nn::TransformerOptions& o) {
     const std::int64_t width = o.heads * *o.head_dim;
     const char* const names[] = {"query", "key", "value"};
     const double centers[] = {110, 300, 490};
-    const auto shown = static_cast<std::size_t>(std::min<std::int64_t>(o.heads, 3));  // heads drawn one behind another
+    const auto shown = static_cast<std::size_t>(std::min<std::int64_t>(o.heads, 3));  // number of heads drawn, one behind another
     const double heads_top = 150;
     Box last;
     for (std::size_t i = shown; i-- > 0;) {

@@ -1,5 +1,5 @@
-// Drawings of a Transformer as its options describe it: the whole model, its encoder alone, a block of each stack, attention, one
-// head (also a causal one), several heads.
+// Drawings of a Transformer with given options: the whole model, its encoder, a block of each stack, attention, one head (also
+// causal), several heads.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@
 namespace heddle::app {
 
 struct ModelPicture {
-    std::string name;  ///< "encoder-block": of its file, too
+    std::string name;  ///< "encoder-block"; also the file's name
     picture::Figure figure;
 };
 
 /// Data flows downwards. The options must be complete (TransformerOptions::complete).
 std::vector<ModelPicture> model_pictures(const nn::TransformerOptions& options);
 
-/// Writes each of them to FOLDER/NAME.svg, and all of them to FOLDER/index.html; the folder is made. Error when it cannot be.
+/// Writes each to FOLDER/NAME.svg, and all to FOLDER/index.html. Makes the folder; Error when that fails.
 void write_model_pictures(const std::filesystem::path& folder, const nn::TransformerOptions& options);
 
 }  // namespace heddle::app

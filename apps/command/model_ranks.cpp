@@ -16,14 +16,14 @@
 namespace heddle::app {
 namespace {
 
-// Which file standard input is; empty for a terminal, a pipe, an empty file and none.
+// Identifies the file that is standard input; empty for a terminal, a pipe, an empty file and no input.
 std::string input_file() {
     struct stat file {};
     if (fstat(STDIN_FILENO, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size == 0) return {};
-    return fmt::format("{} {}", file.st_ino, file.st_size);  // st_dev may be another on another machine
+    return fmt::format("{} {}", file.st_ino, file.st_size);  // st_dev may differ between machines
 }
 
-// Rank 0's weights on every rank, by way of the hosts.
+// Copies rank 0's weights to every rank, through host memory.
 void broadcast_weights(Ranks& ranks, const nn::Transformer& model) {
     for (auto& [name, weight] : model.named_tensors()) {
         Tensor here = weight.to(Device::cpu);

@@ -18,7 +18,7 @@
 namespace heddle::app {
 namespace {
 
-// How a process was started: must be equal on all ranks.
+// How a process was started; must be equal on all ranks.
 struct Start {
     std::string program;    // version and commit
     std::string arguments;  // one per line
@@ -43,7 +43,7 @@ void check_started_alike(Ranks& ranks, Arguments arguments) {
     });
 }
 
-// The error of another rank than the first tells where it was.
+// Runs `run`; errors of ranks other than 0 name the rank and its host.
 int with_named_errors(const Ranks& ranks, const std::function<int()>& run) {
     try {
         return with_memory_advice([] { return more_memory; }, run);
@@ -78,8 +78,8 @@ void apply_alike(Ranks& ranks, const MachineOptions& machine, CpuLevel level_of_
 int on_ranks(Arguments arguments, const std::function<int(Ranks*)>& lead, const std::function<int(Ranks&)>& follow) {
     const std::unique_ptr<Ranks> ranks = join_ranks();
     if (ranks == nullptr) return lead(nullptr);
-    set_threads(ranks->own_processors());  // --threads may change it
-    // CUDA sees this GPU alone, from its first call on.
+    set_threads(ranks->own_processors());  // the default, before --threads
+    // Must precede the first CUDA call, which then sees this GPU only.
     setenv("CUDA_VISIBLE_DEVICES", device_of_rank(std::getenv("CUDA_VISIBLE_DEVICES"), ranks->rank_on_host()).c_str(), 1);
     bool well = false;
     const int status = guarded([&] {

@@ -74,7 +74,7 @@ void check_together(const PrepareSettings& settings) {
     check_training_text(data);
 }
 
-// The vocabulary of a run, and its options.
+// The vocabulary of another run, and its options.
 Vocabularies vocabularies_of_run(const OptionTable& table, const std::string& run, VocabularyRequest& request) {
     for (const Option& option : table.options())
         check_option(!option.given || option.group != OptionGroup::vocabulary, {option.name, "init"},

@@ -18,7 +18,7 @@ namespace {
 std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
 std::string shown(const Option& option) { return shown(option.write()); }
 
-// The run's configuration has every dropout; a newly given one also applies to those that default to it.
+// A newly given --dropout also sets the dropouts that default to it, although config.toml has a value for each.
 bool follows_a_given_one(const OptionTable& table, const Option& option) {
     return option.name.ends_with("-dropout") && table.given("dropout");
 }
@@ -26,11 +26,11 @@ bool follows_a_given_one(const OptionTable& table, const Option& option) {
 struct Difference {
     const Option* option;
     std::string before;
-    std::string config;  // what config.toml says
+    std::string config;  // the value in config.toml
 };
 
-// The options that `which` picks: those that were not given take the values of config.toml, and all are compared with those of
-// the run, which are `saved` or, if the save lacks them, config.toml's.
+// Considers the options that `which` selects. Those not given take the values of config.toml. Returns the differences of all
+// from the run's values, which are `saved`, or config.toml's where the save lacks them.
 std::vector<Difference> take_over(OptionTable& table, const std::filesystem::path& run, const OptionTexts& saved,
                                   const std::function<bool(const Option&)>& which) {
     TrainSettings settings = read_settings(run);
@@ -60,7 +60,7 @@ std::string list(const std::vector<Difference>& differences) {
     return text;
 }
 
-// The run's rate is a factor for noam and the peak for the others; which one it was is known by its schedule.
+// With noam the rate is a factor, with other schedules the peak: a change of schedule between them needs a new rate.
 void check_rate_is_meant(const std::filesystem::path& run, const Difference& schedule) {
     const std::string noam = "\"noam\"";
     check_usage((schedule.before == noam) == (shown(*schedule.option) == noam),
@@ -68,7 +68,7 @@ void check_rate_is_meant(const std::filesystem::path& run, const Difference& sch
                             run.string(), shown(*schedule.option), schedule.before));
 }
 
-// What was changed without a word may be a mistake, or a bit that flipped.
+// Rejects changes of config.toml that the command line does not repeat: they may be a mistake or a flipped bit.
 void check_not_edited(const std::filesystem::path& run, const std::vector<Difference>& edits) {
     std::string text, names;
     for (const Difference& edit : edits) {
@@ -158,7 +158,7 @@ void take_over_prepared(OptionTable& table, const PreparedText& text, bool vocab
     std::map<std::string, std::string> options = text.header().options;
     if (const auto type = options.find("vocab-type");
         type != options.end() && (type->second == "\"bpe\"" || type->second == "\"unigram\""))
-        options.try_emplace("vocab-normalization", "\"nfkc\"");  // a text from before the option
+        options.try_emplace("vocab-normalization", "\"nfkc\"");  // saved before the option existed
     for (const auto& [name, value] : options) {
         const Option* const option = table.find(name);
         check(option != nullptr && is_decided_by_text(*option) && value.find_first_of("\r\n") == std::string::npos,

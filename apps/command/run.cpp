@@ -14,7 +14,7 @@
 namespace heddle::app {
 namespace {
 
-// TOML lines of those that shape the model and have a value.
+// The model's options that have a value, as TOML lines.
 std::string model_lines(TrainSettings settings) {
     std::string lines;
     const OptionTable table = train_table(settings);
@@ -24,14 +24,14 @@ std::string model_lines(TrainSettings settings) {
     return lines;
 }
 
-// ", update 4,400 (epoch 12)" of the last save, or of that of an epoch.
+// ", update 4,400 (epoch 12)" of the last save, or of the chosen epoch's.
 std::string progress_of(const std::filesystem::path& run, const WeightsChoice& weights) {
     try {
         const std::filesystem::path save = weights.epoch ? save_of_epoch(run, *weights.epoch) : latest_save(run);
         if (save.empty()) return "";
         const TrainingState state = read_state(save);
         return fmt::format(", update {} (epoch {})", grouped_text(state.updates), state.epoch);
-    } catch (const std::exception&) {  // the weights were read all the same
+    } catch (const std::exception&) {  // the weights could be read: not an error
         return "";
     }
 }
@@ -55,7 +55,7 @@ void check_model_size(const nn::TransformerOptions& options, const SafetensorsFi
 
 namespace {
 
-// What stands in place of a run's folder, and what to give instead.
+// Describes what is at the path instead of a run, and what to give instead.
 std::string no_run(const std::filesystem::path& path) {
     namespace fs = std::filesystem;
     std::error_code failed;
@@ -85,7 +85,7 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     table.read_config(text, config.string());
     VocabularyRequest& vocabulary = settings.vocabulary;
     if (!vocabulary.normalization && is_sentencepiece(vocabulary.type))
-        vocabulary.normalization = Normalization::nfkc;  // a run from before the option
+        vocabulary.normalization = Normalization::nfkc;  // a run from before the option existed
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     return settings;
@@ -104,7 +104,7 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     Run opened{.settings = read_settings(run), .vocabularies = {}, .model = nullptr};
     check(std::filesystem::exists(run / weights), "{}: there is no {} yet; let heddle train reach its first validation",
           run.string(), weights);
-    // Before anything is made of them: do the files belong together?
+    // First check that the files belong together.
     const SafetensorsFile file = open_weights(run / weights, model_identity(opened.settings, run));
     opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
     const nn::TransformerOptions options =
@@ -123,7 +123,7 @@ std::optional<double> source_characters_of(const std::filesystem::path& run) {
     try {
         const std::filesystem::path save = latest_save(run);
         if (!save.empty()) return read_state(save).source_characters;
-    } catch (const std::exception&) {  // the weights were read all the same
+    } catch (const std::exception&) {  // the weights could be read: not an error
     }
     return {};
 }

@@ -1,4 +1,4 @@
-// From options to a model, and from a run's folder back to both.
+// Makes a model from options, and reads a model and its options back from a run's folder.
 #pragma once
 
 #include <filesystem>
@@ -19,26 +19,26 @@ void check_model_size(const nn::TransformerOptions& options, const SafetensorsFi
 /// The settings in RUN/config.toml, resolved. Error when heddle train did not make RUN.
 TrainSettings read_settings(const std::filesystem::path& run);
 
-/// What the weights of a run belong to: the options of its model, as TOML lines, and the vocabularies in its folder.
+/// The identity of a run's weights: its model's options as TOML lines, and the vocabularies in its folder.
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run);
 
-/// A trained model with all that is needed to use it.
+/// A trained model with everything needed to use it.
 struct Run {
     TrainSettings settings;
     Vocabularies vocabularies;
     std::unique_ptr<nn::Transformer> model;  ///< in evaluation mode
 };
 
-/// The file of the weights in a run's folder: "model.safetensors", "best.safetensors", or in a save,
+/// The path of the chosen weights in a run's folder: "model.safetensors", "best.safetensors", or a save's
 /// "saves/880/model.safetensors". Error when there is no save of the end of the epoch.
 std::string weights_file(const WeightsChoice& weights, const std::filesystem::path& run);
 
-/// Opens the run's folder. `weights` is a file in it, as weights_file() names it. Error that names
-/// what is missing or does not fit. The model lies where `machine` says, in its dtype.
+/// Opens the run's folder. `weights` is a file in it, as named by weights_file(). The model is on the device and in the dtype of
+/// `machine`. Error that names what is missing or does not fit.
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});
 
-/// characters_per_token() of the run's training text, for FarText; nothing where no save has it.
+/// characters_per_token() of the run's training text, for FarText; empty if no save records it.
 std::optional<double> source_characters_of(const std::filesystem::path& run);
 
 /// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for messages; unknown parts are omitted.

@@ -18,7 +18,7 @@
 namespace heddle::app {
 namespace {
 
-// As it can be given again; a long one is broken before its options, as a shell allows.
+// The command, ready to be run again; a long one is broken before options.
 std::string command_of(Arguments arguments) {
     constexpr std::size_t longest_line = 100;
     std::string command = "heddle train";
@@ -37,13 +37,13 @@ std::string version_text() {
     return commit.empty() ? fmt::format("heddle {}", version) : fmt::format("heddle {} ({})", version, commit);
 }
 
-// "x" of runs/x, runs/x/ and, there, of "."
+// The folder's name: "x" for runs/x, for runs/x/ and for "." inside it.
 std::string name_of(const std::filesystem::path& run) {
     const std::filesystem::path whole = std::filesystem::absolute(run).lexically_normal();
     return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
-// The shortest sample of the last validation; without samples the first sentence there is.
+// The shortest sample of the last validation, else the first sentence of the data.
 std::string sentence_of(const TrainingHistory& history, const TrainingData& data) {
     std::string chosen;
     for (const ValidationReport& report : history.validations)
@@ -105,7 +105,7 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
         attempt("Without the time of an update", [&] { parts.times = measure_update(model, trainer); });
         write_file_atomically(file, training_report(name_of(folder.path()), history, parts).html());
         log.note(fmt::format("wrote {} in {:.1f} s", file.string(), seconds_since(begin)));
-    } catch (const std::exception& error) {  // of any kind: how the training ended is another matter
+    } catch (const std::exception& error) {  // anything: a failing report must not hide how the training ended
         log.note(fmt::format("no report: {}", error_text(error)));
     }
 }

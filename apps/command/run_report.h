@@ -1,4 +1,4 @@
-// RUN/report.html of a training that has just ended, successfully or not.
+// Writes RUN/report.html when a training ends, successfully or not.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace heddle::app {
 
-/// What a training was started with.
+/// The arguments and circumstances of a training's start.
 struct TrainingStart {
     Arguments arguments;  ///< the arguments of `heddle train`
     const TrainSettings& settings;
@@ -17,8 +17,8 @@ struct TrainingStart {
 };
 
 /// Writes the report: how the training ended, curves of the whole run, the attention of a sample, and the time of an update,
-/// measured now. The model's weights are unchanged, and it is left in evaluation mode. Failures go to the log: a report
-/// must not cost a run.
+/// measured now. Leaves the model in evaluation mode, with its weights unchanged. Failures are only logged: a report must not
+/// cost a run.
 void write_run_report(const RunFolder& folder, const TrainingStart& start, const Trainer& trainer, nn::Transformer& model,
                       TrainingLog& log, const std::string& ended);
 

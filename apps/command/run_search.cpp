@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-// To translate a sentence with beam 5 takes about as long as to learn from a pair once, and five penalties are tried.
+// Trying five penalties on a sentence, with beam 5, takes about as long as learning from 5 pairs: 2 % of the training.
 constexpr std::int64_t learned_pairs_for_one = 250;
 
 OptionTable search_table(DecodeOptions& decode) {

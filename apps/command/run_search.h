@@ -1,5 +1,5 @@
-// RUN/search.toml: the length penalty that translating with a run takes when none is given. It is chosen when training ends, and
-// by heddle evaluate --tune.
+// RUN/search.toml: the length penalty used to translate with a run when none is given. Chosen at the end of training, and by
+// heddle evaluate --tune.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace heddle::app {
 
 inline constexpr const char* search_file_name = "search.toml";
 
-/// Sets the length penalty to the run's, unless the option was given or the run has none. Whether it did. UsageError, with file
-/// and line, for one that cannot be read.
+/// Sets the length penalty to the run's, unless the option was given or the run has none. Returns whether it did. UsageError,
+/// with file and line, when the file is not valid.
 bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode);
 
 /// Replaces RUN/search.toml. Error when it cannot be written.
@@ -23,13 +23,13 @@ void write_search(const std::filesystem::path& run, double length_penalty);
 
 /// "length penalty 1.5: BLEU 34.12 (brevity penalty 0.982)".
 std::string trial_text(const PenaltyTrial& trial, const Criterion& criterion);
-/// The best trial, by how many pairs, and what the search had before when that is another one.
+/// Describes the best trial, the number of pairs, and the previous penalty if it differs.
 std::string choice_text(const PenaltyChoice& choice, const Criterion& criterion, std::int64_t sentences);
 
-/// The length penalty of a run whose training has just ended after `learned` pairs, repetitions counted: chosen with so few of
-/// the validation pairs that it takes a few per cent of the training's time, stored, and logged with each trial. `by_exact`: by
-/// the lines that equal their reference, not by the metric that suits the text. Does nothing when that leaves too few pairs to
-/// choose by. False when `stop` returned true before the choice was made: nothing is stored then.
+/// Chooses the length penalty of a run whose training has just ended after `learned` pairs, repetitions counted. It uses so few
+/// validation pairs that this takes a few per cent of the training's time, and stores and logs the choice with each trial.
+/// `by_exact`: judges by lines that equal their reference, not by the metric that suits the text. Does nothing if there are too
+/// few pairs to choose by. Returns false when `stop` returned true before a choice was made; nothing is stored then.
 bool tune_search(const std::filesystem::path& run, const nn::Transformer& model, const Vocabularies& vocabularies,
                  const Corpus& validation, bool by_exact, std::int64_t learned, const Say& say, const std::function<bool()>& stop,
                  const Decoders& decoders);

@@ -71,10 +71,10 @@ OptionTable options_table(SummaryOptions& options) {
     return table;
 }
 
-// The batch really goes through the model, so that more than this can only be a slip.
+// The batch is really run through the model, so a larger number must be a mistake.
 constexpr std::int64_t most_tokens = 1'000'000;
 
-// "32x50" or "1x32x16".
+// Parses "32x50" or "1x32x16".
 nn::SummaryBatch batch_of(const std::optional<std::string>& input, const nn::TransformerOptions& model, bool of_run) {
     nn::SummaryBatch batch;
     if (!input) {
@@ -123,7 +123,7 @@ std::unique_ptr<nn::Transformer> new_model(SummaryOptions& options) {
     return std::make_unique<nn::Transformer>(model);
 }
 
-// A slip of the command line; the model knows its parts.
+// Reports an unknown --module as a usage error.
 void check_module(const nn::Transformer& model, const std::string& module) {
     try {
         nn::part_of(model, module);

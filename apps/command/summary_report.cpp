@@ -23,7 +23,7 @@ std::vector<const nn::SummaryRow*> rows_down_to(const nn::ModelSummary& summary,
     return rows;
 }
 
-// The rows of all sentences lie one below the other; here they stand apart: [32, 50, 512] for [1600, 512].
+// The rows of all sentences are stacked in one matrix; the table separates them: [32, 50, 512] for [1600, 512].
 std::vector<std::int64_t> extents(const Shape& shape, const nn::SummaryBatch& batch) {
     const std::int64_t rows = shape[0], tokens = rows / batch.sentences;
     if (rows != batch.sentences * batch.source && rows != batch.sentences * batch.target) return {rows, shape.cols()};
@@ -32,7 +32,7 @@ std::vector<std::int64_t> extents(const Shape& shape, const nn::SummaryBatch& ba
 
 std::vector<std::vector<std::int64_t>> inputs_of(const nn::SummaryRow& row, const nn::SummaryBatch& batch) {
     std::vector<std::vector<std::int64_t>> all;
-    // Token ids: those of one side, or of both.
+    // Token ids of one side, or of both.
     if (row.forward.tokens == batch.sentences * (batch.source + batch.target))
         all = {{batch.sentences, batch.source}, {batch.sentences, batch.target}};
     else if (row.forward.tokens > 0)
@@ -55,7 +55,7 @@ double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; 
 
 std::string memory(std::int64_t bytes) { return bytes == 0 ? "" : fmt::format("{:.2f}", megabytes(bytes)); }
 
-// "73.92 G", "6.30 M", "512"
+// "73.92 G", "6.30 M" or "512".
 std::string large(std::int64_t count) {
     if (count >= 1'000'000'000) return fmt::format("{:.2f} G", static_cast<double>(count) / 1e9);
     if (count >= 1'000'000) return fmt::format("{:.2f} M", static_cast<double>(count) / 1e6);
@@ -67,7 +67,7 @@ std::string trained(const nn::SummaryRow& row) {
     return row.trained == row.parameters ? "yes" : row.trained == 0 ? "no" : "partly";
 }
 
-// Without its parent's name where that stands above it, and moved to the right.
+// The name, indented, without its parent's name if the parent is listed above.
 std::string name_in_tree(const std::vector<const nn::SummaryRow*>& rows, std::size_t i) {
     const nn::SummaryRow& row = *rows[i];
     std::size_t above = 0, cut = 0;
@@ -82,7 +82,7 @@ std::string name_in_tree(const std::vector<const nn::SummaryRow*>& rows, std::si
 
 using Cells = std::vector<std::string>;
 
-// Columns as wide as they have to be; the first four are text, the others numbers.
+// The lines as columns of minimal width; the first four are text, the others numbers.
 std::string aligned(const std::vector<Cells>& lines) {
     std::vector<std::size_t> widths(lines.front().size());
     for (const Cells& line : lines)

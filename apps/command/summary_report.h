@@ -1,4 +1,4 @@
-// What `heddle summary` prints.
+// The output of `heddle summary`.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace heddle::app {
 
-/// A line for each module down to `depth` below the first one, the totals, and torchinfo's count beside the actual one.
+/// A line per module down to `depth` below the first one, the totals, and torchinfo's count beside the actual one.
 std::string summary_table(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth);
-/// The same as one JSON object: "input", "modules", "total", "torchinfo"; bytes and counts unrounded.
+/// The summary as one JSON object: "input", "modules", "total", "torchinfo"; bytes and counts unrounded.
 std::string summary_json(const nn::ModelSummary& summary, const nn::SummaryBatch& batch, std::optional<std::int64_t> depth);
 
 }  // namespace heddle::app

@@ -7,9 +7,9 @@
 namespace heddle::app {
 namespace {
 
-// The languages are without ambiguity and noise: a small model, no regularisation, and a rate that falls to zero learn them to
-// the last token. Found by trying; epochs are chosen so that two cores need less than a minute.
-/// An option, as it would stand on the command line.
+// The languages have no ambiguity and no noise, so a small model without regularisation and a rate that falls to zero learns
+// them completely. Found by experiment; the epochs are chosen so that training takes less than a minute on two cores.
+/// An option as it would be given on the command line.
 struct RecipeSetting {
     const char* option;
     const char* value;
@@ -46,7 +46,7 @@ std::string apply_recipe(OptionTable& table, const TaskCorpus& task) {
     }
     const bool limited = table.given("updates") || table.given("minutes");
     if (!limited) set(table, said, "epochs", epochs(task.name));
-    const bool end_is_known = table.given("epochs") || table.given("updates");  // cosine needs it
+    const bool end_is_known = table.given("epochs") || table.given("updates");  // needed by the cosine schedule
     for (const RecipeSetting& setting : common)
         if (end_is_known || setting.option != std::string_view("schedule")) set(table, said, setting.option, setting.value);
     return said;

@@ -8,7 +8,7 @@
 
 namespace heddle::app {
 
-/// Gives `table` the options in which the task differs from the defaults, its vocabulary's among them, except those that the
+/// Gives `table` the options, including the vocabulary's, in which the task differs from the defaults, except those that the
 /// user gave. Returns what it set, as text: "--epochs 10 --vocab-size 200".
 std::string apply_recipe(OptionTable& table, const TaskCorpus& task);
 

@@ -12,7 +12,7 @@
 
 namespace heddle::app {
 
-// The program brings its own (cmake/commit.cmake); tests link without one.
+// The program defines its own (cmake/commit.cmake); tests link without one.
 [[gnu::weak]] extern const char* const build_commit;
 const char* const build_commit = "";
 
