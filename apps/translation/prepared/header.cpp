@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "heddle prepared text";
 
-// The fields under their names, once for both directions.
+// Applies `field` to every field with its JSON name; used for writing and for reading.
 template <class Header, class Field>
 void visit(Header& header, Field&& field) {
     field("pairs", header.pairs);
@@ -32,8 +32,8 @@ void visit_shard(Shard& shard, Field&& field) {
 }
 
 std::int64_t count_at(const nlohmann::json& value) {
-    // Any number would be converted, 1e300 as well.
-    constexpr std::int64_t most = std::int64_t{1} << 48;  // products and sums of a few such numbers fit 64 bits
+    // Checked by type, since the library would convert any number, even 1e300.
+    constexpr std::int64_t most = std::int64_t{1} << 48;  // products and sums of a few such numbers fit into 64 bits
     if (!value.is_number_integer()) throw Error("a count is no integer");
     const auto number = value.get<std::int64_t>();
     check(number >= 0 && number <= most, "{} is no count", number);
@@ -53,14 +53,14 @@ void take(const nlohmann::json& object, const char* name, auto& field) {
 }
 
 void check_sums(const PreparedHeader& header) {
-    constexpr std::int64_t fewest = 4, most = std::int64_t{1} << 31;  // the special ids; ids are of 32 bits
+    constexpr std::int64_t fewest = 4, most = std::int64_t{1} << 31;  // at least the special ids; ids have 32 bits
     for (const std::int64_t size : {header.source_vocabulary, header.target_vocabulary})
         check(size >= fewest && size < most, "a vocabulary of {} tokens", size);
     std::int64_t pairs = 0;
     for (const PreparedShard& shard : header.shards) {
         check(shard.pairs > 0, "a shard without pairs");
         pairs += shard.pairs;
-        if (pairs > header.pairs) break;  // before the sum of very many exceeds 64 bits
+        if (pairs > header.pairs) break;  // stops before the sum could exceed 64 bits
     }
     check(pairs == header.pairs, "{} pairs, but its shards have {}", header.pairs, pairs);
 }
@@ -94,7 +94,7 @@ PreparedHeader PreparedHeader::parse(std::string_view text, std::string_view nam
         return object.is_object() && object.contains(field) && object[field] == wanted;
     };
     check(is("format", format_name), "{}: this is not the header of a prepared text; {}", name, prepare_again);
-    // Before the digest: another version may have another one.
+    // Checked before the digest, which another version may compute differently.
     check(is("version", prepared_version), "{}: it was prepared by another version of heddle (its layout is not {}); {}", name,
           prepared_version, prepare_again);
     check(is_sealed_json(text), "{}: the file is damaged or was changed since it was written; {}", name, prepare_again);

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the files are mapped as they are");
 
-// The places of so many pairs are found by one that is kept and the lengths in between.
+// Every 64th pair's position is stored; those between are computed from the lengths.
 constexpr std::int64_t pairs_per_begin = 64;
 
 PairLengths lengths_at(std::span<const std::byte> bytes, std::int64_t pair) {
@@ -38,7 +38,7 @@ void check_digest(const std::filesystem::path& path, std::span<const std::byte> 
           prepare_again);
 }
 
-// Ids number `begin` and following ones, which the file has as Stored.
+// Copies the ids from number `begin` on, which the file stores as type Stored.
 template <class Stored>
 void copy_ids(std::span<const std::byte> file, std::int64_t begin, std::span<std::int32_t> ids) {
     const std::byte* from = file.data() + static_cast<std::size_t>(begin) * sizeof(Stored);
@@ -116,7 +116,7 @@ void PreparedText::check_ids(std::size_t number) const {
     compared.done = true;
 }
 
-// Zeros where there is no file.
+// All zeros if there is no file.
 PreparedText::Stamp PreparedText::stamp_of(const std::filesystem::path& path) {
     struct stat file {};
     std::error_code ignored;
@@ -190,7 +190,7 @@ void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std
 void PreparedText::append_ids(Place place, std::int64_t begin, std::int64_t count, std::int64_t vocabulary,
                               std::vector<std::int32_t>& ids) const {
     const std::span<const std::byte> bytes = shards_[place.shard].ids.bytes();
-    // Again, because a file that another program writes to can change after it was opened.
+    // Checked again, because another program can change the file after it was opened.
     if (begin + count > header_.shards[place.shard].tokens)
         fail_with("{}: the file was changed while it was read; {}", lengths_file(folder_, place.shard).string(), prepare_again);
     const std::size_t before = ids.size();

@@ -1,4 +1,4 @@
-// A prepared text, opened for reading: memory-mapped, so that the system reads pages when they are used and may drop them again.
+// A prepared text, opened for reading. Memory-mapped: the system reads pages when they are used and may drop them again.
 #pragma once
 
 #include <sys/types.h>
@@ -20,45 +20,45 @@
 
 namespace heddle::app {
 
-/// Up to so many bytes of ids are compared with their digests when a text is opened.
+/// Up to this many bytes of ids are verified when a text is opened.
 inline constexpr std::int64_t verified_at_start = std::int64_t{1} << 28;
 
-/// The files are treated as untrusted: any defect is an Error that names the file, and the pair where there is one. No id is used
-/// before the digest of its file was compared, so texts of one digest() are the same text, whoever opens them.
+/// The files are untrusted: any defect is an Error that names the file and, if possible, the pair. No id is used before its
+/// file's digest was verified, so all who open texts with the same digest() read the same text.
 class PreparedText final : public PairStore {
   public:
-    /// Opens the files and reads all lengths, and up to `most_ids` bytes of ids: where there are more, each shard's are read
-    /// when the first of them is used. Error when the header is damaged or of another version, the vocabularies are others than
-    /// it says, a file is missing or has another size, lengths contradict the header, or a file that is read has another digest.
+    /// Opens the files, reads all lengths, and verifies up to `most_ids` bytes of ids; if there are more, each shard's ids are
+    /// verified when it is first used. Error when the header is damaged or of another version, the vocabularies are not those it
+    /// names, a file is missing or has the wrong size or digest, or lengths contradict the header.
     explicit PreparedText(std::filesystem::path folder, std::int64_t most_ids = verified_at_start);
 
     std::int64_t size() const override { return header_.pairs; }
     PairLengths lengths(std::int64_t i) const override;
-    /// Error when the ids of the pair's shard have another digest, or an id is none of the vocabulary.
+    /// Error when the ids of the pair's shard have the wrong digest, or an id is not in the vocabulary.
     void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const override;
 
-    /// Error when a file has another size than when it was opened, or was written to and has another digest. One that was
-    /// replaced or removed stays mapped, and is the same.
+    /// Error when a file's size has changed since it was opened, or it was written to and its digest has changed. A file that
+    /// was replaced or removed stays mapped, and therefore unchanged.
     void check_unchanged() const override;
 
     const std::filesystem::path& folder() const { return folder_; }
     const PreparedHeader& header() const { return header_; }
-    /// Of the header's file: equal for equal texts.
+    /// Digest of the header's file: equal for equal texts.
     const std::string& digest() const { return digest_; }
-    /// The vocabularies in the folder. Error when they are damaged, or not of the sizes that the header says.
+    /// The vocabularies in the folder. Error when they are damaged, or their sizes differ from the header's.
     Vocabularies vocabularies() const;
-    /// Error unless vocabularies have the sizes of those that the ids are of.
+    /// Error unless the vocabularies have the sizes of those in the header.
     void check_sizes(const Vocabularies& vocabularies) const;
-    /// Reads everything: Error when a file's digest, the text's, or an id is not what it should be.
+    /// Verifies everything: Error when a file's digest, the text's digest or an id is wrong.
     void check_all() const;
 
   private:
-    // Whether the digest of a file was compared, by the first thread that uses it.
+    // Remembers that a file's digest was verified, by the first thread that used it.
     struct Comparison {
         std::mutex mutex;
         std::atomic<bool> done = false;
     };
-    // Tells whether a file was written to.
+    // Detects that a file was written to.
     struct Stamp {
         dev_t device;
         ino_t number;
@@ -69,12 +69,12 @@ class PreparedText final : public PairStore {
         MemoryMap lengths, ids;
         mutable Stamp lengths_stamp, ids_stamp;
         std::int64_t first_pair = 0;
-        std::vector<std::int64_t> begins;  // where the ids of every 64th pair begin, in ids
+        std::vector<std::int64_t> begins;  // where the ids of every 64th pair begin, counted in ids
         std::unique_ptr<Comparison> ids_compared = std::make_unique<Comparison>();
     };
     struct Place {
         std::size_t shard;
-        std::int64_t pair;  // in the shard
+        std::int64_t pair;  // index in the shard
     };
 
     static Stamp stamp_of(const std::filesystem::path& path);
@@ -91,7 +91,7 @@ class PreparedText final : public PairStore {
     std::vector<Shard> shards_;
 };
 
-/// Whether there is a prepared text at this path: a folder with a header.
+/// True if the path is a folder with a header of a prepared text.
 bool is_prepared(const std::filesystem::path& path);
 
 }  // namespace heddle::app

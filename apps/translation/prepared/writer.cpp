@@ -21,7 +21,7 @@ bool is_shard_file(const fs::path& name) {
            (extension == ".lengths" || extension == ".ids");
 }
 
-// What the writer leaves in a folder, also when its process is killed.
+// True for the names of files that the writer makes, including those that a killed process leaves behind.
 bool is_file_of_text(const fs::path& name) {
     constexpr std::array known = {prepared_header_name, lock_file_name,     "vocab.model",        "vocab.tsv",
                                   "vocab.source.model", "vocab.source.tsv", "vocab.target.model", "vocab.target.tsv"};
@@ -30,14 +30,14 @@ bool is_file_of_text(const fs::path& name) {
            (text.starts_with(".heddle-") && text.ends_with(".part"));
 }
 
-// Something in the folder that the writer did not write.
+// An entry of the folder that the writer did not make.
 std::optional<fs::path> foreign_entry(const fs::path& folder) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
         if (!is_file_of_text(entry.path().filename()) || !entry.is_regular_file()) return entry.path();
     return {};
 }
 
-// Without links and without a slash at its end: parts are made beside it.
+// The path without links and without a trailing slash, because parts are made beside it.
 fs::path whole_path(const fs::path& path) {
     std::error_code failed;
     const fs::path whole = fs::weakly_canonical(fs::absolute(path), failed);
@@ -50,7 +50,7 @@ void check_is_ours(const fs::path& folder) {
           "{}: heddle prepare did not make this, and needs the name; move it away, or choose another --out", folder.string());
 }
 
-// Leaves the lock, without which another process would begin there.
+// Removes the files except the lock, without which another process could start there.
 void remove_files(const fs::path& folder) {
     std::error_code failed;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -59,7 +59,7 @@ void remove_files(const fs::path& folder) {
     }
 }
 
-// Makes a folder of this name for this process alone; what a killed process left there goes.
+// Makes a folder of this name for this process alone, and removes what a killed process left there.
 std::unique_ptr<RunLock> begin_part(const fs::path& part) {
     std::error_code failed;
     if (!fs::exists(fs::symlink_status(part))) fs::create_directory(part, failed);
@@ -73,7 +73,7 @@ std::unique_ptr<RunLock> begin_part(const fs::path& part) {
     return lock;
 }
 
-// The end of what begin_part() began. A process that locks the folder meanwhile keeps it: it is empty, or not removed.
+// Removes the folder, unless another process has locked it meanwhile: then its lock is in it.
 void remove_part(const fs::path& part, std::unique_ptr<RunLock> lock) {
     lock->check_unmoved();
     remove_files(part);
@@ -82,15 +82,15 @@ void remove_part(const fs::path& part, std::unique_ptr<RunLock> lock) {
     fs::remove(part, ignored);
 }
 
-// Where a text is written until it is complete.
+// The folder in which a text is written until it is complete.
 fs::path part_of(const fs::path& out) { return out.string() + ".part"; }
 
-// Where texts that are replaced lie until they are removed.
+// The folder to which replaced texts are moved until they are removed.
 fs::path aside_of(const fs::path& out) { return out.string() + ".old.part"; }
 
 bool has_content(const fs::path& folder) { return fs::exists(folder) && !fs::is_empty(folder); }
 
-// What a process left that was killed while it replaced a text: the only one there is, or one too many.
+// After a crash during replacement: restores the old text if there is no other, else removes it.
 void settle_aside(const fs::path& out) {
     const fs::path aside = aside_of(out);
     if (!fs::exists(fs::symlink_status(aside))) return;
@@ -103,12 +103,12 @@ void settle_aside(const fs::path& out) {
 
 template <class T>
 void put(std::string& bytes, T number) {
-    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);  // little endian, as the reader asserts
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);  // little-endian, as the reader asserts
 }
 
 }  // namespace
 
-// A file of a shard and the digest of its bytes.
+// A file of a shard, with the digest of its bytes.
 struct PreparedWriter::File {
     explicit File(const fs::path& path) : file(path) {}
 
@@ -118,7 +118,7 @@ struct PreparedWriter::File {
         file.write(bytes);
         bytes.clear();
     }
-    // The digest of the whole file.
+    // Returns the digest of the whole file.
     std::string end() {
         flush();
         file.commit();
@@ -149,7 +149,7 @@ void PreparedWriter::remove(const fs::path& out, bool complete) {
         try {
             remove_part(each, begin_part(each));
         } catch (const Error&) {
-            // It is somebody else's, or in use.
+            // Not ours, or in use.
         }
     }
 }
@@ -162,7 +162,7 @@ PreparedWriter::PreparedWriter(fs::path out, bool overwrite, const Vocabularies&
     lock_ = begin_part(part_);
     try {
         settle_aside(out_);
-        check_free(out_, overwrite);  // a text may have come back
+        check_free(out_, overwrite);  // settle_aside() may have restored a text
         vocabularies.save(part_);
         header_.vocabulary_digest = vocabulary_digest(part_);
     } catch (...) {
@@ -179,7 +179,7 @@ PreparedWriter::~PreparedWriter() {
     if (lock_ != nullptr) discard();
 }
 
-// What cannot be removed now, the next process removes.
+// Leftovers are removed by the next process.
 void PreparedWriter::discard() noexcept try { remove_part(part_, std::move(lock_)); } catch (...) {
 }
 
@@ -229,7 +229,7 @@ PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::strin
     header_.made_of = std::move(made_of);
     header_.text_digest = text_.text();
     write_file_atomically(part_ / prepared_header_name, header_.serialized());
-    check_free(out_, overwrite_);  // somebody may have made something there in the meantime
+    check_free(out_, overwrite_);  // another process may have made something there meanwhile
     lock_->check_unmoved();
     put_in_place();
     return header_;
@@ -247,8 +247,7 @@ void PreparedWriter::put_in_place() {
     try {
         remove_part(replaced, std::make_unique<RunLock>(replaced, "prepares a text"));
     } catch (const Error&) {
-        // The new text is in its place. Another process may have begun where the old one is, and removes it; or the next one
-        // does.
+        // The new text is in place. The old one is removed by another process that has locked it, or by the next one.
     }
 }
 

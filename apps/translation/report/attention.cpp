@@ -21,7 +21,7 @@
 namespace heddle::app {
 namespace {
 
-constexpr double map_side = 230;  // several beside each other on a screen
+constexpr double map_side = 230;  // so that several fit side by side on a screen
 
 struct MapKind {
     const char* name;  // in file names and titles
@@ -54,7 +54,7 @@ std::vector<std::string> words_in(std::string_view text, std::int64_t count) {
 
 void write_picture(const std::filesystem::path& path, const std::string& svg) {
     picture::check_picture_replaceable(path);
-    // Thousands of small files: none of them is worth a wait for the disk. What a link of this name leads to stays.
+    // Not synced: these are thousands of small files. A link of this name is removed, not followed.
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
     std::ofstream file(path, std::ios::binary);
@@ -62,7 +62,7 @@ void write_picture(const std::filesystem::path& path, const std::string& svg) {
     check(static_cast<bool>(file), "{}: cannot be written; check the folder's permissions and the free space", path.string());
 }
 
-// A file's name with # for each number in it: "line-12" is "line-#".
+// A file's name with # for each number: "line-12" becomes "line-#".
 std::string form_of(const std::filesystem::path& file) {
     std::string form;
     for (const char letter : file.filename().string()) {
@@ -72,7 +72,7 @@ std::string form_of(const std::filesystem::path& file) {
     return form;
 }
 
-// What a former report left: its pictures, and its folders where nothing else is in them.
+// Removes a former report's pictures, and its folders if they are then empty.
 void remove_pictures(const std::filesystem::path& folder) {
     const auto named = [](const std::filesystem::path& where, const std::vector<std::string>& forms) {
         std::vector<std::filesystem::path> found;
@@ -110,7 +110,7 @@ void write_pictures(const std::filesystem::path& folder, const std::string& word
     write_maps(folder, {"cross", attention.maps.cross, attention.written, attention.source});
 }
 
-// The meaning of those signs in the tokens of attention_line() that no text explains: they differ from vocabulary to vocabulary.
+// Explains those special signs in the tokens of attention_line() that occur: they differ between vocabularies.
 std::string meaning_of_signs(const nlohmann::ordered_json& lines) {
     constexpr std::pair<std::string_view, std::string_view> signs[] = {{"▁", "▁ is the space before a word"},
                                                                        {"·", "· joins a token to its neighbour without a space"},
@@ -163,7 +163,7 @@ AttentionReport::AttentionReport(std::filesystem::path folder, std::int64_t most
     : folder_(std::move(folder)), most_(most), pictures_(pictures), lines_json_(nlohmann::ordered_json::array()) {
     make_folder(folder_, "--attention");
     const std::filesystem::path index = folder_ / "index.html";
-    picture::check_replaceable(index);  // before a line is translated
+    picture::check_replaceable(index);  // before any line is translated
     try {
         if (std::filesystem::exists(index)) remove_pictures(folder_);
     } catch (const std::filesystem::filesystem_error& error) {

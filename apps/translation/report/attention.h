@@ -16,29 +16,29 @@
 
 namespace heddle::app {
 
-/// The part of a page to choose in: what is shown there, and every head of every layer. A page has one. `lines`: of
+/// Adds the interactive part: the chosen map, and every head of every layer. At most one per page. `lines`: from
 /// attention_line() (attention_data.h).
 void add_attention_view(picture::Page& page, nlohmann::ordered_json lines);
-/// The words' attention as an <svg>, for those without scripts; nothing when one side has no words.
+/// The words' attention as an <svg>, for readers without scripts; empty if one side has no words.
 std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation);
 
 class AttentionReport {
   public:
-    /// Makes the folder; pictures of a former report in it go. `most`: lines shown, the first ones; the others are counted.
-    /// `pictures`: files of them, too. Error when the folder cannot be made.
+    /// Makes the folder and removes a former report's pictures from it. Shows the first `most` lines and counts the others.
+    /// `pictures`: also write them as files. Error when the folder cannot be made.
     AttentionReport(std::filesystem::path folder, std::int64_t most, bool pictures);
 
-    /// How many more lines are shown.
+    /// How many more lines will be shown.
     std::int64_t room() const { return std::max<std::int64_t>(0, most_ - lines_); }
-    /// The next line, for which there is room, what it was translated to, that translation's attention and its steps. Writes its
-    /// pictures. Error when they cannot be written.
+    /// Adds the next line (there must be room()), its translation, that translation's attention and its decoding steps. Writes
+    /// the pictures. Error when they cannot be written.
     void add(const std::string& line, const std::string& translation, const TranslationAttention& attention,
              const std::vector<DecodingStep>& steps);
-    /// The next line, which is counted only.
+    /// Counts the next line without showing it.
     void leave_out() { ++lines_; }
-    /// Writes the page. Once, after the last line.
+    /// Writes the page. Called once, after the last line.
     void write();
-    /// What was written, in a line for a terminal.
+    /// One line for the terminal about what was written.
     std::string summary() const;
 
   private:
@@ -49,7 +49,7 @@ class AttentionReport {
     nlohmann::ordered_json lines_json_;
     struct Shown {
         std::string title;
-        std::string words;  // the picture
+        std::string words;  // the picture of the words' attention
         std::string alignment;
     };
     std::vector<Shown> shown_;

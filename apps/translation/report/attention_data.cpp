@@ -34,7 +34,7 @@ ordered_json layers_json(const std::vector<Tensor>& layers) {
     return all;
 }
 
-// Four digits after the point say a probability well enough.
+// Four decimals are enough for a probability.
 double rounded(double probability) { return std::round(probability * 1e4) / 1e4; }
 
 ordered_json step_json(const DecodingStep& step) {

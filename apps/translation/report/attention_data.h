@@ -17,19 +17,18 @@
 
 namespace heddle::app {
 
-/// Shares of a whole in thousandths. Their sum is that of the shares, rounded: the largest remainders are rounded up. All are -1
-/// when one is not finite.
+/// Shares of a whole in thousandths. They add up to the rounded sum of the shares: the largest remainders are rounded up. All
+/// are -1 if one is not finite.
 std::vector<int> thousandths(std::span<const double> shares);
 
-/// Tokens as a browser shows them: few fonts have a sign for the mark that joins words, nearly all have a middle dot. A space is
-/// made visible.
+/// Tokens for display: the mark that joins words becomes a middle dot, which nearly all fonts have, and a space is made visible.
 std::vector<std::string> labels_of(const std::vector<std::string>& tokens);
 
-/// One of "lines". `steps`: one for each written token.
+/// An element of "lines". `steps`: one per token of the translation.
 nlohmann::ordered_json attention_line(const std::string& line, const std::string& translation,
                                       const TranslationAttention& attention, const std::vector<DecodingStep>& steps);
 
-/// All of it.
+/// The whole object.
 nlohmann::ordered_json attention_data(nlohmann::ordered_json lines);
 
 }  // namespace heddle::app

@@ -23,20 +23,20 @@ using picture::Page;
 using picture::Series;
 
 constexpr std::size_t most_ops = 15;
-constexpr std::size_t most_times = 12;  // of a sample's translations
+constexpr std::size_t most_times = 12;  // translations shown of a sample
 
 // ---- curves
 
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
-// Where BLEU measures nothing it is not shown.
+// BLEU is not shown where it is meaningless.
 std::optional<double> shown_bleu(const ValidationReport& report) {
     return report.bleu_applies ? report.bleu : std::optional<double>();
 }
 
 using Value = double (*)(const ValidationReport&);
 
-// Averaged weights are a point of their own after the last update.
+// Averaged weights get a separate point after the last update.
 void add_validations(LineChart& chart, const TrainingHistory& history, const std::string& name, Value value) {
     Series each{.name = name, .x = {}, .y = {}}, average{.name = "averaged weights", .x = {}, .y = {}, .dots = true};
     for (const ValidationReport& report : history.validations) {
@@ -57,7 +57,7 @@ Series of_intervals(const TrainingHistory& history, const std::string& name, dou
     return series;
 }
 
-// Few updates, so their mean is not of the line that joins the others.
+// A separate point: it covers few updates, so their mean is not part of the curve.
 void add_since_last_line(LineChart& chart, std::int64_t update, double value) {
     chart.series.push_back({.name = "since the last log line", .x = {static_cast<double>(update)}, .y = {value}, .dots = true});
 }
@@ -137,7 +137,7 @@ std::vector<SampleHistory> samples_of(const TrainingHistory& history) {
     return samples;
 }
 
-// At even distances, the first and the last among them.
+// Evenly spaced, including the first and the last.
 std::vector<TimedTranslation> thinned(const std::vector<TimedTranslation>& all) {
     if (all.size() <= most_times) return all;
     std::vector<TimedTranslation> kept;
@@ -152,7 +152,7 @@ void add_samples(Page& page, const TrainingHistory& history) {
     for (const SampleHistory& one : samples) {
         std::vector<std::vector<std::string>> rows = {{"source", one.sample.source}, {"reference", one.sample.reference}};
         for (const TimedTranslation& each : thinned(one.translations))
-            // The space between word and number is one that no line breaks at.
+            // A no-break space between word and number.
             rows.push_back(
                 {fmt::format("update\u00a0{}{}", grouped_text(each.update), each.averaged ? ", averaged" : ""), each.text});
         page.table({"", ""}, rows);
@@ -175,9 +175,9 @@ void add_attention(Page& page, const std::vector<LookedAt>& looked_at) {
 
 std::string milliseconds(double seconds) { return seconds == 0 ? "" : fmt::format("{:.2f}", 1e3 * seconds); }
 
-// The middle one of the log lines' times of an update: the first lines are of a program that warms up.
+// The median of the log lines' times of an update: the first lines include the warm-up.
 std::string while_it_trained(const TrainingHistory& history) {
-    std::vector<std::pair<double, double>> times;  // of an update, and its part that was spent waiting for batches
+    std::vector<std::pair<double, double>> times;  // of an update, and the part spent waiting for batches
     for (const IntervalReport& report : history.intervals)
         if (report.step > 0) times.emplace_back(report.loading + report.step, report.loading);
     if (times.empty()) return "";
@@ -190,7 +190,7 @@ std::string while_it_trained(const TrainingHistory& history) {
         grouped_text(std::llround(history.intervals.back().tokens_per_second)));
 }
 
-// In an average update.
+// Adds the costs of an average update.
 void add_exchange(Page& page, const ExchangeCosts& costs) {
     if (costs.updates == 0) return;
     const double per_update = 1 / static_cast<double>(costs.updates);
@@ -246,7 +246,7 @@ void add_times(Page& page, const UpdateTimes& times, const TrainingHistory& hist
     add_exchange(page, times.exchange);
 }
 
-// The first rows are what a reader asks first: the weights that were kept, then the others; each validation once.
+// Puts the most wanted rows first: the weights that were kept, then the others; each validation once.
 void add_summary(Page& page, const TrainingHistory& history, const std::optional<IntervalReport>& rest) {
     std::vector<std::vector<std::string>> rows;
     const bool by_chrf =
@@ -270,7 +270,7 @@ void add_summary(Page& page, const TrainingHistory& history, const std::optional
             continue;
         }
         last = &report;
-        average = nullptr;  // of an earlier end of this run
+        average = nullptr;  // from an earlier end of this run
         if (best == nullptr || report.loss < best->loss) best = &report;
     }
     const bool keeps_average = average != nullptr && (last == nullptr || keeps_mean(average->loss, last->loss));

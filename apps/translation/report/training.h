@@ -1,4 +1,4 @@
-// RUN/report.html: how a run went, on one page that needs no other file.
+// RUN/report.html: the course of a run on one page that needs no other file.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace heddle::app {
 
-/// A translation to look into.
+/// A translation whose attention is shown.
 struct LookedAt {
     std::string source;
     std::string translation;
@@ -26,17 +26,17 @@ struct ReportParts {
     std::string command;                                 ///< "heddle train --task copy --out RUN"
     std::string version;                                 ///< "heddle 0.1.0 (a160b23c4d5e)"
     std::string config;                                  ///< config.toml
-    std::string machine;                                 ///< what computed
+    std::string machine;                                 ///< the processor or device
     std::string ended = {};                              ///< how and why
     std::string data = {};                               ///< "2,187,904 parameters; 29,000 pairs to learn from"
-    std::optional<IntervalReport> since_last_line = {};  ///< the updates that no log line tells of
+    std::optional<IntervalReport> since_last_line = {};  ///< the updates after the last log line
     UpdateTimes times = {};
     std::vector<LookedAt> looked_at = {};
     std::vector<std::string> remarks = {};
 };
 
-/// How it ended, curves of loss, accuracy, BLEU or chrF, exact translations and rate, samples over time, attention, the time of
-/// an update op by op, command, version and configuration.
+/// The page: how the run ended, curves of loss, accuracy, BLEU or chrF, exact translations and rate, samples over time,
+/// attention, the time of an update op by op, command, version and configuration.
 picture::Page training_report(std::string_view run, const TrainingHistory& history, const ReportParts& parts);
 
 }  // namespace heddle::app

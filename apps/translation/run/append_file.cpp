@@ -14,7 +14,7 @@
 namespace heddle::app {
 namespace {
 
-// O_NONBLOCK: a named pipe without a reader must not stop a training.
+// O_NONBLOCK: a named pipe without a reader must not block training.
 int opened(const std::filesystem::path& path) {
     return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
 }
@@ -38,7 +38,7 @@ AppendFile::AppendFile(std::filesystem::path path) : path_(std::move(path)) {
 
 AppendFile::~AppendFile() { ::close(descriptor_); }
 
-// False, with errno, when there is no such file and none can be made.
+// Returns false, with errno, when the file is gone and cannot be made again.
 bool AppendFile::reopened_where_gone() {
     struct stat named {
     }, open{};
@@ -59,7 +59,7 @@ void AppendFile::append(std::string_view bytes) {
         if (put < 0 && errno == EINTR) continue;
         if (put < 0) {
             const int error = errno;
-            // What a full disk took of it would make what follows unreadable.
+            // Cuts off a partial write (full disk), which would make later lines unreadable.
             [[maybe_unused]] const int cut = ::ftruncate(descriptor_, before);
             cannot_write(path_, error);
         }

@@ -1,4 +1,4 @@
-// A file that is only appended to: log.jsonl, TensorBoard's events.
+// A file that is only appended to: log.jsonl and TensorBoard's events.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,19 @@
 
 namespace heddle::app {
 
-/// A file opened for appending. It follows the name: after the file was removed or replaced, later bytes go to the file that
-/// has the name then, or to a new one.
+/// A file opened for appending, followed by name: after it was removed or replaced, bytes go to the file that now has the name,
+/// or to a new one.
 class AppendFile {
   public:
-    /// Opens the file, or makes it. Error, with path and reason, when that is impossible.
+    /// Opens or makes the file. Error, with path and reason, when that fails.
     explicit AppendFile(std::filesystem::path path);
     ~AppendFile();
     AppendFile(const AppendFile&) = delete;
     AppendFile& operator=(const AppendFile&) = delete;
 
-    /// Appends all of these bytes; they are passed to the system when the call returns. Error, with path and reason; the file
-    /// then has none of them.
+    /// Appends all bytes; the system has them when this returns. Error, with path and reason; then none of them are in the file.
     void append(std::string_view bytes);
-    /// The file's bytes now; 0 when it is gone and cannot be made again.
+    /// The size of the file in bytes; 0 if it is gone and cannot be made again.
     std::int64_t length();
 
   private:

@@ -43,7 +43,7 @@ std::string scalar_event(std::int64_t step, double wall_time, std::span<const Sc
     return event;
 }
 
-// ---- and back
+// ---- decoding
 
 ReadScalar read_value(std::string_view message) {
     ReadScalar scalar;
@@ -81,7 +81,7 @@ constexpr std::array<std::uint32_t, 256> remainders = [] {
     return table;
 }();
 
-// TFRecord masks its checksums, because the CRC of bytes that hold their own CRC tells nothing.
+// As in TFRecord: the CRC of data that contain their own CRC would be uninformative, so checksums are masked.
 std::uint32_t masked(std::string_view bytes) { return std::rotr(crc32c(std::as_bytes(std::span(bytes))), 15) + 0xa282ead8u; }
 
 // ---- records
@@ -95,7 +95,7 @@ std::string record(std::string_view message) {
     return record;
 }
 
-// Takes a record off the front; none where it is not whole, and `rest` is then as it was.
+// Takes one record off the front. If it is not complete, returns nothing and leaves `rest` unchanged.
 std::optional<std::string_view> next_message(std::string_view& rest) {
     constexpr std::size_t head = 12, tail = 4;  // length and its checksum; the message's checksum
     if (rest.size() < head + tail) return {};

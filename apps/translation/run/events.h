@@ -13,7 +13,7 @@
 
 namespace heddle::app {
 
-/// TensorBoard reads what lies in a run's folder under a name with "tfevents" in it.
+/// TensorBoard reads files in the run's folder whose name contains "tfevents".
 inline constexpr const char* event_file_name = "events.out.tfevents.heddle";
 
 /// Beside it: the numbers of the events as tensorboardX exports them, {"train/loss": [[wall time, step, value], ...], ...}.
@@ -29,37 +29,37 @@ struct Scalar {
 /// of TensorFlow's event.proto: the few fields that a scalar needs, encoded by hand.
 class EventFile {
   public:
-    /// Opens `path` to append, and begins a new or empty file with the record that names its version. To continue after an
-    /// interrupted run, cut the file back to whole_records() first. Error when it cannot be written.
+    /// Opens `path` for appending; a new or empty file starts with a record that names its version. To continue after an
+    /// interrupted run, first cut the file back to whole_records(). Error when it cannot be written.
     explicit EventFile(const std::filesystem::path& path);
 
-    /// One event with these numbers, on its way to the disk when the call returns. `wall_time`: seconds since 1970. Error when
-    /// the disk is full: the file then ends with the event before. A file that was removed is started again.
+    /// Appends an event with these numbers; the system has it when this returns. `wall_time`: seconds since 1970. Error when the
+    /// disk is full: the file then ends with the previous event. A file that was removed is started again.
     void add(std::int64_t step, double wall_time, std::span<const Scalar> scalars);
-    /// Bytes of the whole file so far.
+    /// The size of the file in bytes.
     std::int64_t length() { return file_.length(); }
 
   private:
     AppendFile file_;
 };
 
-/// A number that was read back.
+/// A scalar read from an event file.
 struct ReadScalar {
     std::string tag;
     std::int64_t step = 0;
     double wall_time = 0;
     float value = 0;
 };
-/// The numbers of a file that EventFile wrote, in its order, up to the first record that is not whole: a power failure may leave
-/// such a one. Error when the file cannot be read.
+/// The scalars in a file written by EventFile, in order, up to the first incomplete record, which a power failure may leave.
+/// Error when the file cannot be read.
 std::vector<ReadScalar> read_scalars(const std::filesystem::path& path);
-/// How many of these bytes of an event file, from its beginning, are whole records with the right checksums.
+/// The length of the longest prefix of these bytes of an event file that consists of complete records with correct checksums.
 std::size_t whole_records(std::string_view bytes);
 
 /// Seconds since 1970, now.
 double wall_time();
 
-/// The checksum with the polynomial of Castagnoli (RFC 3720, section 12.1), as it stands there: not masked.
+/// CRC-32C (Castagnoli; RFC 3720, section 12.1), not masked.
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
 }  // namespace heddle::app

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the order in which they are removed: while one is left, the folder is known as a run.
+// In the order of removal: as long as one is left, the folder is recognised as a run.
 constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "vocab.source.model", "vocab.source.tsv",
                                      "vocab.target.model", "vocab.target.tsv", "model.safetensors",  "best.safetensors",
                                      "search.toml",        "log.jsonl",        "report.html",        event_file_name,
@@ -25,11 +25,11 @@ constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "
 constexpr const char* save_files[] = {"model.safetensors", "moments.safetensors", "average.safetensors", "best.safetensors",
                                       "state.json"};
 
-// A run appends to these; those of others it leaves as they begin.
+// Appended to, never replaced: a file of this name that training did not create loses nothing.
 bool is_appended_to(std::string_view name) { return name == "log.jsonl" || name == event_file_name; }
 
-// The first line of each config.toml that heddle train writes. Others have files of this name, too: only where this line stands
-// are a run's files removed.
+// The first line of each config.toml that heddle train writes. Other programs have files of this name, too: a run's files are
+// only removed if this line is there.
 constexpr std::string_view config_mark = "# heddle train --config THIS_FILE --out ANOTHER_FOLDER repeats the run\n";
 
 bool is_run(const fs::path& path) {
@@ -44,7 +44,7 @@ bool is_marked(const fs::path& config) {
            text == config_mark;
 }
 
-// Whether training wrote this state of a save.
+// True if training wrote this state of a save.
 bool is_state(const fs::path& file) {
     constexpr std::uintmax_t longest = 1 << 20;
     std::error_code failed;
@@ -56,11 +56,11 @@ bool is_state(const fs::path& file) {
     }
 }
 
-// Whether training made this folder: its configuration says so, or the state of a save; or there is no configuration yet,
-// because a process was killed before it wrote one, and `saves`, which it makes first.
+// True if training made this folder: it has a run's configuration or a save's state, or it has an empty `saves`, which a run
+// makes first, and no configuration yet, because the process was killed before it wrote one.
 bool is_ours(const fs::path& path) {
-    // Another process may start a run here right now. "Begun, but no config.toml yet" stops being true when it writes one, so it
-    // is tested first.
+    // Another process may be starting a run here. "Begun, but no config.toml yet" ends when it writes one, so this is tested
+    // first.
     std::error_code missing;
     const bool begun = !is_run(path) && fs::is_empty(path / "saves", missing) && !missing;
     const std::vector<std::int64_t> updates = saved_updates(path);
@@ -68,7 +68,7 @@ bool is_ours(const fs::path& path) {
            std::ranges::any_of(updates, [&](std::int64_t update) { return is_state(save_folder(path, update) / "state.json"); });
 }
 
-// The file that the weights on top become when the run leaves the future that they are of.
+// New name for top-level weights that going back to an earlier save discards.
 std::string name_aside(std::string_view kind, std::string_view update) { return fmt::format("{}-{}.safetensors", kind, update); }
 
 bool was_put_aside(const std::string& name) {
@@ -85,8 +85,8 @@ void make_subfolder(const fs::path& path) {
     check_done(failed, "made", path);
 }
 
-// Removes a save. A partly removed one has another name, so it is not mistaken for a save; nor is the folder that remains, with
-// the suffix ".others", when others put files into it.
+// Removes a save. A partly removed save has another name, so it is not mistaken for a save; if others put files into the folder,
+// it remains with the suffix ".others".
 void remove_folder(const fs::path& path) {
     std::error_code failed;
     if (!is_there(path)) return;
@@ -102,12 +102,12 @@ void remove_folder(const fs::path& path) {
     check_done(failed, "removed", part);
 }
 
-// `latest` is a symbolic link, or, where the file system has none (FAT), a file with the name in it: a new one is made beside it
-// and renamed onto it, so that it always names a whole save.
+// `latest` is a symbolic link or, on file systems without links (FAT), a file that contains the name. A new one is renamed onto
+// it, so that it always names a complete save.
 void point_latest_to(const fs::path& saves, const std::string& name) {
     const fs::path fresh = saves / "latest.part", latest = saves / "latest";
     std::error_code failed;
-    // A copy of the run that followed links has a folder there.
+    // If the run was copied by a program that follows links, `latest` is a folder.
     if (fs::is_directory(fs::symlink_status(latest, failed))) remove_folder(latest);
     fs::remove(fresh, failed);
     fs::create_directory_symlink(name, fresh, failed);
@@ -116,7 +116,7 @@ void point_latest_to(const fs::path& saves, const std::string& name) {
     sync_folder(saves);
 }
 
-// Incomplete files of a killed process; only this program uses such names. Files that are still being written are kept:
+// Removes incomplete files of a killed process; only this program uses such names. Files that are still being written are kept:
 // programs other than training write to a run, too.
 void remove_parts(const fs::path& run) {
     std::error_code ignored;
@@ -133,7 +133,7 @@ void remove_parts(const fs::path& run) {
     }
 }
 
-// What runs write, and nothing else.
+// Removes the files that runs write, and nothing else.
 void remove_run(const fs::path& run) {
     std::error_code ignored;
     for (const fs::path& entry : files_in(run))
@@ -143,7 +143,7 @@ void remove_run(const fs::path& run) {
     for (const char* name : run_files) fs::remove(run / name, ignored);
 }
 
-// The last line of config.toml.
+// The last line of config.toml, with its digest.
 std::string config_seal(std::string_view toml) {
     return fmt::format("\n# digest {}: by it heddle train --resume sees whether this file was edited\n", digest(toml));
 }
@@ -179,7 +179,7 @@ void RunFolder::check_free(const fs::path& path, bool overwrite) {
     }
     const auto present = std::ranges::find_if(
         run_files, [&](const char* name) { return !is_appended_to(name) && fs::exists(fs::symlink_status(path / name)); });
-    if (is_ours(path)) return;  // after the look at the files: a process that begins a run at this moment may have written them
+    if (is_ours(path)) return;  // tested last: a process that starts a run just now may have written these files
     check(present == std::end(run_files),
           "{}: heddle train did not write this file, and a run would replace it; choose another --out, or move the file away",
           present == std::end(run_files) ? "" : (path / *present).string());
@@ -190,7 +190,7 @@ RunFolder::RunFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
     check_free(path_, overwrite);
     make_folder(path_, "--out");
     lock_ = std::make_unique<RunLock>(path_);
-    check_free(path_, overwrite);  // another process may have begun in between
+    check_free(path_, overwrite);  // another process may have started a run in between
     if (is_run(path_)) remove_run(path_);
     remove_parts(path_);
     make_subfolder(path_ / "saves");
@@ -232,14 +232,14 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
     std::error_code ignored;
     fs::remove_all(part, ignored);
     try {
-        make_subfolder(path_ / "saves");  // somebody may have removed it
+        make_subfolder(path_ / "saves");  // it may have been removed
         make_subfolder(part);
         const WriteMark writing(part);
         sync_logs();
         write_save(part, save, identity_);
         put_in_place(part, save.state.updates);
     } catch (const Error& error) {
-        fs::remove_all(part, ignored);  // room on a full disk
+        fs::remove_all(part, ignored);  // makes room on a full disk
         fail_with("update {} cannot be saved: {}; {}", save.state.updates, error.what(), how_to_go_on(path_));
     }
     remove_all_but(save.state.updates, keep);
@@ -247,8 +247,8 @@ void RunFolder::save(const Save& save, std::int64_t keep) const {
 
 std::vector<fs::path> RunFolder::go_on_from(std::int64_t update) const {
     std::vector<fs::path> aside;
-    // In this order: who is stopped in between finds a save at `latest`, and the chosen one with all others still there can be
-    // chosen again.
+    // The order matters: if this is interrupted, `latest` still names a save, or the chosen save and all others still exist, so
+    // that it can be chosen again.
     if (const fs::path left = latest_save(path_); left != save_folder(path_, update)) {
         aside = put_weights_aside(left.filename().string());
         point_latest_to(path_ / "saves", std::to_string(update));
@@ -268,7 +268,7 @@ std::vector<fs::path> RunFolder::put_weights_aside(const std::string& update) co
     return aside;
 }
 
-// Their lengths are in the save, but no save fails because of them: a run also continues with shorter ones.
+// A save records the logs' lengths, but does not fail because of them: a run also continues with shorter logs.
 void RunFolder::sync_logs() const {
     for (const fs::path& file : {log(), path_ / event_file_name}) {
         try {
@@ -280,7 +280,7 @@ void RunFolder::sync_logs() const {
 
 void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
     const fs::path final = save_folder(path_, update);
-    remove_folder(final);  // left by a run that did not come to name it `latest`
+    remove_folder(final);  // left by a run that was killed before `latest` named it
     rename_onto(part, final);
     sync_folder(path_ / "saves");
     point_latest_to(path_ / "saves", final.filename().string());
@@ -288,7 +288,7 @@ void RunFolder::put_in_place(const fs::path& part, std::int64_t update) const {
 
 void RunFolder::remove_all_but(std::int64_t newest, std::int64_t keep) const {
     std::vector<std::int64_t> updates = saved_updates(path_);
-    // Higher numbers are of a future that this run, which went on from an older save, will not have.
+    // Higher numbers are later updates of a run that went back to an earlier save: they are discarded.
     std::erase_if(updates, [&](std::int64_t update) {
         if (update > newest) remove_folder(save_folder(path_, update));
         return update > newest;

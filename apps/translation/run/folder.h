@@ -28,28 +28,27 @@
 
 namespace heddle::app {
 
-/// The folder of a run, for the process that trains: no other process may write there while this object exists.
+/// The folder of a run, held by the process that trains: no other process may write there while this object exists.
 class RunFolder {
   public:
-    /// Error when a run is there already that learned something, unless `overwrite`, and always when the folder has a file that a
-    /// run would replace and training did not write. Changes nothing.
+    /// Error when the folder contains a run that has learned something, unless `overwrite`, or a file that a run would replace
+    /// but training did not write. Changes nothing.
     static void check_free(const std::filesystem::path& path, bool overwrite);
-    /// Error when the folder could not be made now, or one that is there could not be written, or another process trains there.
-    /// Leaves nothing behind.
+    /// Error when the folder cannot be made or written, or another process trains there. Leaves nothing behind.
     static void check_can_begin(const std::filesystem::path& path);
-    /// Whether a run is there that ended before it had a save or weights, and whose configuration nobody edited: nothing is lost
-    /// when another one begins there.
+    /// True if the folder contains a run that ended before it had a save or weights, and whose configuration nobody edited:
+    /// another run may start there without loss.
     static bool learned_nothing(const std::filesystem::path& path);
-    /// Makes the folder. Errors as check_free(); the files of the run that is there go (no other files do).
-    /// Error when another process trains there.
+    /// Makes the folder, or removes the files (and no others) of the run in it. Errors as check_free(); Error when another
+    /// process trains there.
     RunFolder(std::filesystem::path path, bool overwrite);
     /// Opens the folder of a resumed run and removes incomplete files of a killed process. Error when there is no run.
     static RunFolder reopen(std::filesystem::path path);
 
     const std::filesystem::path& path() const { return path_; }
     std::filesystem::path log() const { return path_ / "log.jsonl"; }
-    /// Writes config.toml, with a first line that marks it as a run's and a last one with which config_is_unchanged() recognises
-    /// changes. Like all functions below: Error when the folder was moved and another one is now at its path.
+    /// Writes config.toml, with a first line that marks it as a run's and a last line by which config_is_unchanged() detects
+    /// changes. Like all functions below: Error when the folder was moved and there is another one at its path.
     void write_config(std::string_view toml) const;
 
     /// The identity written into all weights files from now on.
@@ -61,9 +60,9 @@ class RunFolder {
     /// Writes a new folder saves/<update>/, synced before `latest` names it, then keeps only the newest `keep` saves (0: all).
     /// Error when it cannot be written; the previous save is then unchanged.
     void save(const Save& save, std::int64_t keep) const;
-    /// Makes `latest` name the save of this update and removes later saves. If there were any, the run's top-level weights belong
-    /// to updates that it now discards: they are renamed to model-<update>.safetensors and best-<update>.safetensors, after the
-    /// save that `latest` named. Returns these files.
+    /// Makes `latest` name the save of this update and removes later saves. If there were any, the run's top-level weights
+    /// belong to discarded updates: they are renamed to model-<update>.safetensors and best-<update>.safetensors, after the save
+    /// that `latest` named. Returns these files.
     std::vector<std::filesystem::path> go_on_from(std::int64_t update) const;
 
   private:
@@ -79,10 +78,10 @@ class RunFolder {
     ModelIdentity identity_;
 };
 
-/// Whether RUN/config.toml is unchanged since write_config(): neither edited nor damaged.
+/// True if RUN/config.toml was neither edited nor damaged since write_config().
 bool config_is_unchanged(const std::filesystem::path& run);
 
-/// The run's files that are there, without what others put into the folder.
+/// The run's existing files, without those that others put into the folder.
 std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& run);
 
 }  // namespace heddle::app

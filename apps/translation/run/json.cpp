@@ -12,7 +12,7 @@ namespace heddle::app {
 
 namespace {
 
-// The deepest nesting of brackets outside of texts. Of text that is no JSON it may be anything: parsing refuses that.
+// The deepest nesting of brackets outside of strings. If the text is not JSON the result is arbitrary, but then parsing fails.
 int depth_of(std::string_view text) {
     int depth = 0, deepest = 0;
     bool quoted = false;
@@ -30,7 +30,7 @@ int depth_of(std::string_view text) {
     return deepest;
 }
 
-// What sealed_json() appends to the fields.
+// The line that sealed_json() appends.
 std::string digest_line(std::string_view fields) {
     return fmt::format(",\n \"digest\": \"{}\"\n}}\n", digest(fmt::format("{}\n}}", fields)));
 }
@@ -39,7 +39,7 @@ std::string digest_line(std::string_view fields) {
 
 nlohmann::json bounded_json(std::string_view text) {
     constexpr int deepest = 16;
-    // Not by a callback of the parser: with one, each object that ends costs a walk over all before it in the same array.
+    // Not by a callback of the parser: with one, the end of each object costs a walk over all previous elements of its array.
     if (depth_of(text) > deepest) return nlohmann::json::value_t::discarded;
     return nlohmann::json::parse(text, nullptr, false);
 }
@@ -52,7 +52,7 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
 
 std::string sealed_json(const nlohmann::ordered_json& object) {
     std::string text = json_text(object, 1);
-    text.resize(text.size() - 2);  // the end: a line break and a brace
+    text.resize(text.size() - 2);  // removes the closing line break and brace
     return text + digest_line(text);
 }
 

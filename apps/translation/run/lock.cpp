@@ -26,7 +26,7 @@ bool lies_at(const Descriptor& file, const Descriptor& folder, const char* name)
            same(ours, there);
 }
 
-// Whether this open file still lies in the folder: its holder removes it, and another process may have made a new one.
+// False if the holder has removed this open file from the folder, where another process may have made a new one.
 bool is_still_there(const Descriptor& file, const Descriptor& folder) { return lies_at(file, folder, lock_file_name); }
 
 bool is_regular(const Descriptor& file) {
@@ -34,7 +34,7 @@ bool is_regular(const Descriptor& file) {
     return ::fstat(file.number(), &information) == 0 && S_ISREG(information.st_mode);
 }
 
-// Its first line.
+// The first line of the file.
 std::string text_of(const Descriptor& file) {
     char text[512];
     const ssize_t size = ::pread(file.number(), text, sizeof text, 0);
@@ -50,17 +50,17 @@ std::string host() {
 
 std::string words_of(pid_t process) { return fmt::format("process {} on {}", process, host()); }
 
-// What a lock says after its process where the file itself is the lock.
+// Appended to the lock's text if the file itself is the lock.
 constexpr std::string_view no_flock = ", without flock";
 
 bool is_a_lock(std::string_view text) { return text.empty() || text.starts_with("process "); }
 
-// Whether a lock of these words is of a process of this machine that has ended.
+// True if this text belongs to a process of this machine that has ended.
 bool was_left_behind(const std::string& text) {
     pid_t process = 0;
     const std::string_view number = std::string_view(text).substr(std::min(text.size(), std::strlen("process ")));
     if (std::from_chars(number.data(), number.data() + number.size(), process).ec != std::errc{} || process <= 0) return false;
-    // The whole text: node10 begins like node1.
+    // Compares the whole text, since the name node10 begins with node1.
     const std::string words = words_of(process);
     return (text == words || text == words + std::string(no_flock)) && ::kill(process, 0) != 0 && errno == ESRCH;
 }
@@ -76,7 +76,7 @@ RunLock::RunLock(const std::filesystem::path& folder, std::string_view work)
         check(attempts < 1000, "{}: cannot be locked: it is removed again and again", path_.string());
 }
 
-// One attempt; false when the file was removed meanwhile.
+// Tries once; false when the file was removed meanwhile.
 bool RunLock::take() {
     const auto open = [&](int flags) {
         file_ =
@@ -98,7 +98,7 @@ bool RunLock::take() {
     };
     check_free(refused != EWOULDBLOCK, "");
     check(refused == 0 || is_without_flock(refused), "{}: cannot be locked: {}", path_.string(), std::strerror(refused));
-    // A process that found the former lock left behind may have moved this one aside instead; it puts it back at once.
+    // A process that found the former lock abandoned may have moved this one aside by mistake; it puts it back at once.
     for (int waits = 0; made && waits < 100 && !is_still_there(file_, folder_); ++waits)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (!is_still_there(file_, folder_)) return false;
@@ -110,13 +110,13 @@ bool RunLock::take() {
         return false;
     }
     const std::string text = fmt::format("{}{}\n", words_of(::getpid()), refused == 0 ? "" : no_flock);
-    // With flock, the text is only informative; the lock holds without it.
+    // With flock the text is only informative.
     if (::ftruncate(file_.number(), 0) == 0) [[maybe_unused]]
         const ssize_t written = ::write(file_.number(), text.data(), text.size());
     return true;
 }
 
-// Several processes may find the same lock left behind: what one of them made in its place meanwhile is put back.
+// Several processes may find the same abandoned lock. If one of them has already replaced it, its new lock is put back.
 void RunLock::remove_left_behind() const {
     const std::string aside = fmt::format(".heddle-lock-{}.part", ::getpid());
     if (::renameat(folder_.number(), lock_file_name, folder_.number(), aside.c_str()) != 0) return;

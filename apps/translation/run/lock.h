@@ -1,4 +1,4 @@
-// One process at a time writes a folder: a run, or a text that is prepared.
+// Ensures that only one process at a time writes a folder: a run, or a text that is being prepared.
 #pragma once
 
 #include <filesystem>
@@ -9,24 +9,24 @@
 
 namespace heddle::app {
 
-/// The file's name.
+/// The name of the lock's file.
 inline constexpr const char* lock_file_name = "lock";
 
-/// Holds FOLDER/lock, a file with this process's number, while it exists. The lock is the kernel's (flock): it goes with the
-/// process, however that ends, so the file of a killed process does not lock anything. Where the file system has no such
-/// locks, the file itself is the lock, and one of a process of this machine that has ended is removed.
+/// Holds FOLDER/lock, a file with this process's number, while it exists. The kernel's lock (flock) ends with the process, so
+/// the file of a killed process locks nothing. On file systems without flock the file itself is the lock, and it is removed if
+/// its process ran on this machine and has ended.
 class RunLock {
   public:
-    /// Error that names the other process when there is one, and when the folder cannot be written or its `lock` is somebody
-    /// else's file: that one is neither followed nor changed. `work`: what such processes do there, for messages.
+    /// Error that names the other process if there is one, or when the folder cannot be written, or when its `lock` is not ours:
+    /// that file is neither followed nor changed. `work`: what such processes do there, for messages.
     explicit RunLock(const std::filesystem::path& folder, std::string_view work = "trains");
-    /// Removes the file, in the folder where it was made, unless another process's lies there by now.
+    /// Removes the file from the folder in which it was made, unless it is another process's by now.
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
 
-    /// Error when what lies at the folder's path now is no longer the folder that was locked, or another process has locked it.
-    /// No error when nothing lies there.
+    /// Error when the folder's path now leads to another folder, or another process has locked it. No error when there is
+    /// nothing at the path.
     void check_unmoved() const;
 
   private:
@@ -35,7 +35,7 @@ class RunLock {
 
     std::filesystem::path path_;
     std::string work_;
-    Descriptor folder_;  ///< the same folder after it was moved, too
+    Descriptor folder_;  ///< still the same folder after it was moved
     Descriptor file_;
 };
 

@@ -27,11 +27,11 @@ void make_folder(const std::filesystem::path& path, std::string_view option) {
     check_made(failed, option, path);
 }
 
-// Whether a folder can be made is known when one was: of another name, since somebody may already see the wanted one.
+// Tests by making a folder of another name, because others may already look for the wanted one.
 void check_can_make_folder(const std::filesystem::path& path, std::string_view option) {
     namespace fs = std::filesystem;
     std::error_code failed;
-    fs::path above = fs::absolute(path);  // the nearest that is there
+    fs::path above = fs::absolute(path);  // becomes the nearest existing folder
     while (fs::symlink_status(above, failed).type() == fs::file_type::not_found && above.has_relative_path())
         above = above.parent_path();
     const fs::file_status status = fs::status(above, failed);
@@ -74,7 +74,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 void check_can_write_file(const std::filesystem::path& path, std::string_view option,
                           const std::vector<std::filesystem::path>& inputs) {
     std::error_code failed;
-    // /dev/stdout is a link to what may be a regular file, and the link would be replaced.
+    // /dev/stdout is a link, perhaps to a regular file, and the link would be replaced.
     const bool to_process = std::filesystem::read_symlink(path, failed).string().starts_with("/proc/");
     check(!to_process && !std::filesystem::is_other(std::filesystem::status(path, failed)),
           "{} {}: it is a named pipe, a device or a socket; wanted the name of a file", option, path.string());
@@ -95,7 +95,7 @@ void rename_onto(const std::filesystem::path& from, const std::filesystem::path&
 std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& target,
                                      const std::filesystem::path& aside) {
 #if defined(__linux__)
-    // By its number: not every C library has a function for it.
+    // Called by number: not every C library has a wrapper.
     if (::syscall(SYS_renameat2, AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return fresh;
 #endif
     std::error_code failed, lost;

@@ -1,4 +1,4 @@
-// The outputs of a command: folders that it makes, replaces and removes, and files that must not be its inputs.
+// A command's outputs: folders that it makes, replaces and removes, and files that must differ from its inputs.
 #pragma once
 
 #include <filesystem>
@@ -8,38 +8,38 @@
 
 namespace heddle::app {
 
-/// Makes the folder, and those above it that are missing; one that is there stays as it is. `option`: what named it, "--out".
-/// Error, with the option, the path and the reason, when it cannot be made.
+/// Makes the folder and its missing parents; an existing folder is kept. `option`: the option that named it, "--out". Error,
+/// with the option, the path and the reason, when it cannot be made.
 void make_folder(const std::filesystem::path& path, std::string_view option);
 
-/// Error as make_folder() unless it could make the folder now; changes nothing. To be called before long work.
+/// Error as make_folder() unless it could make the folder now; changes nothing. Called before long work.
 void check_can_make_folder(const std::filesystem::path& path, std::string_view option);
 
-/// Error when one of the files that an option makes the command replace is one that it reads: the same file, by whatever name and
+/// Error when a file that an option makes the command replace is one of its inputs: the same file, under whatever name and
 /// through whatever links. An input "-" is standard input.
 void check_spares_inputs(const std::vector<std::filesystem::path>& replaced, std::string_view option,
                          const std::vector<std::filesystem::path>& inputs);
 
-/// Whether something lies at the path; false where the system cannot tell.
+/// True if something exists at the path; false also if the system cannot tell.
 bool is_there(const std::filesystem::path& path);
 
-/// The entries of a folder, without those that the system cannot list.
+/// The entries of a folder; those that the system cannot list are left out.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder);
 
-/// Error unless a file could be written there now, which would replace none of the inputs and nothing that is not a regular file;
-/// changes nothing. To be called before long work.
+/// Error unless a file could be written there now without replacing an input or something other than a regular file. Changes
+/// nothing. Called before long work.
 void check_can_write_file(const std::filesystem::path& path, std::string_view option,
                           const std::vector<std::filesystem::path>& inputs);
 
-/// Error "PATH: cannot be WHAT: the reason" when a step with this file or folder failed.
+/// Error "PATH: cannot be WHAT: the reason" if a step with this file or folder failed.
 void check_done(const std::error_code& failed, std::string_view what, const std::filesystem::path& path);
 
-/// Renames a file or folder, onto `to` where it is there. Error, with `to` and the reason, when that fails.
+/// Renames a file or folder; an existing `to` is replaced. Error, with `to` and the reason, when that fails.
 void rename_onto(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Puts the folder `fresh` in the place of `target`, which is there: they are exchanged, or, where the file system cannot do
-/// that, `target` is renamed to `aside`, which must not exist, and `fresh` to `target`; between these two there is none. Returns
-/// where the replaced folder is now. Error when one cannot be renamed: `target` is then what it was, or the message names
+/// Replaces the existing folder `target` by `fresh`. The two are exchanged; if the file system cannot do that, `target` is
+/// renamed to `aside`, which must not exist, and then `fresh` to `target`, with a moment in between when there is no `target`.
+/// Returns the replaced folder's new path. Error when a renaming fails: `target` is then unchanged, or the message names
 /// `aside`.
 std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& target,
                                      const std::filesystem::path& aside);

@@ -36,7 +36,7 @@ void write_save(const fs::path& folder, const Save& save, const ModelIdentity& i
 
 TrainingState read_state(const fs::path& folder) {
     const fs::path path = folder / "state.json";
-    constexpr std::size_t longest = 1 << 20;  // a save's has about 1 KB
+    constexpr std::size_t longest = 1 << 20;  // a save's state has about 1 KB
     try {
         return TrainingState::parse(read_regular_file(path, longest), path.string());
     } catch (const Error& error) {
@@ -47,7 +47,7 @@ TrainingState read_state(const fs::path& folder) {
 void check_averaged(const fs::path& folder, std::int64_t count, const nn::NamedTensors& weights) {
     if (count == 0) return;
     const SafetensorsFile file(folder / "average.safetensors");
-    std::int64_t held = 0, each = 0;  // of a file and of memory: no sum of them overflows
+    std::int64_t held = 0, each = 0;  // elements of the file and of the model in memory: their sum cannot overflow
     for (const std::string& name : file.names()) held += file.shape(name).numel();
     for (const auto& [name, tensor] : weights) each += tensor.numel();
     check(held / each >= count, "{}: it holds {} elements, but the state of the save says {} weights of {}; {}", file.path(),

@@ -23,19 +23,19 @@ struct Save {
     nn::NamedTensors best;  ///< empty before the first validation
 };
 
-/// Writes the files into `folder`, which must exist; each is on the disk when this returns.
+/// Writes the files into `folder`, which must exist; they are on the disk when this returns.
 void write_save(const std::filesystem::path& folder, const Save& save, const ModelIdentity& identity);
 
-/// The state alone. Error when it is missing or damaged.
+/// Reads only the state. Error when it is missing or damaged.
 TrainingState read_state(const std::filesystem::path& folder);
 
-/// Error unless the save's file of averaged weights holds the elements of `count` times such weights, as its state says: asked
-/// before room for them is made.
+/// Error unless the save's file of averaged weights has the elements of `count` sets of such weights, as its state says. Called
+/// before memory for them is allocated.
 void check_averaged(const std::filesystem::path& folder, std::int64_t count, const nn::NamedTensors& weights);
 
-/// Fills the tensors of `into`, whose lists must have the names and numbers that read_state() promises. Error when a file is
-/// missing, damaged, of another model or of another save. `weights`: the save's model.safetensors where open_weights() has opened
-/// it already.
+/// Fills the tensors of `into`, whose lists must have the names and numbers given by read_state(). Error when a file is missing,
+/// damaged, of another model or of another save. `weights`: the save's model.safetensors if open_weights() has already opened
+/// it.
 void read_save(const std::filesystem::path& folder, const Save& into, const ModelIdentity& identity,
                const SafetensorsFile* weights = nullptr);
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A command that trains on from the weights of a run without a save.
+// The command that starts a new run from the weights of a run without a save.
 std::string new_run_from(const fs::path& run) {
     const std::string name = shell_word(run.string());
     const std::string begin =
@@ -23,7 +23,7 @@ std::string new_run_from(const fs::path& run) {
                        name);
 }
 
-// The name in `latest`, which is a link or a file; empty when it is neither.
+// The save named by `latest`, which is a link or a file; empty when it is neither.
 std::string named_latest(const fs::path& latest) {
     std::error_code failed;
     if (const fs::path link = fs::read_symlink(latest, failed); !failed) return link.string();

@@ -20,10 +20,10 @@ void visit_sums(const std::string& prefix, Sums& sums, Field&& field) {
     field(prefix + "seconds", sums.seconds);
 }
 
-// Left out where it has no value, as in saves from before there was such a field.
+// Omitted if it has no value, as in saves from before the field existed.
 constexpr std::string_view optional_field = "source_characters";
 
-// The fields under their names, once for both directions.
+// Applies `field` to every field with its JSON name; used for writing and for reading.
 template <class State, class Field>
 void visit(State& state, Field&& field) {
     field("updates", state.updates);
@@ -64,8 +64,8 @@ void take(const nlohmann::json& value, T& field) {
 void take(const nlohmann::json& value, std::optional<double>& field) {
     field = value.is_null() ? std::optional<double>() : value.get<double>();
 }
-// Whether it counts something, or is the -1 of a validation that did not take place yet. Any number would be converted, 1e300 as
-// well.
+// True for a count, or the -1 of a validation that has not taken place yet. Checked by type, since the library would convert any
+// number, even 1e300.
 bool is_count(const nlohmann::json& value, std::string_view name) {
     return value.is_number_integer() && value.get<std::int64_t>() >= (name == "validated_at" ? -1 : 0);
 }
@@ -82,7 +82,7 @@ std::string TrainingState::serialized() const {
 
 TrainingState TrainingState::parse(std::string_view text, std::string_view name) {
     TrainingState state;
-    // Before anything is made of it.
+    // Checked before anything is read from it.
     check(is_sealed_json(text), "{}: the file is damaged or was changed since it was written", name);
     const nlohmann::json object = bounded_json(text);
     visit(state, [&](const std::string& field_name, auto& field) {

@@ -24,7 +24,7 @@ struct Interval {
     double seconds = 0;  ///< of updates only: validations do not slow the tokens per second down
 };
 
-/// The values of options under their names, as they stand in a configuration file; an empty text is no value.
+/// Option values by name, as in a configuration file; an empty text is no value.
 using OptionTexts = std::map<std::string, std::string>;
 
 /// Identifies a text: digests of its token ids and, for validation, of the text itself.
@@ -40,30 +40,30 @@ struct TextDigests {
 struct TrainingState {
     std::int64_t updates = 0;
     std::int64_t epoch = 1;          ///< the current one
-    std::int64_t batches = 0;        ///< of this epoch that are done
-    std::int64_t epoch_batches = 0;  ///< that it has
-    std::int64_t sentences = 0;      ///< in these
+    std::int64_t batches = 0;        ///< batches of this epoch that are done
+    std::int64_t epoch_batches = 0;  ///< batches of this epoch
+    std::int64_t sentences = 0;      ///< sentences in the batches done
     Interval interval = {};          ///< since the last log line
     Interval event_interval = {};    ///< since the last numbers for TensorBoard
-    double seconds = 0;              ///< of training
-    std::int64_t skipped = 0;        ///< updates that were left out because they diverged
+    double seconds = 0;              ///< training time
+    std::int64_t skipped = 0;        ///< updates skipped because they diverged
     std::int64_t skipped_in_a_row = 0;
     std::int64_t validated_at = -1;
     std::optional<double> best_loss = {};
     std::int64_t validations_since_best = 0;
-    std::int64_t averaged = 0;  ///< weights in the average
+    std::int64_t averaged = 0;  ///< number of weights in the average
     LogLengths lengths = {};
-    TextDigests text = {};       ///< what it learns from
-    OptionTexts options = {};    ///< that it learned with last
+    TextDigests text = {};       ///< the training text
+    OptionTexts options = {};    ///< the options most recently used
     std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA
-    /// characters_per_token() of its sources; older saves have none.
+    /// characters_per_token() of the sources; older saves have none.
     std::optional<double> source_characters = {};
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
 
-    /// As JSON with a digest that detects changes.
+    /// The state as JSON with a digest that detects changes.
     std::string serialized() const;
-    /// The reverse. Error, with `name`, when the text is not exactly what serialized() made.
+    /// Parses serialized(). Error, with `name`, when the text is not exactly what serialized() wrote.
     static TrainingState parse(std::string_view text, std::string_view name);
 };
 

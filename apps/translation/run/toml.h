@@ -1,4 +1,4 @@
-// The part of TOML that options need: `key = value` lines with strings, numbers, booleans and one-line arrays of them, comments.
+// The subset of TOML that options need: comments and `key = value` lines with strings, numbers, booleans or arrays of them.
 #pragma once
 
 #include <iosfwd>
@@ -15,7 +15,7 @@ struct TomlItem {
     int line = 0;
 };
 
-/// The items in the order of the text. UsageError with `name` and the line for what is not understood; tables are not.
+/// The items in the order of the text. UsageError, with `name` and the line, for what it does not support, such as tables.
 std::vector<TomlItem> read_toml(std::istream& stream, std::string_view name);
 
 /// A basic string with quotes and escapes.

@@ -26,7 +26,7 @@ constexpr const char* vocabulary_key = "heddle.vocabulary";
 constexpr const char* digest_key = "heddle.digest";
 constexpr const char* update_key = "heddle.update";
 
-// Of the elements and of what they are said to belong to.
+// Digest of a file's elements and of the identity recorded with them.
 class FileDigest {
   public:
     explicit FileDigest(const Metadata& metadata) {
@@ -45,14 +45,14 @@ class FileDigest {
 std::string digest_of(const SafetensorsFile& file) {
     FileDigest digest(file.metadata());
     for (const std::string& name : file.names()) {
-        std::string dtype(file.dtype(name));  // "F32", where a tensor says "f32"
+        std::string dtype(file.dtype(name));  // "F32", where Tensor says "f32"
         std::ranges::transform(dtype, dtype.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
         digest.add(name, dtype, file.shape(name), file.bytes(name));
     }
     return digest.text();
 }
 
-// A file of a save, which may have others beside it, or one at the top of the run's folder.
+// `of_save`: the file is part of a save (the run may have others), not at the run's top level.
 [[noreturn]] void fail_damaged(const std::string& path, const std::string& reason, bool of_save) {
     fail_with("{}: the file is damaged: {}; {}", path, reason,
               of_save ? how_to_go_on_without(std::filesystem::path(path).parent_path()) : "restore a copy of it, or train again");

@@ -12,12 +12,12 @@ namespace heddle::app {
 
 struct TrainingHistory {
     std::vector<IntervalReport> intervals;
-    std::vector<ValidationReport> validations;  ///< `averaged` is 1 or more where the averaged weights were validated
+    std::vector<ValidationReport> validations;  ///< `averaged` is 1 or more if the averaged weights were validated
     std::vector<std::string> notes;
 };
 
-/// Reads the file. Numbers that JSON has no word for (NaN) are null there and NaN here. Incomplete lines, as a crash may
-/// leave, are skipped, and so are unknown kinds. Error when the file cannot be read.
+/// Reads the file. NaN, which JSON writes as null, is read as NaN. Incomplete lines, as a crash may leave, and unknown kinds are
+/// skipped. Error when the file cannot be read.
 TrainingHistory read_history(const std::filesystem::path& log);
 
 }  // namespace heddle::app

@@ -32,8 +32,8 @@ std::vector<Scalar> scalars(const ValidationReport& r) {
     return all;
 }
 
-// " | BLEU 31.42, exact 12.5 % of 200 sentences (greedy)"; in front of them chrF2 where it says more, and the tokenizer of BLEU
-// where that is not 13a.
+// " | BLEU 31.42, exact 12.5 % of 200 sentences (greedy)", preceded by chrF2 if it is more informative, and with BLEU's
+// tokenizer unless it is 13a.
 std::string translations_text(const ValidationReport& r) {
     if (!r.exact_share()) return "";
     std::string scores;
@@ -49,7 +49,7 @@ std::string speed_text(double tokens_per_second) {
     return tokens_per_second > 0 ? grouped_text(std::llround(tokens_per_second)) : "?";
 }
 
-// `whole` says how much of the first `length` bytes can stay; after a power failure, for example, there are fewer.
+// Cuts the file to at most `length` bytes. `whole` tells how many of these are usable; after a power failure some may not be.
 void cut(const std::filesystem::path& path, std::int64_t length, std::size_t (*whole)(std::string_view)) {
     const std::string bytes = read_file(path);
     const std::size_t kept = whole(std::string_view(bytes).substr(0, static_cast<std::size_t>(length)));
@@ -84,7 +84,7 @@ void TrainingLog::cut_back(const LogLengths& to, bool scalars) {
     events_.emplace(events);
     const std::filesystem::path exported = path_.parent_path() / scalars_file_name;
     std::error_code failed;
-    if (!scalars) std::filesystem::remove(exported, failed);  // it would remain after the run
+    if (!scalars) std::filesystem::remove(exported, failed);  // it would become outdated
     check(!failed, "{}: cannot be removed: {}", exported.string(), failed.message());
     if (std::filesystem::exists(exported)) export_scalars();
 }
@@ -109,7 +109,7 @@ void TrainingLog::line(std::string_view text) {
                                              std::generic_category().message(error))}}));
 }
 
-// Whether it was.
+// Returns whether writing succeeded.
 bool TrainingLog::written(bool& fails, const std::function<void()>& write) {
     try {
         write();

@@ -1,4 +1,4 @@
-// The log of a training run: lines on stderr, everything also as JSON lines in a file, the numbers as events for TensorBoard.
+// The log of a training run: lines on stderr, JSON lines in a file, and numbers as events for TensorBoard.
 #pragma once
 
 #include <chrono>
@@ -24,36 +24,36 @@ namespace heddle::app {
 enum class LogStyle : std::uint8_t { update, batch };
 constexpr auto enum_words(LogStyle) { return words_for<LogStyle>({{LogStyle::update, "update"}, {LogStyle::batch, "batch"}}); }
 
-/// Writes to stderr and, when a file is given, appends JSON lines to it and the numbers to the event file beside it. A failing
-/// log does not stop a training: lines that cannot be written are lost, and that is reported once where it still can be: on
-/// stderr, or in the file if stderr fails.
+/// Writes to stderr and, if a file is given, appends JSON lines to it and the numbers to the event file beside it. A failing log
+/// does not stop training: lines that cannot be written are lost, which is reported once, on stderr or, if stderr fails, in the
+/// file.
 class TrainingLog {
   public:
-    /// `file` may be empty: no JSON then. Error when it cannot be opened.
-    /// Where stderr is no terminal, progress() breaks a silence of more than `longest_silence`.
+    /// `file` may be empty: no JSON. Error when it cannot be opened. If stderr is not a terminal, progress() writes a line after
+    /// a silence of more than `longest_silence`.
     explicit TrainingLog(const std::filesystem::path& file = {}, bool quiet = false, LogStyle style = LogStyle::update,
                          std::chrono::steady_clock::duration longest_silence = std::chrono::seconds(30));
     ~TrainingLog();
 
-    /// Of the files so far; 0 without files.
+    /// The lengths of the files so far; 0 without files.
     LogLengths lengths();
-    /// Cuts the files back to what they were when a save was made, and to whole lines and records: they may have been shortened
-    /// or replaced since. all_scalars.json is rewritten if it exists or, without `scalars`, removed. Error when that fails.
+    /// Cuts the files back to their lengths at a save, and to whole lines and records, since they may have been shortened or
+    /// replaced. Without `scalars` all_scalars.json is removed, otherwise it is rewritten if it exists. Error when that fails.
     void cut_back(const LogLengths& to, bool scalars);
 
-    /// The log line, and its numbers in the file.
+    /// Writes the log line, and its numbers to the file.
     void interval(const IntervalReport& report);
-    /// The numbers for TensorBoard.
+    /// Writes the numbers for TensorBoard.
     void events(const IntervalReport& report);
-    /// Writes all numbers for TensorBoard so far into all_scalars.json.
+    /// Writes all numbers written for TensorBoard so far to all_scalars.json.
     void export_scalars();
     void validation(const ValidationReport& report);
-    /// A line of text, for example what was read or why the run ended.
+    /// Writes a line of text, such as what was read or why the run ended.
     void note(std::string_view text);
-    /// On a terminal: a progress line, updated at most twice a second. Elsewhere a log line after a long silence, so that a slow
-    /// run does not seem to hang; the file gets neither.
+    /// On a terminal: shows a progress line, updated at most twice a second. Otherwise writes a log line after a long silence,
+    /// so that a slow run does not seem to hang. Not written to the file.
     void progress(const IntervalReport& report);
-    /// Whether progress() would write such a log line now.
+    /// True if progress() would write such a log line now.
     bool progress_is_due() const;
 
   private:
@@ -67,12 +67,12 @@ class TrainingLog {
     std::filesystem::path path_;
     std::optional<AppendFile> file_;
     std::optional<EventFile> events_;
-    // What could not be written the last time, so that it is reported once.
+    // Outputs whose last write failed, so that each failure is reported once.
     struct Fails {
         bool file = false, events = false, scalars = false;
     } fails_;
-    bool console_failed_ = false;  // at least once: a stderr that comes and goes is reported once, too
-    std::int64_t missing_ = 0;     // lines of the file, since the last one that could be written
+    bool console_failed_ = false;  // stays set: a stderr that comes and goes is reported once, too
+    std::int64_t missing_ = 0;     // lines of the file lost since the last one that could be written
     bool quiet_;
     LogStyle style_;
     bool terminal_;
