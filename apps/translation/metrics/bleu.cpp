@@ -32,7 +32,7 @@ BleuScore scored(const BleuStatistics& statistics, bool effective_order) {
             bleu.matches[n] == 0 ? 100.0 / (smoothing * total) : 100.0 * static_cast<double>(bleu.matches[n]) / total;
         log_sum += std::log(bleu.precisions[n]);
     }
-    // Without effective order an order without any n-gram makes the whole score zero.
+    // Without effective order, an order without any n-gram makes the score zero.
     if (n < bleu_orders && !effective_order) return bleu;
     bleu.score = bleu.brevity_penalty * std::exp(log_sum / static_cast<double>(n));
     return bleu;

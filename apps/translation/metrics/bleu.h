@@ -22,7 +22,7 @@ namespace heddle::app {
 
 inline constexpr std::size_t bleu_orders = 4;  ///< the longest n-gram
 
-/// What a sentence, or a corpus, adds to the score.
+/// Counts of a sentence or of a corpus, from which the score is computed.
 struct BleuStatistics {
     std::array<std::int64_t, bleu_orders> matches{};  ///< clipped n-gram matches
     std::array<std::int64_t, bleu_orders> totals{};   ///< n-grams of the hypotheses
@@ -45,11 +45,11 @@ BleuStatistics bleu_statistics(std::string_view hypothesis, std::string_view ref
 
 /// The BLEU of a corpus.
 BleuScore corpus_bleu(const BleuStatistics& statistics);
-/// The BLEU of one sentence: the mean goes over the orders that the hypothesis is long enough for (effective order), as in
-/// sacrebleu's sentence_bleu.
+/// The BLEU of one sentence: averages only over the orders for which the hypothesis is long enough (effective order), as
+/// sacrebleu's sentence_bleu does.
 BleuScore sentence_bleu(const BleuStatistics& statistics);
 
-/// BLEU of a corpus with one reference per sentence. Every line counts, empty ones too. Error that names both counts when they
+/// BLEU of a corpus with one reference per sentence. Every line counts, also empty ones. Error with both counts when they
 /// differ.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::string> references,
                       const MetricOptions& options = {});

@@ -22,7 +22,7 @@ struct Resamples {
     std::array<Scores, metric_count> second;
 };
 
-/// The numbers of one resample: those of another resample or seed have nothing to do with them.
+/// The random numbers of one resample, independent of those of other resamples and seeds.
 Sequence numbers_of(std::uint64_t seed, std::int64_t resample) {
     Generator keys;
     keys.seed = seed;

@@ -1,4 +1,4 @@
-// Whether one system is better than another, or only on these sentences: paired bootstrap resampling.
+// Tests whether one system is better than another beyond chance: paired bootstrap resampling.
 //
 // A resample draws as many lines as the test set has, with replacement, and scores both systems on the same draw. With d the
 // difference of the two scores on the test set and d_i on resample i,
@@ -20,11 +20,11 @@
 
 namespace heddle::app {
 
-/// One system's score: on the test set, and over the resamples.
+/// One system's score on the test set, and its spread over the resamples.
 struct ResampledScore {
     double score = 0;
     double mean = 0;
-    double low = 0;  ///< 95 of 100 resamples lie in [low, high]
+    double low = 0;  ///< 95 of 100 resamples are in [low, high]
     double high = 0;
 };
 
@@ -36,9 +36,9 @@ struct Comparison {
     double p = 1;
 };
 
-/// Compares two systems, line n of one with line n of the other, by each metric; all metrics see the same draws. The result
-/// depends on the statistics, `resamples` and `seed` only, never on the number of threads. Error when there are no lines, not
-/// the same number of them, or no resamples.
+/// Compares two systems, line n of one with line n of the other, by each metric; all metrics use the same draws. The result
+/// depends only on the statistics, `resamples` and `seed`, not on the number of threads. Error when there are no lines,
+/// different numbers of lines, or no resamples.
 std::vector<Comparison> paired_bootstrap(std::span<const LineStatistics> first, std::span<const LineStatistics> second,
                                          std::int64_t resamples, std::uint64_t seed);
 

@@ -35,7 +35,7 @@ std::vector<std::string> without_punctuation(std::span<const std::u32string_view
     return tokens;
 }
 
-/// A line as chrF sees it.
+/// A line prepared for chrF.
 struct Line {
     std::u32string characters;
     std::vector<std::string> tokens;

@@ -23,7 +23,7 @@ namespace heddle::app {
 inline constexpr std::size_t chrf_characters = 6;  ///< the longest n-gram of characters
 inline constexpr std::size_t chrf_words = 2;       ///< the longest n-gram of words, in chrF++
 
-/// All that a sentence, or a corpus, adds to both scores: the orders of characters, then those of words.
+/// Counts of a sentence or of a corpus for both scores: the orders of characters, then those of words.
 struct ChrfStatistics {
     std::array<NgramCounts, chrf_characters + chrf_words> orders{};
 
@@ -37,7 +37,7 @@ double chrf_score(const ChrfStatistics& statistics);
 /// chrF++, 0..100.
 double chrf_plus_plus_score(const ChrfStatistics& statistics);
 
-/// The words of a line as chrF++ splits it.
+/// The words of a line by chrF++'s rules.
 std::vector<std::string> chrf_tokens(std::string_view line, bool lowercase = false);
 
 }  // namespace heddle::app

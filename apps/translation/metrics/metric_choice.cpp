@@ -23,7 +23,7 @@ constexpr CodeRange other_blocks[] = {{0x0E00, 0x0FFF}, {0x1000, 0x109F}, {0x178
                                       {0x1B00, 0x1B7F}, {0x3031, 0x3035}, {0x3040, 0x30FF},  {0x31F0, 0x31FF}, {0xA980, 0xA9FF},
                                       {0xAA60, 0xAADF}, {0xFF66, 0xFF9F}, {0x1B000, 0x1B16F}};
 
-/// The letters, marks and digits of a text.
+/// Counts of a text's letters, marks and digits.
 struct Characters {
     double all = 0;
     double chinese = 0;

@@ -1,5 +1,5 @@
-// Which tokenizer and which metric suit a text. 13a's words stand between spaces: of Chinese, Japanese or Thai a whole line is
-// one word, no four of them ever match, and BLEU is 0 whatever the translation.
+// Chooses the tokenizer and the metric that suit a text. 13a splits at spaces, so a whole line of Chinese, Japanese or Thai is
+// one word, no four words ever match, and BLEU is 0 for any translation.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@
 namespace heddle::app {
 
 struct MetricChoice {
-    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
-    bool bleu_applies = true;  ///< one reference in ten, or more, has the four tokens in a row that BLEU looks at
-    std::string reason = {};   ///< "84 % of the references' characters are Chinese"; empty when it is BLEU with 13a's tokens
+    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< BLEU's tokenizer
+    bool bleu_applies = true;                     ///< at least one reference in ten has four consecutive tokens, which BLEU needs
+    std::string reason = {};  ///< "84 % of the references' characters are Chinese"; empty for BLEU with 13a's tokens
 
-    /// Whether chrF says more than BLEU: where BLEU does not apply, and where its tokens are no words.
+    /// True if chrF is more informative than BLEU: BLEU does not apply, or its tokens are not words.
     bool prefers_chrf() const { return !bleu_applies || tokenizer == Tokenizer::character; }
-    /// The better of the two.
+    /// The more informative metric.
     Metric metric() const { return prefers_chrf() ? Metric::chrf : Metric::bleu; }
 };
 

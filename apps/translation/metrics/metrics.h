@@ -19,7 +19,7 @@ inline constexpr std::array all_metrics = {Metric::bleu, Metric::chrf, Metric::c
 /// "BLEU", "chrF2", "chrF2++".
 std::string_view name(Metric metric);
 
-/// A line's contribution to all scores; the sum over lines is a corpus.
+/// A line's contribution to all scores; a corpus is the sum over its lines.
 struct LineStatistics {
     BleuStatistics bleu;
     ChrfStatistics chrf;
@@ -29,21 +29,21 @@ struct LineStatistics {
     LineStatistics& operator+=(const LineStatistics& other);
 };
 
-/// One for each line, on several threads; the options concern the metrics, not `exact`. Error that names both counts when they
+/// One per line, computed on several threads; the options affect the metrics, not `exact`. Error with both counts when they
 /// differ.
 std::vector<LineStatistics> line_statistics(std::span<const std::string> hypotheses, std::span<const std::string> references,
                                             const MetricOptions& options = {});
 LineStatistics sum(std::span<const LineStatistics> lines);
 
-/// 0..100, of a corpus.
+/// A corpus' score, 0..100.
 double corpus_score(Metric metric, const LineStatistics& statistics);
-/// 0..100, of one line: BLEU with effective order.
+/// A line's score, 0..100; BLEU with effective order.
 double sentence_score(Metric metric, const LineStatistics& statistics);
 
-/// How a score was computed, in sacrebleu's words.
+/// Describes how a score was computed, in sacrebleu's words.
 struct SignatureOptions {
     MetricOptions metric = {};
-    bool effective_order = false;  ///< of BLEU; chrF has no other
+    bool effective_order = false;  ///< for BLEU; chrF always has it
     std::string resampling = {};   ///< "bs:1000|seed:1|"
 };
 

@@ -15,7 +15,7 @@ Pieces sorted_pieces(std::u32string_view text, std::size_t longest) {
     return pieces;
 }
 
-/// Cuts the pieces to n symbols and leaves shorter ones out; what was sorted by more symbols stays sorted.
+/// Cuts the pieces to n symbols and drops shorter ones; pieces sorted by more symbols stay sorted.
 void cut(Pieces& pieces, std::size_t n) {
     std::erase_if(pieces, [n](std::u32string_view piece) { return piece.size() < n; });
     for (std::u32string_view& piece : pieces) piece = piece.substr(0, n);

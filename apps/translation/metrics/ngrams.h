@@ -14,7 +14,7 @@ namespace heddle::app {
 struct NgramCounts {
     std::int64_t hypothesis = 0;  ///< n-grams of the hypothesis
     std::int64_t reference = 0;   ///< n-grams of the reference
-    std::int64_t matches = 0;     ///< pairs of equal ones, each n-gram in one pair at most
+    std::int64_t matches = 0;     ///< n-grams common to both, each matched at most once
 
     NgramCounts& operator+=(const NgramCounts& other) {
         hypothesis += other.hypothesis;
@@ -24,11 +24,11 @@ struct NgramCounts {
     }
 };
 
-/// Counts the n-grams of every order 1 .. orders.size() into orders[n - 1]. A text is a sequence of symbols: characters, or words
-/// that WordNumbers gave a number each.
+/// Counts the n-grams of every order 1 .. orders.size() into orders[n - 1]. A text is a sequence of symbols: characters, or
+/// words as numbered by WordNumbers.
 void count_ngrams(std::u32string_view hypothesis, std::u32string_view reference, std::span<NgramCounts> orders);
 
-/// Equal words get equal numbers.
+/// Assigns numbers to words; equal words get equal numbers.
 class WordNumbers {
   public:
     std::u32string operator()(std::span<const std::string> words);

@@ -15,7 +15,7 @@ void replace_all(std::u32string& text, std::u32string_view from, std::u32string_
     }
 }
 
-/// mteval-v13a's symbols: all ASCII punctuation but ' , - and the full stop; the space itself is among them.
+/// mteval-v13a's symbols: the space and all ASCII punctuation but ' , - and the full stop.
 bool is_ascii_symbol(char32_t c) {
     return (c >= U'{' && c <= U'~') || (c >= U'[' && c <= U'`') || (c >= U' ' && c <= U'&') || (c >= U'(' && c <= U'+') ||
            (c >= U':' && c <= U'@') || c == U'/';
@@ -69,7 +69,7 @@ std::u32string spaces_around(const std::u32string& text, Wanted wanted) {
     return out;
 }
 
-/// The rules that 13a and zh share.
+/// The rules shared by 13a and zh.
 std::u32string split_western(std::u32string text) {
     text = spaces_around(text, is_ascii_symbol);
     text = split_pairs(

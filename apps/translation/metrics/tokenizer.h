@@ -17,7 +17,7 @@
 namespace heddle::app {
 
 enum class Tokenizer : std::uint8_t {
-    automatic,  ///< to be chosen from the references: choose_metric()
+    automatic,  ///< chosen from the references: choose_metric()
     mteval_13a,
     intl,
     zh,
@@ -34,10 +34,10 @@ constexpr auto enum_words(Tokenizer) {
                                  {Tokenizer::none, "none"}});
 }
 
-/// How both lines are prepared before they are compared.
+/// How hypothesis and reference are prepared before they are compared.
 struct MetricOptions {
-    bool lowercase = false;                       ///< of all metrics
-    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
+    bool lowercase = false;                       ///< for all metrics
+    Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< for BLEU
 };
 
 /// The tokens of one line. Error for Tokenizer::automatic.

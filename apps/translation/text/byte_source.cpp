@@ -37,7 +37,7 @@ int open_file(const std::string& path) {
 
 struct ByteSource::Gunzip {
     explicit Gunzip(const std::string& name) {
-        constexpr int gzip_only = 16;  // added to the size of the window, as zlib.h has it
+        constexpr int gzip_only = 16;  // added to the window size; see zlib.h
         check(inflateInit2(&stream, MAX_WBITS + gzip_only) == Z_OK, "{}: there is no memory to unpack it", name);
     }
     ~Gunzip() { inflateEnd(&stream); }
@@ -45,10 +45,10 @@ struct ByteSource::Gunzip {
     Gunzip& operator=(const Gunzip&) = delete;
 
     z_stream stream{};
-    bool inside = true;                      // a member that has not ended
+    bool inside = true;                      // within a gzip member
     std::uint64_t packed = 0, unpacked = 0;  // bytes so far
 
-    // Text packs to a hundredth at best, but a file made for it to a thousandth: its lines would fill the memory.
+    // Text compresses to a hundredth at best, but a gzip bomb to a thousandth: its lines would fill the memory.
     void check_ratio(const std::string& name) const {
         constexpr std::uint64_t most = 200, free = 4 << 20;
         check(unpacked <= free + most * packed,
@@ -86,7 +86,7 @@ std::string ByteSource::through(std::string_view command) const {
     return fmt::format("gzip -dc {} | {} > NEW", path_.empty() ? "OLD" : path_, command);
 }
 
-// A pipe may bring the first bytes one by one.
+// Reads until the format is known: a pipe may deliver the first bytes one by one.
 void ByteSource::find_format() {
     begun_ = true;
     const auto may_be_gzip = [](std::string_view begun) {
@@ -110,7 +110,7 @@ std::size_t ByteSource::read(std::span<char> room) {
     return count;
 }
 
-// Packed bytes in pending_, the first of a member when none is open; false at the end of the last member.
+// Ensures that pending_ has compressed bytes, at a member's start if none is open; false after the last member.
 bool ByteSource::find_input() {
     for (;;) {
         if (!gunzip_->inside) pending_.remove_prefix(std::min(pending_.find_first_not_of('\0'), pending_.size()));

@@ -10,16 +10,16 @@
 
 namespace heddle::app {
 
-/// As a file name this means standard input. A file of that name is "./-".
+/// This file name means standard input. A file with this name is "./-".
 inline constexpr std::string_view standard_input = "-";
 /// The name of the text at `path` in messages: "standard input" for "-".
 std::string spoken_name(const std::string& path);
 
-/// Reads forwards, in blocks. Gzip is detected by its first two bytes, whatever the file's name, and may have several members
+/// Reads sequentially, in blocks. Gzip is detected by its first two bytes, not by the file's name, and may have several members
 /// (as after `cat a.gz b.gz`) and zeros after the last one.
 class ByteSource {
   public:
-    /// Opens a file, a named pipe, or standard input. Error with path and reason when that fails.
+    /// Opens a file, a named pipe, or standard input. Error, with path and reason, when that fails.
     explicit ByteSource(const std::string& path);
     /// Reads from a file descriptor, which stays open; `name` is used in errors.
     ByteSource(int descriptor, std::string name);
@@ -28,13 +28,13 @@ class ByteSource {
     ByteSource& operator=(const ByteSource&) = delete;
 
     const std::string& name() const { return name_; }
-    /// A command line that passes the bytes, unpacked, through a command of foreign_bytes.h: "iconv -f UTF-16 FILE > NEW".
+    /// A command line that pipes the unpacked bytes through a command of foreign_bytes.h: "iconv -f UTF-16 FILE > NEW".
     std::string through(std::string_view command) const;
-    /// Puts the next bytes at the front of `room`, which is not empty, and returns their number: 0 only at the end. Waits until
-    /// there are some. Error for a folder, when reading fails, for data that are packed otherwise, and for gzip data that are
-    /// damaged, end too early, or unpack to more than 4 MiB and 200 times their size.
+    /// Puts the next bytes at the front of `room` (not empty) and returns their number, which is 0 only at the end. Waits for
+    /// bytes. Error for a folder, when reading fails, for data in another compressed format, and for gzip data that are damaged,
+    /// end too early, or unpack to more than 4 MiB and 200 times their size.
     std::size_t read(std::span<char> room);
-    /// Whether read() has something to work on now, or within so many milliseconds.
+    /// True if read() can make progress now, or within this many milliseconds.
     bool ready(int milliseconds = 0) const;
 
   private:
@@ -48,9 +48,9 @@ class ByteSource {
     std::string name_;
     int descriptor_;
     bool owned_;
-    std::string path_;  // quoted for a shell; empty where only the descriptor is known
+    std::string path_;  // quoted for a shell; empty if only the descriptor is known
     bool begun_ = false;
-    std::vector<char> raw_;     // read, but not handed out or unpacked yet: pending_ looks into it
+    std::vector<char> raw_;     // read, but neither returned nor unpacked yet
     std::string_view pending_;  // the rest of raw_
     std::unique_ptr<Gunzip> gunzip_;
 };

@@ -33,14 +33,14 @@ Corpus aligned(TextFile sources, TextFile targets, const Say& say) {
     return corpus;
 }
 
-// Whether the file at `prefix` may itself have both sides: TMX, or WMT's XML with <src> and <ref>.
+// True if the file at `prefix` may contain both sides: TMX, or WMT's XML with <src> and <ref>.
 bool may_have_both_sides(const std::string& prefix, const Reading& reading) {
     if (!std::filesystem::is_regular_file(prefix)) return false;
     if (reading.format != TextFormat::automatic) return reading.format == TextFormat::xml;
     return recognised(LineReader(prefix, reading.replace_invalid).beginning()) == TextFormat::xml;
 }
 
-// PREFIX.LANGUAGE, or the only file with a further ending, such as tst2014.de-en.de.xml, or PREFIX with both sides.
+// PREFIX.LANGUAGE, or the only file whose name continues it, such as tst2014.de-en.de.xml, or PREFIX if it has both sides.
 std::string side_path(const std::string& prefix, const std::string& language, const Reading& reading) {
     std::string path = prefix + "." + language;
     if (std::filesystem::exists(path)) return path;
@@ -61,7 +61,7 @@ std::string side_path(const std::string& prefix, const std::string& language, co
     return others.empty() ? path : others.front();
 }
 
-// Of the sources, or of both columns.
+// The file of the sources, or of both columns.
 std::string source_file(const std::string& prefix, const std::string& language, const Reading& reading) {
     check_usage(reading.tsv || prefix != standard_input,
                 "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
@@ -122,7 +122,7 @@ CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_
                                 reading.columns->first, reading.columns->second));
     if (reading.tsv) return;
     const FoundFormat of_sources =
-        find_format(sources_, reading);  // before the other file: the first error is that of the sources
+        find_format(sources_, reading);  // before the other file, so that errors in the sources are reported first
     targets_.emplace(target_path_, reading.replace_invalid);
     const FoundFormat of_targets = find_format(*targets_, reading);
     if (of_sources.format == TextFormat::text && of_targets.format == TextFormat::text) return;
@@ -187,12 +187,12 @@ bool CorpusReader::take_columns(SentencePair& pair) {
     return true;
 }
 
-// At the end of the text.
+// Final checks and notes, at the end of the text.
 void CorpusReader::finish() const {
     check(read_ > 0 || targets_, "{} is empty; wanted a sentence pair per line: source, tab, target", sources_.name());
     check(read_ > 0, "{} and {} are empty; wanted one sentence per line", source_path_, target_path_);
     if (!reading_.say) return;
-    if (!whole_) {  // of one that was read whole they were said then
+    if (!whole_) {  // a text that was read completely has given its notes already
         sources_.say_changes(reading_.say);
         if (targets_) targets_->say_changes(reading_.say);
     }

@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_view_literals;
 
 struct Magic {
-    std::string_view bytes;  // '\xFF' stands for any byte
+    std::string_view bytes;  // '\xFF' matches any byte
     PackedFormat format;
 };
 
@@ -22,7 +22,7 @@ constexpr Magic magics[] = {
     {"BZh\xFF"
      "1AY&SY"sv,
      {"bzip2", "bzip2 -dc"}},
-    {"BZh\xFF\x17\x72\x45\x38\x50\x90"sv, {"bzip2", "bzip2 -dc"}},  // of nothing
+    {"BZh\xFF\x17\x72\x45\x38\x50\x90"sv, {"bzip2", "bzip2 -dc"}},  // an empty archive
     {"PK\3\4"sv, {"a zip archive", "unzip -p"}},
     {"PK\5\6"sv, {"an empty zip archive", "unzip -p"}},
     {"\x28\xB5\x2F\xFD"sv, {"zstd", "zstd -dc"}},
@@ -38,7 +38,7 @@ bool agree(std::string_view bytes, std::string_view magic) {
 
 std::string iconv(std::string_view encoding) { return fmt::format("iconv -f {} -t UTF-8", encoding); }
 
-// UTF-16 or UTF-32 without a byte order mark: most characters have their zeros in the same places.
+// Recognises UTF-16 and UTF-32 without a byte order mark by zeros, which most characters have in the same places.
 std::string_view wide_encoding(std::string_view line) {
     std::array<std::size_t, 4> zeros{};
     for (std::size_t i = 0; i < line.size(); ++i) zeros[i % 4] += line[i] == '\0' ? 1 : 0;
@@ -51,7 +51,7 @@ std::string_view wide_encoding(std::string_view line) {
     return {};
 }
 
-// Windows uses bytes for quotes and dashes where Latin-1 has control characters.
+// Windows-1252 has quotes and dashes where Latin-1 has control characters.
 std::string_view narrow_encoding(std::string_view line) {
     constexpr std::string_view unused = "\x81\x8d\x8f\x90\x9d";
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) >= 0x80 && static_cast<unsigned char>(c) < 0xA0; };

@@ -10,8 +10,7 @@ namespace heddle::app {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-// What is held of a line beyond what is kept: what is taken off again (a byte order mark, a CR), and one byte that says there is
-// more.
+// Bytes buffered beyond the longest line: those removed later (a byte order mark, a CR), and one that shows there are more.
 constexpr std::size_t held_beyond = byte_order_mark.size() + 2;
 // Enough to see past the head of an XML file.
 constexpr std::size_t beginning_size = 1 << 14;

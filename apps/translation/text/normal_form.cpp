@@ -12,8 +12,8 @@
 namespace heddle::app {
 namespace {
 
-// Hangul syllables are numbered: ((leading consonant * vowels) + vowel) * trailing + trailing consonant, of which the first means
-// none (Unicode standard, section 3.12).
+// Hangul syllables are numbered ((leading consonant * vowels) + vowel) * trailing + trailing consonant; trailing consonant 0
+// means none (Unicode standard, section 3.12).
 constexpr char32_t first_syllable = 0xAC00, first_leading = 0x1100, first_vowel = 0x1161, no_trailing = 0x11A7;
 constexpr char32_t leading = 19, vowels = 21, trailing = 28;
 
@@ -43,12 +43,12 @@ void decompose(char32_t c, std::u32string& out) {
     const Decomposition* parts = decomposition_of(c);
     if (parts == nullptr) return out.push_back(c);
     decompose(parts->first, out);
-    if (parts->second != 0) out.push_back(parts->second);  // which is never decomposed further
+    if (parts->second != 0) out.push_back(parts->second);  // never decomposes further
 }
 
 using Parts = std::pair<char32_t, char32_t>;
 
-// Characters by their canonical parts; the second part is 0 where a character stands for a single other one.
+// Characters by their canonical parts; the second part is 0 if a character decomposes to a single other one.
 const std::multimap<Parts, const Decomposition*>& with_parts() {
     static const auto table = [] {
         std::multimap<Parts, const Decomposition*> parts;
@@ -88,10 +88,10 @@ std::u32string to_nfd(std::u32string_view text) {
 std::u32string to_nfc(std::u32string_view text) {
     std::u32string out;
     std::optional<std::size_t> starter;  // the last character of class 0
-    int last = 0;                        // class of the last mark behind it
+    int last = 0;                        // class of the last mark after it
     for (const char32_t c : to_nfd(text)) {
         const int mark = combining_class(c);
-        // A mark of the same or a higher class between the two blocks the composition.
+        // A mark of the same or a higher class in between blocks the composition.
         if (starter && (*starter + 1 == out.size() || last < mark)) {
             if (const auto both = composed(out[*starter], c)) {
                 out[*starter] = *both;
@@ -106,8 +106,8 @@ std::u32string to_nfc(std::u32string_view text) {
 }
 
 std::set<std::u32string> canonical_equivalents(std::u32string_view text) {
-    // Every equivalent decomposes into the same parts in some order. So it is found from the form D by exchanging neighbouring
-    // marks and putting neighbouring parts together.
+    // All equivalent texts decompose into the same parts in some order, so all are found from form D by exchanging neighbouring
+    // marks and composing neighbouring parts.
     std::set<std::u32string> found;
     std::vector<std::u32string> open;
     const auto add = [&](std::u32string one) {

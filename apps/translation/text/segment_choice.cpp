@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-// "de-de" of de_DE.
+// "de-de" for "de_DE".
 std::string plain_code(std::string_view language) {
     std::string code;
     for (const char c : language) code += c == '_' ? '-' : ascii_lower(c);
@@ -38,7 +38,7 @@ std::string described(const SegmentGroup& group) {
                        grouped_text(group.segments), group.segments == 1 ? "" : "s");
 }
 
-// The numbers of the groups that fit; all numbers where none does.
+// The indices of the groups that fit, or all indices if none does.
 template <class Fits>
 std::vector<std::size_t> those_that_fit(const std::vector<std::size_t>& numbers, const Fits& fits) {
     std::vector<std::size_t> fitting;
@@ -58,7 +58,7 @@ SegmentRole role_of_element(std::string_view name) {
 }
 
 std::size_t chosen_group(std::span<const SegmentGroup> groups, const WantedSegments& wanted, const std::string& name) {
-    // An ending such as de.xml begins with the language.
+    // A suffix such as de.xml begins with the language.
     const std::string language = plain_code(wanted.language.substr(0, wanted.language.find('.')));
     const auto code_of = [&](std::size_t i) { return plain_code(groups[i].language); };
     std::vector<std::size_t> fitting(groups.size());
@@ -72,7 +72,7 @@ std::size_t chosen_group(std::span<const SegmentGroup> groups, const WantedSegme
         missing = !fits(fitting.front());
         fitting = those_that_fit(fitting, [&](std::size_t i) { return code_of(i) == language; });
     }
-    // The reference of a pair that is learned in the other direction is a source.
+    // With source and target exchanged, a pair's reference is the source.
     if (wanted.role != SegmentRole::hypothesis)
         fitting = those_that_fit(fitting, [&](std::size_t i) { return groups[i].role != SegmentRole::hypothesis; });
     fitting = those_that_fit(fitting, [&](std::size_t i) { return groups[i].role == wanted.role; });

@@ -1,4 +1,4 @@
-// Files with the segments of several texts: a source with its references and translations, or one text in several languages.
+// Chooses one text in a file that has several: a source with references and translations, or a text in several languages.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@ namespace heddle::app {
 
 enum class SegmentRole : std::uint8_t { any, source, reference, hypothesis };
 
-/// Which segments of a file are to be read, where it has those of several texts.
+/// Which text to read from a file that contains several.
 struct WantedSegments {
     SegmentRole role = SegmentRole::any;
-    std::string language = {};  ///< as --source and --target have it: "de", "de.xml"; empty where it is not known
-    bool of_both = false;       ///< source and target come from one file: a single text has to say that it is in this language
+    std::string language = {};  ///< as given by --source and --target: "de", "de.xml"; empty if unknown
+    bool of_both = false;       ///< source and target are in one file: even a single text must be marked with this language
 };
 
-/// The segments of a file that have the same role and language.
+/// The segments of a file with the same role and language.
 struct SegmentGroup {
-    SegmentRole role = SegmentRole::any;  ///< from <src>, <ref>, <hyp>, <srcset>, <refset>, <tstset> around them
-    std::string language = {};            ///< from xml:lang, lang or language around them; may be empty
+    SegmentRole role = SegmentRole::any;  ///< from the enclosing <src>, <ref>, <hyp>, <srcset>, <refset>, <tstset>
+    std::string language = {};            ///< from the enclosing xml:lang, lang or language; may be empty
     std::int64_t segments = 0;
 };
 
-/// The role of the segments in an element of this name.
+/// The role of segments in an element with this name.
 SegmentRole role_of_element(std::string_view name);
 
-/// The number of the only group that fits: first by language, "de" fitting "de-DE" unless another is exactly "de", then by role.
-/// Error for the file `name`, which lists the groups, when none does or several do.
+/// The index of the only group that fits: first by language ("de" fits "de-DE" unless another is exactly "de"), then by role.
+/// Error for the file `name`, listing the groups, if none or several fit.
 std::size_t chosen_group(std::span<const SegmentGroup> groups, const WantedSegments& wanted, const std::string& name);
 
 }  // namespace heddle::app

@@ -12,7 +12,7 @@
 namespace heddle::app {
 namespace {
 
-// U+0000 for a reference that names no character; nothing for what is no reference.
+// The character of an entity; U+0000 for a reference to an invalid character, nothing if it is not a reference.
 std::optional<char32_t> character_of(std::string_view entity) {
     constexpr std::pair<std::string_view, char32_t> named[] = {
         {"lt", U'<'}, {"gt", U'>'}, {"amp", U'&'}, {"quot", U'"'}, {"apos", U'\''}};
@@ -42,7 +42,7 @@ std::string single_spaced(std::string_view text) {
 
 }  // namespace
 
-// One without an id is not the one before that had none.
+// A document without an id always differs from the one before.
 void SegmentCollector::document(std::string_view id) {
     check_name("a docid", id);
     document_ = id;
@@ -143,7 +143,7 @@ void SegmentCollector::keep_only(std::size_t group) {
     segments_ = std::move(kept);
 }
 
-// Each segment keeps its own.
+// Limits the length of names, since each segment stores its own.
 void SegmentCollector::check_name(const char* attribute, std::string_view name) const {
     constexpr std::size_t longest = 1000;
     check(name.size() <= longest, "{}: {} has {} bytes; wanted at most {}", name_, attribute, name.size(), longest);

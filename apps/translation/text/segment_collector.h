@@ -1,4 +1,4 @@
-// Gathers the segments of a file as a parser comes upon its elements and text.
+// Collects a file's segments while a parser reads its elements and text.
 #pragma once
 
 #include <map>
@@ -12,38 +12,38 @@
 
 namespace heddle::app {
 
-/// Takes documents, segments and text in the order of the file. Errors as read_segments() has them.
+/// Receives documents, segments and text in the order of the file. Errors as read_segments().
 class SegmentCollector {
   public:
-    /// `whole`: the text of the file, which must outlive this, for line numbers; `name` stands in errors.
+    /// `whole`: the file's text, which must outlive this, for line numbers; `name` is used in errors.
     SegmentCollector(std::string_view whole, std::string name, bool replace_invalid)
         : whole_(whole), name_(std::move(name)), replace_invalid_(replace_invalid) {}
 
-    /// The following segments belong to the document of this id; an empty id: to none.
+    /// The following segments belong to the document with this id, or to none if it is empty.
     void document(std::string_view id);
-    /// An element outside segments with `depth` elements around it. `attribute_of(name)` is a value, or empty.
+    /// Enters an element outside segments, nested in `depth` others. `attribute_of(name)` is a value, or empty.
     template <class AttributeOf>
     void enter(std::string_view name, int depth, const AttributeOf& attribute_of);
-    /// The end of every element with so many or more around it.
+    /// Leaves every element nested in `depth` or more others.
     void leave(int depth);
-    /// The end of a <tu>.
+    /// Leaves a <tu>.
     void leave_unit() { unit_ = 0; }
     bool in_unit() const { return unit_ > 0; }
-    /// A segment begins, and ends; text in it, with character references where it is `escaped`.
+    /// Opens and closes a segment, and adds text to it; `escaped` text has character references.
     void open(std::string_view id, std::size_t offset);
     void add(std::string_view text, bool escaped);
     void close();
     bool inside() const { return open_; }
 
-    /// The line of a place in the file, from 1; offsets come in rising order.
+    /// The line of a position in the file, from 1; positions must be ascending.
     std::int64_t line_of(std::size_t offset);
     const std::string& name() const { return name_; }
 
-    /// The segments that are wanted.
+    /// Returns the wanted segments.
     MarkedSegments finish(const WantedSegments& wanted, const Say& say);
 
   private:
-    // Properties of the segments inside an element.
+    // Properties that segments inherit from an element.
     struct Scope {
         int depth = 0;
         SegmentRole role = SegmentRole::any;
@@ -64,21 +64,21 @@ class SegmentCollector {
     std::string_view whole_;
     std::string name_;
     bool replace_invalid_;
-    std::size_t counted_ = 0;  // bytes of `whole_` whose line ends are in `lines_`
+    std::size_t counted_ = 0;  // bytes of `whole_` whose line ends are counted in `lines_`
     std::int64_t lines_ = 0;
     MarkedSegments segments_;
     std::vector<SegmentGroup> groups_;
-    std::vector<std::size_t> groups_of_;                                      // of each segment
-    std::map<std::tuple<std::string, std::size_t, std::string>, Seen> seen_;  // document, group and id
+    std::vector<std::size_t> groups_of_;                                      // each segment's group
+    std::map<std::tuple<std::string, std::size_t, std::string>, Seen> seen_;  // by document, group and id
     std::vector<Scope> scopes_;
     std::string document_;
-    std::int64_t units_ = 0, unit_ = 0;  // so far; the one that is open, or 0
+    std::int64_t units_ = 0, unit_ = 0;  // number of units, and of the open one, or 0
     std::string text_;
     bool open_ = false;
-    std::int64_t line_ = 0;  // of the open segment
+    std::int64_t line_ = 0;  // line of the open segment
     std::size_t group_ = 0;
     SegmentPlace place_;
-    bool further_ = false;  // it belongs to a second reference or system
+    bool further_ = false;  // the open segment belongs to a second reference or system
     std::int64_t further_ones_ = 0;
     std::int64_t cut_ = 0;
 };

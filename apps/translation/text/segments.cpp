@@ -18,7 +18,7 @@ std::string_view attribute(const pugi::xml_node& node, std::string_view name) {
     return {};
 }
 
-// Goes through the document without recursion: elements can be nested as deep as a file is long.
+// Visits the document without recursion, since elements can be nested as deep as a file is long.
 class XmlWalker : public pugi::xml_tree_walker {
   public:
     explicit XmlWalker(SegmentCollector& segments) : segments_(segments) {}
@@ -49,7 +49,7 @@ class XmlWalker : public pugi::xml_tree_walker {
     }
 
   private:
-    // TMX keeps the formatting of the original document in segments, in these elements.
+    // True for the elements in which TMX keeps formatting of the original document.
     bool is_code(const pugi::xml_node& text) const {
         constexpr std::string_view codes[] = {"bpt", "ept", "ph", "it", "ut"};
         const std::string_view name = text.parent().name();
@@ -65,7 +65,7 @@ class XmlWalker : public pugi::xml_tree_walker {
 // ---- SGML
 
 struct Tag {
-    std::string_view name;  // without the slash of an end
+    std::string_view name;  // without the slash of an end tag
     std::string_view attributes;
     bool end = false;
     bool empty = false;  // <seg/>
@@ -101,7 +101,7 @@ class SgmlReader {
         if (rest.starts_with("<!") || rest.starts_with("<?")) return skip(">");
         const char c = rest.size() > 1 ? rest[1] : ' ';
         if (c != '/' && !is_ascii_letter(c)) {
-            segments_.add("<", false);  // it opens nothing
+            segments_.add("<", false);  // a bare "<" that does not open a tag
             ++at_;
             return;
         }
@@ -119,7 +119,7 @@ class SgmlReader {
 
     Tag read_tag() {
         const std::size_t begin = at_;
-        char quote = '\0', before = '\0';  // except for white space; an apostrophe of the text opens no value
+        char quote = '\0', before = '\0';  // `before` skips white space; an apostrophe in text does not start a value
         std::size_t end = at_ + 1;
         for (; end < text_.size() && (quote != '\0' || text_[end] != '>'); ++end) {
             const char c = text_[end];
@@ -143,12 +143,12 @@ class SgmlReader {
         return tag;
     }
 
-    // Only elements that hold segments have to be closed in order; others (<p>, <hl>, <url>) may come as they like.
+    // Only elements that contain segments must be closed in order; others (<p>, <hl>, <url>) need not be.
     void take(const Tag& tag, std::size_t offset) {
         constexpr std::string_view holding[] = {"mteval", "srcset", "refset", "tstset", "doc", "seg"},
                                    parts[] = {"src", "ref", "hyp", "tu", "tuv"};
         const auto is = [&](std::string_view name) { return same_name(tag.name, name); };
-        // Inside a segment these are markup of its text: a <ref> there refers to something else.
+        // Inside a segment these are part of its text: a <ref> there has another meaning.
         const bool part = !segments_.inside() && std::any_of(std::begin(parts), std::end(parts), is);
         if (!part && std::none_of(std::begin(holding), std::end(holding), is)) return;
         const bool segment = is("seg"), document = is("doc");
@@ -200,7 +200,7 @@ MarkedSegments read_segments(LineReader& reader, bool replace_invalid, const Say
     reader.say_changes(say);
     SegmentCollector segments(text, reader.name(), replace_invalid);
     pugi::xml_document document;
-    // Entities stay: a reference to U+0000 would end a string here.
+    // Entities are kept, since a reference to U+0000 would end a string.
     constexpr unsigned how = pugi::parse_cdata | pugi::parse_ws_pcdata | pugi::parse_wconv_attribute;
     const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), how, pugi::encoding_utf8);
     if (parsed) {

@@ -1,4 +1,4 @@
-// Test sets as IWSLT and WMT publish them: sentences as <seg> elements of XML, or of SGML that is not quite XML.
+// Reads test sets as IWSLT and WMT publish them: sentences in <seg> elements of XML, or of SGML that is not quite XML.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace heddle::app {
 
 /// The position of a segment. Missing attributes are empty.
 struct SegmentPlace {
-    std::string document;   ///< docid, or else id, of the <doc> around it
-    std::string id;         ///< its own id, or the number of its unit
-    std::int64_t line = 0;  ///< where it begins in the file, from 1
-    std::int64_t unit = 0;  ///< the number of the <tu> around it, from 1: TMX has one for each sentence with its translations
+    std::string document;   ///< docid, or else id, of the enclosing <doc>
+    std::string id;         ///< its own id, or its unit's number
+    std::int64_t line = 0;  ///< where it starts in the file, from 1
+    std::int64_t unit = 0;  ///< number of the enclosing <tu>, from 1: TMX has one for each sentence and its translations
 
     /// "document 1741, segment 3 (line 31)".
     std::string text() const;
 };
 
 struct MarkedSegments {
-    std::vector<std::string> texts;    ///< no white space around, and single spaces for white space inside
-    std::vector<SegmentPlace> places;  ///< of each
+    std::vector<std::string> texts;    ///< white space is trimmed, and reduced to single spaces
+    std::vector<SegmentPlace> places;  ///< of each text
 };
 
 /// The segments of a text in the order of the file, whatever stands around them; empty ones are empty texts. Of a file with

@@ -19,7 +19,7 @@ std::string described(const TextFile& file, std::size_t line) {
                        cut ? "..." : "");
 }
 
-// Advice for an error that a wrongly guessed format may have caused.
+// Advice for errors that a wrongly guessed format can cause.
 std::string_view way_out(const TextFile& a, const TextFile& b) {
     return a.guessed || b.guessed ? "; --format text takes every line as a sentence" : "";
 }
@@ -72,7 +72,7 @@ void TextFile::drop_metadata(const Say& say) {
         say(fmt::format(
             "{}: left out {} of metadata{}", name, counted_lines(static_cast<std::int64_t>(dropped)),
             guessed ? ": its lines look like IWSLT's training text; --format text takes every line as a sentence" : ""));
-    format = TextFormat::text;  // a sentence that begins with <unk> is none
+    format = TextFormat::text;  // now a sentence that begins with <unk> is not taken as metadata
 }
 
 FoundFormat find_format(LineReader& reader, const Reading& reading) {

@@ -16,13 +16,13 @@ std::string in_lower_case(std::string_view text) {
     return out;
 }
 
-// The name after "<" or "</": "doc" of `<doc docid="1">`.
+// The element name of a tag: "doc" for `<doc docid="1">`.
 std::string_view element_name(std::string_view tag) {
     tag.remove_prefix(tag.starts_with("</") ? 2 : 1);
     return tag.substr(0, tag.find_first_of(" \t\r\n/>"));
 }
 
-// Of a <doc> that the text begins with.
+// The docid of a tag <doc>.
 std::string_view docid(std::string_view tag) {
     return attribute_in(tag.substr(0, tag.find('>')).substr(1 + element_name(tag).size()), "docid");
 }
@@ -32,7 +32,7 @@ bool contains(const List& list, std::string_view wanted) {
     return std::find(std::begin(list), std::end(list), wanted) != std::end(list);
 }
 
-// A whole element: IWSLT closes each in its line, except <doc>.
+// True for a complete element that describes a talk: IWSLT closes each on its line, except <doc>.
 bool describes_talk(std::string_view line) {
     constexpr std::string_view of_talks[] = {"url",   "keywords",    "speaker",  "talkid",
                                              "title", "description", "reviewer", "translator"};
@@ -51,7 +51,7 @@ TalkLines::TalkLines(std::string_view beginning) {
     for (std::string_view rest = without_mark(beginning); !rest.empty();) {
         const std::size_t end = rest.find('\n');
         const std::string_view line = rest.substr(0, end);
-        // The last line may go on.
+        // The last line may be incomplete.
         if (end != std::string_view::npos || describes_talk(line)) add(line);
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     }

@@ -20,21 +20,21 @@ constexpr auto enum_words(TextFormat) {
         {{TextFormat::automatic, "auto"}, {TextFormat::text, "text"}, {TextFormat::tags, "tags"}, {TextFormat::xml, "xml"}});
 }
 
-/// The format of a text that begins so. xml: an XML declaration, a doctype, one of <mteval>, <srcset>, <refset>, <tstset>, or a
-/// <doc docid> with a <seg> after it. tags: the first line describes a talk, and TalkLines has no doubt. Everything else is text.
+/// The format of a text with this beginning. xml: an XML declaration, a doctype, one of <mteval>, <srcset>, <refset>, <tstset>,
+/// or a <doc docid> with a <seg> after it. tags: the first line describes a talk, and TalkLines finds no doubt. Otherwise text.
 TextFormat recognised(std::string_view beginning);
 
-/// Evidence, line by line, that a text is IWSLT's training text: it names a talk (<talkid>, <url> or <doc docid>), and every line
-/// that begins with a tag is a whole element that IWSLT describes talks with. Text about web pages has other tags, too.
+/// Decides line by line whether a text is IWSLT's training text: it names a talk (<talkid>, <url> or <doc docid>), and every
+/// line that begins with a tag is a complete element by which IWSLT describes talks. Text about web pages has other tags, too.
 class TalkLines {
   public:
     TalkLines() = default;
-    /// The lines that a text begins with.
+    /// `beginning`: the first lines of the text.
     explicit TalkLines(std::string_view beginning);
 
     void add(std::string_view line);
     bool found() const { return names_a_talk_ && other_line_ == 0; }
-    /// The line that speaks against it in a text that begins with a talk: "line 4 (<b>)". Empty otherwise.
+    /// The first line that contradicts the guess in a text that begins with a talk: "line 4 (<b>)". Otherwise empty.
     std::string doubt() const;
 
   private:
@@ -45,11 +45,11 @@ class TalkLines {
     std::string other_;
 };
 
-/// Whether a line of a file with tags describes the talk: after spaces it begins with "<" and a letter, "</", or "<!". A line
+/// True if a line of a file with tags describes the talk: after spaces it begins with "<" and a letter, "</", or "<!". A line
 /// that begins with a heart, "<3", is text.
 bool is_metadata(std::string_view line);
-/// What has to be the same in the metadata lines of two languages: the element's name, and the number of the talk or document
-/// where it is one: "talkid 343", "doc 1741", "title" (a title may be translated). Empty for other lines.
+/// The part of a metadata line that must agree between two languages: the element's name, and the talk's or document's number if
+/// it is one: "talkid 343", "doc 1741", "title" (a title may be translated). Empty for other lines.
 std::string metadata_key(std::string_view line);
 
 }  // namespace heddle::app

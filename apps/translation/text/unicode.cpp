@@ -41,8 +41,8 @@ const Range* find(std::span<const Range> ranges, char32_t code_point) {
     return &*(after - 1);
 }
 
-/// Whether the capital sigma at `place` ends a word: something cased before it, nothing cased after it (Unicode standard, table
-/// 3-17).
+/// True if the capital sigma at `place` ends a word: there is a cased character before it, and none after it (Unicode standard,
+/// table 3-17).
 bool is_final_sigma(std::u32string_view text, std::size_t place) {
     const auto ignorable = [](char32_t c) { return is_in(ignorable_ranges(), c); };
     const auto cased = [](char32_t c) { return is_in(cased_ranges(), c); };

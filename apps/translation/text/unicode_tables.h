@@ -1,4 +1,4 @@
-// Sorted tables of code points behind unicode.h and normal_form.h; unicode_tables.cpp is generated.
+// Sorted tables of code points used by unicode.h and normal_form.h; unicode_tables.cpp is generated.
 #pragma once
 
 #include <span>
@@ -42,15 +42,15 @@ std::span<const CodeRange> ignorable_ranges();
 /// General categories L, M and N.
 std::span<const CodeRange> word_ranges();
 std::span<const CodeRange> space_ranges();
-/// General categories P, S and N, as the Python package `regex` has them.
+/// General categories P, S and N, as in the Python package `regex`.
 std::span<const CodeRange> punctuation_ranges();
 std::span<const CodeRange> symbol_ranges();
 std::span<const CodeRange> number_ranges();
 std::span<const ClassRange> class_ranges();
-/// In the order of `composed`, without the Hangul syllables.
+/// Sorted by `composed`; without the Hangul syllables.
 std::span<const Decomposition> decompositions();
 
-/// Whether one of these ranges, which are sorted and apart, holds the code point.
+/// True if one of these sorted, disjoint ranges contains the code point.
 bool is_in(std::span<const CodeRange> ranges, char32_t code_point);
 
 }  // namespace heddle::app

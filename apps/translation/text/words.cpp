@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view mark = "\xEF\xBF\xAD";  // join_mark in UTF-8
 
-/// One stretch of text without whitespace.
+/// Splits text without whitespace.
 void split_chunk(std::u32string_view chunk, std::vector<std::string>& tokens) {
     bool inside_word = false;
     for (std::size_t i = 0; i < chunk.size(); ++i) {
@@ -31,7 +31,7 @@ std::vector<std::string> split_words(std::u32string_view text) {
 
 std::string join_words(std::span<const std::string> tokens) {
     std::string text;
-    bool joined = true;  // nothing stands before the first token
+    bool joined = true;  // there is nothing before the first token
     for (std::string_view token : tokens) {
         const bool joins_left = token.starts_with(mark), joins_right = token.size() > mark.size() && token.ends_with(mark);
         if (joins_left) token.remove_prefix(mark.size());

@@ -13,8 +13,8 @@
 namespace heddle::app {
 namespace {
 
-// Writes the trie; character_map_check.cpp, which reads it, explains units, bases and labels. Parts that end alike share what is
-// below, as all ways to write a character lead to one text.
+// Writes the trie; character_map_check.cpp, which reads it, explains units, bases and labels. Nodes with equal subtrees share
+// them, since all ways to write a character lead to one text.
 class DoubleArrayWriter {
   public:
     explicit DoubleArrayWriter(const CharacterRules& rules) {
@@ -43,7 +43,7 @@ class DoubleArrayWriter {
         std::string_view bytes;
         std::uint32_t value;
     };
-    // The part of the trie below a node. Two nodes with equal children have one base.
+    // A subtree's base and contents. Nodes with equal children share one base.
     struct Below {
         std::size_t base;
         bool leaf;
@@ -53,9 +53,9 @@ class DoubleArrayWriter {
         Below below;
     };
 
-    // Writes what follows the first `depth` bytes, which the keys [begin, end) have in common.
+    // Writes the subtree of the keys [begin, end), which agree in their first `depth` bytes.
     Below write(std::size_t begin, std::size_t end, std::size_t depth) {
-        const bool leaf = keys_[begin].bytes.size() == depth;  // sorted: a key stands before those that begin with it
+        const bool leaf = keys_[begin].bytes.size() == depth;  // sorted: a key precedes those that it begins
         const std::uint32_t value = keys_[begin].value;
         std::vector<Child> children;
         for (std::size_t i = begin + leaf, next = i; i < end; i = next) {
@@ -84,8 +84,7 @@ class DoubleArrayWriter {
         units_[node] = static_cast<std::uint32_t>(offset << 10 | label) | (below.leaf ? has_leaf : 0);
     }
 
-    // A base that no node has, and from which the units of all these labels are free. Blocks that are nearly full are passed
-    // over.
+    // An unused base for which the units of all these labels are free. Skips blocks that are nearly full.
     std::size_t free_base(const std::vector<std::size_t>& labels) {
         constexpr std::size_t blocks_searched = 3;
         const std::size_t size = units_.size(), searched = std::min(size, blocks_searched * block);
@@ -98,7 +97,7 @@ class DoubleArrayWriter {
         return size;
     }
 
-    // A free unit has a label that no byte has.
+    // A free unit has a label that is not a byte.
     void add_block() {
         units_.resize(units_.size() + block, is_value);
         used_.resize(units_.size());
@@ -110,7 +109,7 @@ class DoubleArrayWriter {
     std::string texts_;
     std::map<std::vector<std::size_t>, std::size_t> bases_;
     std::vector<std::uint32_t> units_;
-    std::vector<char> used_, is_base_;  // bools
+    std::vector<char> used_, is_base_;  // used as bools
 };
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace heddle::app {
 namespace {
 
-// A double array: a node is a unit at some position; the position xor its offset is the base of its children. The child for a
-// byte is the unit at (base xor byte), if its label is that byte; a search looks there for every byte that a text may have. The
-// value of a node with a leaf is at its base itself.
+// A double array: a node is a unit at some position; its position xor its offset is the base of its children. The child for a
+// byte is the unit at (base xor byte) if its label is that byte; a lookup may read that unit for any byte. The value of a node
+// with a leaf is at its base.
 class DoubleArray {
   public:
     DoubleArray(std::string_view units, std::string_view texts)
@@ -58,8 +58,8 @@ class DoubleArray {
         check(is_utf8(text), "a rule's text is not UTF-8");
     }
 
-    // Sets how far down and through how many rules a search can come from this base on. Recursion ends at the longest rule, in a
-    // circle too; a base that several nodes share is looked at once.
+    // Computes how deep and through how many rules a lookup can get from this base. Recursion ends at the longest rule, even in
+    // a cycle; a base shared by several nodes is visited once.
     void check_children(std::size_t base, std::size_t depth) {
         check(depth <= longest_piece, "a rule is for more than {} bytes", longest_piece);
         std::size_t height = 0, rules = 0;
@@ -80,9 +80,9 @@ class DoubleArray {
     std::vector<std::uint32_t> units_;
     std::string_view texts_;
     std::vector<std::uint32_t> first_;   // a base's first child
-    std::vector<std::uint32_t> next_;    // a unit's next sibling: the units at (base xor label) with that label have one base
-    std::vector<std::uint16_t> height_;  // of the part below a base, in bytes of a text
-    std::vector<std::uint8_t> rules_;    // at most on a way down from a base
+    std::vector<std::uint32_t> next_;    // a unit's next sibling: siblings are at (base xor label) for one base
+    std::vector<std::uint16_t> height_;  // of the subtree at a base, in bytes of a text
+    std::vector<std::uint8_t> rules_;    // maximum number of rules on a path down from a base
 };
 
 }  // namespace

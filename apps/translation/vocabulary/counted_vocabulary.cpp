@@ -1,5 +1,5 @@
-// The file: a line "heddle-vocabulary<TAB>word|char<TAB>mixed|lowercase", then "token<TAB>count" for the ids 4, 5, 6, ...
-// In a token, tab, carriage return and backslash are written \t, \r and \\.
+// File format: a line "heddle-vocabulary<TAB>word|char<TAB>mixed|lowercase", then "token<TAB>count" for the ids 4, 5, 6, ... In
+// a token, tab, carriage return and backslash are written \t, \r and \\.
 #include "apps/translation/vocabulary/counted_vocabulary.h"
 
 #include <algorithm>
@@ -129,7 +129,7 @@ std::string unescaped(std::string_view text) {
     return out;
 }
 
-/// "token<TAB>count"; an entry without a token when the line is not of this form.
+/// Parses "token<TAB>count"; returns an entry without a token if the line has another form.
 Entry parse_entry(std::string_view line) {
     const std::size_t tab = line.find('\t');
     if (tab == std::string_view::npos) return {};
@@ -140,7 +140,7 @@ Entry parse_entry(std::string_view line) {
     return entry;
 }
 
-/// The next line of `bytes`, which loses it.
+/// Removes the next line from `bytes` and returns it.
 std::string_view take_line(std::string_view& bytes) {
     const std::size_t end = std::min(bytes.find('\n'), bytes.size());
     const std::string_view line = bytes.substr(0, end);
@@ -177,13 +177,13 @@ std::unique_ptr<Vocabulary> load_counted(std::string_view bytes, std::string_vie
 std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std::span<const std::string_view> lines) {
     check(options.size == 0 || options.size > first_id,
           "vocabulary: size is {}; wanted more than the 4 special tokens, or 0 for all", options.size);
-    std::map<std::string, std::int64_t> counts;  // ordered: the order of equally frequent tokens is that of their bytes
+    std::map<std::string, std::int64_t> counts;  // ordered: equally frequent tokens are sorted by their bytes
     for (const std::string_view line : lines) {
         for (std::string& token : split(options.type, options.lowercase, line)) ++counts[std::move(token)];
     }
     std::vector<Entry> entries;
     for (const auto& [token, count] : counts) {
-        // A line end as a token could not be written to the file, and no line of text has one.
+        // A line end cannot be stored in the file, and never occurs in a line.
         if (count >= options.min_count && token != "\n") entries.push_back({token, count});
     }
     if (entries.empty())

@@ -13,10 +13,10 @@ using namespace std::string_view_literals;
 
 using CodePoints = std::u32string;
 
-// Classes of marks that keep to one script, such as vowel points; from 200 on a class says where a mark stands.
+// True for marks of a single script, such as vowel points; classes from 200 on give a mark's position.
 bool is_of_script(char32_t mark) { return combining_class(mark) > 1 && combining_class(mark) < 200; }
 
-// The marks that characters are composed with, and those of a script.
+// The marks that take part in composition, and those of a single script.
 std::vector<char32_t> usual_marks() {
     std::vector<char32_t> marks;
     const auto add = [&](char32_t c) {
@@ -27,14 +27,14 @@ std::vector<char32_t> usual_marks() {
         for (char32_t c = range.first; c <= range.last; ++c)
             if (is_of_script(c)) add(c);
     std::ranges::sort(marks);
-    marks.erase(std::unique(marks.begin(), marks.end()), marks.end());  // not std::ranges': see tests/compilers.sh
+    marks.erase(std::unique(marks.begin(), marks.end()), marks.end());  // not std::ranges::unique: see tests/compilers.sh
     return marks;
 }
 
-// Whether a writer could put both on one letter: they stand together in Unicode.
+// True if both marks may occur on one letter: they are close together in Unicode.
 bool go_together(char32_t a, char32_t b) { return a >> 8 == b >> 8; }
 
-// One text of each class of equivalent texts that gets rules.
+// One text from each class of equivalent texts that gets rules.
 std::vector<CodePoints> decomposed_texts() {
     std::vector<CodePoints> texts;
     for (const Decomposition& each : decompositions()) texts.push_back({each.composed});
@@ -47,7 +47,7 @@ std::vector<CodePoints> decomposed_texts() {
             if (combining_class(parts[1]) != combining_class(mark) && go_together(parts[1], mark))
                 texts.push_back({each.composed, mark});
     }
-    // Hebrew and Arabic letters may have three marks.
+    // Hebrew and Arabic letters can have three marks.
     const auto many = [](char32_t c) { return combining_class(c) >= 10 && combining_class(c) <= 35; };
     for (const char32_t a : marks)
         for (const char32_t b : marks) {
@@ -60,7 +60,7 @@ std::vector<CodePoints> decomposed_texts() {
     return texts;
 }
 
-// The text as the rules make it.
+// The text after applying the rules.
 CodePoints replaced(const std::map<CodePoints, CodePoints>& rules, const CodePoints& text, std::size_t longest) {
     CodePoints out;
     for (std::size_t i = 0; i < text.size();) {
@@ -74,7 +74,7 @@ CodePoints replaced(const std::map<CodePoints, CodePoints>& rules, const CodePoi
 }
 
 std::string nfc_map() {
-    // Shorter parts first: a part needs no rule if those of its own parts do.
+    // Shorter parts first: a part needs no rule if the rules of its parts suffice.
     const auto shorter = [](const CodePoints& a, const CodePoints& b) {
         return a.size() != b.size() ? a.size() < b.size() : a < b;
     };

@@ -33,7 +33,7 @@ bool ProtobufFields::next() {
 
 bool ProtobufFields::read() {
     std::uint64_t key = 0;
-    // A key has 32 bits. The library cuts a longer one off; no writer makes one, so nothing depends on doing the same.
+    // A key has 32 bits. The library truncates longer ones, but no writer makes them, so they are rejected.
     if (!varint(key) || key > std::numeric_limits<std::uint32_t>::max()) return false;
     field = static_cast<unsigned>(key >> 3);
     wire = static_cast<Wire>(key & 7);
@@ -43,7 +43,7 @@ bool ProtobufFields::read() {
         case Wire::fixed64: return fixed(8);
         case Wire::fixed32: return fixed(4);
         case Wire::bytes: break;
-        default: return false;  // the groups of protobuf 1
+        default: return false;  // groups, of protobuf 1
     }
     std::uint64_t size = 0;
     if (!varint(size) || size > rest_.size()) return false;

@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-// Calls `take` for each field; its last word on a field counts, as in protobuf. Error when the message ends within one.
+// Calls `take` for each field; of repeated fields the last one counts. Error when the message ends within a field.
 template <class Take>
 void each_field(std::string_view message, const Take& take) {
     ProtobufFields fields(message);
@@ -57,7 +57,7 @@ class ModelCheck {
             if (field.field == 1 && field.wire == Wire::bytes) piece = field.bytes;
             if (field.field == 2 && field.wire == Wire::fixed32)
                 score = std::bit_cast<float>(static_cast<std::uint32_t>(field.number));
-            // As protobuf narrows it.
+            // Truncated as in protobuf.
             if (field.field == 3 && field.wire == Wire::varint) type = static_cast<std::int32_t>(field.number);
         });
         check(!piece.empty() && piece.size() <= longest_piece, "token {} has {} bytes; wanted 1 to {}", id, piece.size(),
@@ -68,7 +68,7 @@ class ModelCheck {
         if (type == user_defined) symbols_.push_back(piece);
     }
 
-    // The signs that stand in translations: what unknown tokens become, and the names of unk, bos, eos and pad.
+    // Checks the texts that can occur in translations: for unknown tokens, and the names of unk, bos, eos and pad.
     static void check_trainer(std::string_view message) {
         each_field(message, [](const ProtobufFields& field) {
             if (field.field < 44 || field.field > 48 || field.wire != Wire::bytes) return;
@@ -90,7 +90,7 @@ class ModelCheck {
 
     void check_nested_symbols() {
         std::sort(symbols_.begin(), symbols_.end());
-        std::vector<std::string_view> nested;  // each the beginning of the next
+        std::vector<std::string_view> nested;  // each is a prefix of the next
         for (const std::string_view symbol : symbols_) {
             while (!nested.empty() && !symbol.starts_with(nested.back())) nested.pop_back();
             nested.push_back(symbol);

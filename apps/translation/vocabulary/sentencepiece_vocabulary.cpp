@@ -23,11 +23,11 @@ namespace {
 using sentencepiece::SentencePieceProcessor;
 using sentencepiece::SentencePieceTrainer;
 
-/// A model file is a protobuf message, and protobuf merges what is appended: this is the message normalizer_spec (field 3) with
-/// the name (field 1) "heddle-lowercase". SentencePiece loads such a model like any other and does not use the name.
+/// A model file is a protobuf message, and appending to one merges: these bytes are the message normalizer_spec (field 3) with
+/// the name (field 1) "heddle-lowercase". SentencePiece loads such a model as usual and ignores the name.
 constexpr std::string_view lowercase_mark = "\x1a\x12\x0a\x10heddle-lowercase";
 
-/// How a model file names the rules that it carries; the first two names are SentencePiece's.
+/// The names of rules in model files; the first two are SentencePiece's.
 constexpr std::pair<Normalization, std::string_view> rule_names[] = {
     {Normalization::none, "identity"}, {Normalization::nfkc, "nmt_nfkc"}, {Normalization::nfc, "nfc"}};
 
@@ -35,7 +35,7 @@ std::string rule_name(Normalization normalization) {
     return std::string(std::ranges::find(rule_names, normalization, &std::pair<Normalization, std::string_view>::first)->second);
 }
 
-/// By the name of the model's first normalizer_spec, which lowercase_mark does not change.
+/// Determined by the name of the first normalizer_spec, which lowercase_mark does not change.
 std::optional<Normalization> normalization_of(std::string_view model) {
     ProtobufFields fields(model);
     while (fields.next() && fields.field != 3) continue;
@@ -46,7 +46,7 @@ std::optional<Normalization> normalization_of(std::string_view model) {
     return std::nullopt;
 }
 
-/// TrainerSpec.model_type by its number; the first is the default.
+/// Names of TrainerSpec.model_type by number; the first is the default.
 constexpr std::array<std::string_view, 5> algorithms = {"unigram", "unigram", "bpe", "SentencePiece word", "SentencePiece char"};
 constexpr std::uint64_t bpe_algorithm = 2;
 
@@ -86,7 +86,7 @@ class SentencePieceVocabulary final : public Vocabulary {
         std::vector<std::string> pieces, unknown;
         const auto status = lowercase_ ? processor_.Encode(to_lower(text), &pieces) : processor_.Encode(text, &pieces);
         check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
-        // By the ids: unknown characters together may be spelled like a token, such as "<s>".
+        // Decided by ids, since the text of unknown characters may look like a token, such as "<s>".
         const std::vector<std::int32_t> ids = encode(text);
         for (std::size_t i = 0; i < pieces.size(); ++i)
             if (ids[i] == unk_id) unknown.push_back(std::move(pieces[i]));
@@ -128,8 +128,8 @@ class SentencePieceVocabulary final : public Vocabulary {
         check(id >= 0 && id < size(), "vocabulary: there is no token {}; the ids are 0 to {}", id, size() - 1);
     }
 
-    /// A model may number its tokens in any way, as SentencePiece's own default has no pad. Here the special tokens come first,
-    /// and the others keep their order.
+    /// Models may number their tokens in any way; SentencePiece's default has no pad. Here the special tokens come first, and
+    /// the others keep their order.
     void number_tokens() {
         const std::vector<int> special{processor_.pad_id(), processor_.unk_id(), processor_.bos_id(), processor_.eos_id()};
         if (special == std::vector<int>{pad_id, unk_id, bos_id, eos_id}) return;
@@ -141,23 +141,23 @@ class SentencePieceVocabulary final : public Vocabulary {
             if (models_[id] >= 0) ours_[static_cast<std::size_t>(models_[id])] = static_cast<std::int32_t>(id);
     }
 
-    /// Negative for a special token that the model does not have.
+    /// Negative for a special token that the model lacks.
     int id_in_model(std::int32_t id) const { return models_.empty() ? id : models_[static_cast<std::size_t>(id)]; }
 
     std::string bytes_;
     SentencePieceProcessor processor_;
     bool lowercase_;
-    std::vector<int> models_;         ///< of each id the model's; empty where both are the same
-    std::vector<std::int32_t> ours_;  ///< the reverse
+    std::vector<int> models_;         ///< our ids to the model's; empty if they are equal
+    std::vector<std::int32_t> ours_;  ///< the model's ids to ours
     VocabularyType type_ = VocabularyType::bpe;
     std::string_view kind_;
 };
 
-/// The trainer skips longer lines, and those with the sign that it uses for unknown characters, without a word.
+/// The trainer silently skips longer lines, and those with the sign that it uses for unknown characters.
 constexpr std::size_t trainers_longest_line = 4192;
 constexpr std::string_view trainers_sign = "\u2585";
 
-/// The beginning of a line that the trainer does not skip; the line loses it. Cut at a space where there is one.
+/// Removes the longest beginning of a line that the trainer does not skip, and returns it. Cuts at a space if possible.
 std::string_view take_part(std::string_view& line) {
     const std::size_t sign = line.find(trainers_sign);
     std::size_t end = std::min(sign, line.size());
@@ -171,7 +171,7 @@ std::string_view take_part(std::string_view& line) {
     return part;
 }
 
-/// Hands the lines to the trainer, in lower case where that is wanted, without a file.
+/// Feeds the lines to the trainer from memory, in lower case if wanted.
 class LinesInMemory final : public sentencepiece::SentenceIterator {
   public:
     LinesInMemory(std::span<const std::string_view> lines, bool lowercase) : lines_(lines), lowercase_(lowercase) { Next(); }
@@ -194,13 +194,13 @@ class LinesInMemory final : public sentencepiece::SentenceIterator {
     bool lowercase_;
     std::size_t next_ = 0;
     std::string line_, part_;
-    std::string_view rest_;  // of the line
+    std::string_view rest_;  // rest of the current line
     bool done_ = false;
 };
 
 struct Trained {
-    std::string model;    ///< empty when it failed
-    std::string message;  ///< of the failure
+    std::string model;    ///< empty if training failed
+    std::string message;  ///< the error message
 };
 
 Trained train(const VocabularyOptions& options, std::int64_t size, std::span<const std::string_view> lines) {
@@ -234,8 +234,8 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
     return std::strtoll(message.c_str() + at + words.size(), nullptr, 10);
 }
 
-/// Turns SentencePiece's message into one that names a size that works. The bound that it names is not always one that works for
-/// unigram (pruning ends below it), so the bound is tried.
+/// Rewords SentencePiece's message to name a size that works. The limit in its message does not always work for unigram (pruning
+/// ends below it), so it is tried.
 [[noreturn]] void fail_with_size(const VocabularyOptions& options, std::span<const std::string_view> lines, std::string message) {
     if (message.find("smaller than required_chars") != std::string::npos) {
         const std::int64_t smallest = number_after(message, " vs ").value_or(0);
@@ -261,13 +261,13 @@ std::optional<std::int64_t> number_after(const std::string& message, std::string
               lines.size(), message);
 }
 
-/// Whether SentencePiece's nmt_nfkc drops this character or makes a space of it.
+/// True if SentencePiece's nmt_nfkc drops this character or replaces it by a space.
 bool is_dropped_by_nfkc(char32_t c) {
     return c < 0x20 || c == 0x7F || c == 0x8F || c == 0x9F || (c >= 0x200B && c <= 0x200F) || c == 0xFEFF ||
            c == replacement_character;
 }
 
-/// The trainer ends the program when no text is left, so this is asked before.
+/// Checked first, because the trainer ends the program when no text is left.
 bool is_usable(std::string_view line, Normalization normalization) {
     constexpr char32_t space_sign = U'\u2581', unknown_sign = U'\u2585';
     const std::u32string text = decode_utf8(line);

@@ -11,9 +11,9 @@
 
 namespace heddle::app {
 
-/// Reads the bytes of a .model file; `name` stands in errors.
+/// Reads the bytes of a .model file; `name` is used in errors.
 std::unique_ptr<Vocabulary> load_sentencepiece(std::string bytes, std::string_view name, bool lowercase);
-/// Trains bpe or unigram with every character covered, except U+2585, which the trainer uses itself.
+/// Trains bpe or unigram, covering every character except U+2585, which the trainer uses itself.
 std::unique_ptr<Vocabulary> train_sentencepiece(const VocabularyOptions& options, std::span<const std::string_view> lines);
 
 }  // namespace heddle::app

@@ -13,7 +13,7 @@ constexpr std::size_t most_shown = 40;  // characters
 
 }  // namespace
 
-// Not all of a very long word; control characters, which a terminal would obey, and what nobody would see as U+001B, U+00AD.
+// A word shortened for messages; control characters and invisible ones become U+001B, U+00AD, ...
 std::string readable(const std::string& word) {
     std::u32string text = decode_utf8(word);
     if (text.size() > most_shown) text = text.substr(0, most_shown) + U"...";

@@ -1,4 +1,4 @@
-// Warns of text that a vocabulary has no tokens for, because the model can only guess there.
+// Warns about text for which a vocabulary has no tokens, since the model can only guess there.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace heddle::app {
 
-/// A word for messages: not all of a very long one, and what is not seen as U+200C.
+/// A word for messages: long ones are shortened, invisible characters become U+200C, ...
 std::string readable(const std::string& word);
 
-/// How many words or characters unknown_parts() are, and which of the two: neighbouring unknown characters are one token of
-/// SentencePiece.
+/// Counts unknown_parts() as words or as characters, and names the unit: in SentencePiece, neighbouring unknown characters form
+/// one part.
 std::int64_t count_unknown(const Vocabulary& vocabulary, std::span<const std::string> parts);
 std::string_view unknown_unit(const Vocabulary& vocabulary);
 
-/// Looks through the lines of one input: warns at the first unknown part, and counts.
+/// Checks the lines of one input: warns about the first unknown part, and counts all.
 class UnknownText {
   public:
-    /// `name` is what messages call the input; `vocabulary` must outlive this.
+    /// `name`: the input's name in messages; `vocabulary` must outlive this.
     UnknownText(std::string name, const Vocabulary& vocabulary, Say say)
         : name_(std::move(name)), vocabulary_(vocabulary), say_(std::move(say)) {}
 
-    /// The next lines and their tokens. Warns once, with the line's number and the first word (or character) that is unknown.
+    /// Checks the next lines, given their tokens. Warns once, with the line's number and the first unknown word or character.
     void look_at(std::span<const std::string> lines, std::span<const std::vector<std::int32_t>> tokens);
-    /// Reports how many parts of how many lines were unknown, if more than the one in the warning.
+    /// Reports how many parts of how many lines were unknown, unless the warning has said it all.
     void report() const;
 
   private:

@@ -22,12 +22,12 @@ void save_one(const Vocabulary& vocabulary, const std::filesystem::path& folder,
     vocabulary.save(folder / fmt::format("{}.{}", stem, vocabulary.file_extension()));
 }
 
-// What another vocabulary in the same folder would be found by.
+// Removes files in which another vocabulary would be found.
 void remove(const std::filesystem::path& folder, const std::string& stem) {
     for (auto path = find(folder, stem); !path.empty(); path = find(folder, stem)) std::filesystem::remove(path);
 }
 
-// One file for both languages, or the source's and the target's.
+// The file of both languages, or the source's and the target's.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
     if (auto both = find(folder, "vocab"); !both.empty()) return {both};
     const auto source = find(folder, "vocab.source"), target = find(folder, "vocab.target");

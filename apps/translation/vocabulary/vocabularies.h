@@ -1,4 +1,4 @@
-// The vocabularies of a model: one for each language, or one for both.
+// The vocabularies of a model: one per language, or one for both.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,19 @@
 
 namespace heddle::app {
 
-/// The source and target vocabularies. The same object twice when both languages share one.
+/// The source and target vocabularies; the same object if both languages share one.
 struct Vocabularies {
     std::shared_ptr<const Vocabulary> source;
     std::shared_ptr<const Vocabulary> target;
 
     bool shared() const { return source == target; }
-    /// Writes vocab.model (or .tsv) into `folder`, or vocab.source.* and vocab.target.*; other vocabularies there go.
+    /// Writes vocab.model (or .tsv) into `folder`, or vocab.source.* and vocab.target.*; removes other vocabularies there.
     void save(const std::filesystem::path& folder) const;
-    /// Reads what save() wrote. `lowercase` as in Vocabulary::load. Error that names the files when none is there.
+    /// Reads what save() wrote. `lowercase` as in Vocabulary::load. Error with the file names if there are none.
     static Vocabularies load(const std::filesystem::path& folder, bool lowercase);
 };
 
-/// The digest of the vocabulary files in `folder`, unread: SentencePiece trusts a model file that is not quite in order. Error as
+/// The digest of the vocabulary files in `folder`, computed without loading them, since SentencePiece trusts its files. Error as
 /// in Vocabularies::load.
 std::string vocabulary_digest(const std::filesystem::path& folder);
 

@@ -14,7 +14,7 @@
 namespace heddle::app {
 namespace {
 
-// Takes vectors one by one and keeps those that the vocabulary has a token for.
+// Receives vectors one by one and keeps those whose token is in the vocabulary.
 class EmbeddingRows {
   public:
     EmbeddingRows(const Vocabulary& vocabulary, Tensor table) : table_(std::move(table)) {
@@ -63,7 +63,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
     return fields;
 }
 
-// From the first field to the last one, with what stands between.
+// The text from the first field to the last.
 std::string_view text_of(std::span<const std::string_view> fields) {
     return {fields.front().data(), static_cast<std::size_t>(fields.back().data() - fields.front().data()) + fields.back().size()};
 }
@@ -74,7 +74,7 @@ bool read_number(std::string_view text, T& number) {
     return error == std::errc() && rest == text.data() + text.size();
 }
 
-// "3000000 300", which looks like a vector with one number: such tables need the first line.
+// "3000000 300" could also be a vector of one number: tables of such vectors need the first line.
 bool is_header(const std::vector<std::string_view>& fields, std::int64_t& vectors, std::int64_t& numbers) {
     return fields.size() == 2 && read_number(fields[0], vectors) && read_number(fields[1], numbers);
 }
@@ -84,8 +84,8 @@ bool is_finite_number(std::string_view text) {
     return read_number(text, number) && std::isfinite(number);
 }
 
-// How many fields of a line are its token. The numbers are the last ones; one more before them belongs to a wider vector, unless
-// it is the token itself.
+// How many fields of a line form its token. The numbers are the last fields; a further number before them means a wider vector,
+// unless it is the token itself.
 std::size_t fields_of_token(const std::vector<std::string_view>& fields, std::size_t width, const LineReader& lines) {
     std::size_t numbers = std::min(fields.size() - 1, width);
     while (numbers >= width && numbers + 1 < fields.size() && is_finite_number(fields[fields.size() - numbers - 1])) ++numbers;
@@ -124,7 +124,7 @@ void read_text(LineReader& lines, std::span<EmbeddingRows> tables) {
 
 // ---- safetensors
 
-// Eight bytes with the header's length, and the header, which is JSON; text has no zeros.
+// A safetensors file begins with eight bytes for the header's length and the header, which is JSON; text has no zeros.
 bool is_safetensors(std::string_view bytes) { return bytes.size() > 8 && bytes[7] == '\0' && bytes[8] == '{'; }
 
 void read_safetensors(const std::string& path, std::span<EmbeddingRows> tables) {

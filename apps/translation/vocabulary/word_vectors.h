@@ -18,27 +18,26 @@
 
 namespace heddle::app {
 
-/// What a file contained for a vocabulary.
+/// How much of a file a vocabulary used.
 struct EmbeddingMatch {
     std::int64_t found = 0;     ///< tokens of the vocabulary that occur in the file
-    std::int64_t vectors = 0;   ///< in the file
-    std::int64_t repeated = 0;  ///< of these, more for a token of the vocabulary: the first one counts
+    std::int64_t vectors = 0;   ///< number in the file
+    std::int64_t repeated = 0;  ///< repetitions of tokens of the vocabulary: the first vector counts
 };
 
-/// Where vectors go: `values` f32 [vocabulary, d_model].
+/// Destination of vectors: `values` f32 [vocabulary, d_model].
 struct EmbeddingTable {
     const Vocabulary& vocabulary;
     Tensor values;
 };
 
-/// Copies the file's vectors to the rows of the tables whose tokens are written exactly so; other rows stay. The file is read
-/// once for all of them: standard input allows no more, and word2vec's files have gigabytes. Which of the two forms it has is
-/// seen by its first bytes; text may be gzipped. `reading` says what becomes of bytes that are not UTF-8. Error with the line for
-/// what is no vector of d_model finite numbers, for a first line that promises another number of vectors, and when a table's
-/// vocabulary has none of the tokens.
+/// Copies the file's vectors to the rows with exactly the same token in each table; other rows are unchanged. The file is read
+/// once for all tables: standard input allows no more, and word2vec's files have gigabytes. The form is detected by the first
+/// bytes; text may be gzipped. `reading` decides how bytes that are not UTF-8 are treated. Error with the line for a vector that
+/// is not d_model finite numbers, for a first line with a wrong count, and when a table's vocabulary has none of the tokens.
 std::vector<EmbeddingMatch> load_word_vectors(const std::string& path, std::span<const EmbeddingTable> tables,
                                               const Reading& reading = {});
-/// The same for one table.
+/// As load_word_vectors(), for one table.
 EmbeddingMatch load_embedding(const std::string& path, const Vocabulary& vocabulary, Tensor table, const Reading& reading = {});
 
 }  // namespace heddle::app
