@@ -1,4 +1,4 @@
-// The worked example of docs/presets/annotated.md: the page shows this code.
+// The example of docs/presets/annotated.md, which shows this code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<std::int32_t> translate(const nn::Transformer& model, const nn::Sent
 
 TEST(AnnotatedPage, ShowsWhatIsCompiledHere) { expect_compiled("docs/presets/annotated.md", "tests/lab/annotated_doc_test.cpp"); }
 
-// Random weights say something, the same thing each time, and no more than was asked for.
+// A model with random weights translates, deterministically, within the given length.
 TEST(AnnotatedPage, TheExampleTranslates) {
     nn::Transformer model({.source_vocabulary = 20, .target_vocabulary = 20, .d_model = 32});
     model.eval();
@@ -41,7 +41,7 @@ TEST(AnnotatedPage, TheExampleTranslates) {
     EXPECT_EQ(words.front(), 2);
     EXPECT_TRUE(words.size() == 10 || words.back() == 3) << words.size();
     EXPECT_EQ(std::count(words.begin(), words.end() - 1, 3), 0);
-    // The same words come of reading one at a time.
+    // Token-by-token decoding gives the same words.
     const Tensor memory = model.encode(source.tokens, source.spans).value();
     nn::DecoderCache cache = model.start_decoding(memory, source.spans, 1, 10);
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {

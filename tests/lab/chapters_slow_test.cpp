@@ -1,4 +1,4 @@
-// What the chapters on the presets say: every statement with the verdict that its chapter reports, and the page that shows it.
+// The chapters on the presets: every statement gets the verdict that its chapter reports, and the page shows it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A text with single spaces, as if it stood on one line.
+// A text as one line with single spaces.
 std::string on_one_line(const std::string& text) {
     std::istringstream words(text);
     std::string line, word;
@@ -77,7 +77,7 @@ TEST(Chapters, PaperHoldsForEverySeed) {
     }
 }
 
-// Of what is said of normalisation faster convergence does not show on this network.
+// The claim that does not hold: normalisation converges no faster on this network.
 TEST(Chapters, ExplainedHoldsButForOneClaim) {
     const Report report = measure("explained");
     for (const Statement& statement : report.statements) {
@@ -103,7 +103,7 @@ TEST(Chapters, NotebookHolds) {
     for (const Statement& statement : report.statements) EXPECT_TRUE(statement.holds) << statement.claim;
     EXPECT_DOUBLE_EQ(about(report, "between -1 and 1").value("largest value"), 1);
     EXPECT_EQ(about(report, "extend to lengths").value("largest difference of the first 100 rows"), 0);
-    // As torchinfo's tables say: 6.30 M and 1.46 G mult-adds, .03, 1087.59, 182.55 and 1270.17 MB.
+    // torchinfo's figures: 6.30 M and 1.46 G mult-adds, .03, 1087.59, 182.55 and 1270.17 MB.
     const Statement &block = about(report, "treats each token by itself"), &model = about(report, "torchinfo multiplies");
     EXPECT_EQ(block.value("parameters together"), 2100736);
     EXPECT_EQ(block.value("mult-adds as torchinfo counts, [3, 4, 512]"), 3 * 2100736);
@@ -115,7 +115,7 @@ TEST(Chapters, NotebookHolds) {
     EXPECT_NEAR(model.value("MB kept from forward for backward"), 599.74, 0.005);
 }
 
-// All but the time, which is the machine's.
+// Every claim except the time, which depends on the machine.
 TEST(Chapters, AnnotatedHolds) {
     const Report report = measure("annotated");
     const Statement& heads = about(report, "narrow heads");
@@ -128,7 +128,7 @@ TEST(Chapters, AnnotatedHolds) {
     EXPECT_NEAR(about(report, "too sure").value("probability with the least loss"), 0.92, 1e-9);
 }
 
-// That short pairs alone teach more than short and cut ones does not show.
+// The claim that does not hold: short pairs alone do not teach more than short and truncated ones.
 TEST(Chapters, TranslatorHoldsButForOneClaim) {
     for (const std::uint64_t seed : {1, 2}) {
         const Report report = measure("translator", seed);
@@ -152,7 +152,7 @@ TEST(Chapters, TranslatorHoldsButForOneClaim) {
     }
 }
 
-// What each pair of the made-up languages promises.
+// The properties of the pairs that the made-up languages generate.
 TEST(Chapters, ClausesPutTheVerbInSecondPlace) {
     Sequence numbers(7);
     const std::vector<ClausePair> pairs = draw_clauses(300, numbers);

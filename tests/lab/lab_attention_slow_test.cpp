@@ -1,4 +1,4 @@
-// What the lab's experiments on attention find. Margins hold for seeds 1 to 5; the tests run the first.
+// The findings of the lab's experiments on attention. The margins hold for seeds 1 to 5; the tests run seed 1.
 #include <cmath>
 
 #include "tests/lab/lab_support.h"
@@ -24,7 +24,7 @@ TEST(LabAttention, TinyMask) {
     EXPECT_NEAR(result.value("weight on the future, mean of the rows but the last", "multiplied"), 0.43, 0.02);
 }
 
-// Those of the paper's model, counted by hand.
+// The numbers of the paper's model, counted by hand.
 TEST(LabAttention, RepeatedModules) {
     const lab::Result result = run_experiment("repeated-modules");
     for (const std::string& variant : result.variants) EXPECT_EQ(result.value("parameters meant", variant), 45'188'096);
@@ -53,7 +53,7 @@ TEST(LabAttention, NoPaddingMask) {
     EXPECT_GT(result.value("weight on padding, first layer", "not masked"), 0.5);
 }
 
-// What a write-up got from one draw: 4.15e-8 in Q and 6.69e-8 in K unscaled, 1.87e-5 and 3.74e-5 scaled.
+// The article measured, in one draw: 4.15e-8 in Q and 6.69e-8 in K unscaled, 1.87e-5 and 3.74e-5 scaled.
 TEST(LabAttention, Scaling) {
     const lab::Result result = run_experiment("scaling");
     const auto value = [&](const std::string& what, const std::string& variant) { return result.value(what, variant); };
@@ -63,7 +63,7 @@ TEST(LabAttention, Scaling) {
     EXPECT_GT(value("largest gradient in Q, 95 %", "unscaled"), 4.15e-8);
     EXPECT_LT(value("largest gradient in K, 5 %", "unscaled"), 6.69e-8);
     EXPECT_GT(value("largest gradient in K, 95 %", "unscaled"), 6.69e-8);
-    // 14 to 24: a median of values that span six powers of ten
+    // 14 to 24 over the seeds: the median of values that span six powers of ten
     EXPECT_GE(value("gain over unscaled, median", "scaled"), 10);
     const std::string normal = "1 - sum p^2 at d_k 512, normal inputs", variance = "variance of the scores, normal";
     EXPECT_NEAR(value(normal, "scaled"), 1 - std::exp(1) / 1024, 0.001) << "sum p^2 = e^variance / n";
@@ -105,7 +105,7 @@ TEST(LabAttention, MaskedRow) {
     for (const char* loss : {"ignores", "counts"}) {
         const std::string nans = std::string("NaN among the gradients, the loss ") + loss + " the row";
         for (const char* fill : {"masked", "-1e9", "-2^32 + 1"}) EXPECT_EQ(result.value(nans, fill), 0) << fill;
-        // all of the value's 1,056 elements and the output's 320 weights, of 3,498
+        // all 1,056 elements of the value projection and 320 weights of the output, of 3,498
         EXPECT_NEAR(result.value(nans, "-inf"), 0.395, 0.003);
     }
 }
@@ -141,7 +141,7 @@ TEST(LabAttention, BorrowedMaps) {
     EXPECT_EQ(result.value("weight above the diagonal", "borrowed"), 0);
     EXPECT_GT(result.value("words that look at their source word", "cross"), 0.9);
     EXPECT_LT(result.value("words that look at their source word", "borrowed"), 0.1);
-    for (const std::string& variant : result.variants) {  // what cannot tell them apart
+    for (const std::string& variant : result.variants) {  // measurements that cannot tell the variants apart
         EXPECT_LT(result.value("largest error of a row's sum", variant), 1e-5);
         EXPECT_EQ(result.value("keys of the map for a source of 8 words", variant), 8);
     }

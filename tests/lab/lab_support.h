@@ -1,4 +1,4 @@
-// What the tests of the lab's experiments share.
+// Helpers for the tests of the lab's experiments.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// Expects what every result has: a number for each variant, three sentences, pictures with captions, and a page with all of it.
+/// Expects the parts of every result: a number per variant, three sentences, pictures with captions, a page with all of it.
 inline void expect_complete(const lab::Experiment& experiment, const lab::Result& result) {
     EXPECT_GE(result.variants.size(), 2u);
     ASSERT_FALSE(result.findings.empty());
@@ -28,7 +28,7 @@ inline void expect_complete(const lab::Experiment& experiment, const lab::Result
     }
 }
 
-/// The experiment's result, which is expected to be complete. Error when there is no such experiment.
+/// Runs the experiment and expects its result to be complete. Error when there is no such experiment.
 inline lab::Result run_experiment(const std::string& name, std::uint64_t seed = 1) {
     const lab::Experiment* experiment = lab::find_experiment(name);
     if (experiment == nullptr) fail("test: there is no experiment " + name);

@@ -1,4 +1,4 @@
-// The lab itself: its list, its command and its pages. What the experiments find is tested in lab_*_slow_test.cpp.
+// The lab's list, command and pages. The experiments' findings are tested in lab_*_slow_test.cpp.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -141,7 +141,7 @@ TEST(Lab, JsonHoldsEveryNumber) {
             EXPECT_EQ(object["findings"][finding.what][result.variants[i]].get<double>(), finding.values[i]) << finding.what;
 }
 
-// The code shows the mistake first; so do the numbers, in every form, and the pictures.
+// The code shows the mistake first, so the numbers, in every form, and the pictures do, too.
 TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
     const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nbad code\n", "\ngood code\n"}};
     const lab::Result result{
@@ -170,7 +170,7 @@ TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
     EXPECT_THAT(masks.figures.at(1).svg, HasSubstr(">masked<"));
 }
 
-// A sixteenth on a scale up to 1 has the colour of nothing.
+// On a scale up to 1, a sixteenth would have the colour of zero.
 TEST(Lab, TheTinyMasksMapShowsASixteenth) {
     const std::string map = run_experiment("tiny-mask").figures.at(0).svg;
     std::set<std::string> dark;
@@ -225,7 +225,7 @@ TEST(Lab, BreaksTheReasonIntoLinesAndKeepsItsWords) {
     const std::string words = "one two three four five six seven eight nine ten, ";
     lab::Result result{.variants = {"right", "wrong"}, .findings = {}, .why = "", .figures = {}};
     for (int i = 0; i < 6; ++i) result.why += words;
-    result.why += std::string(150, 'x');  // longer than a line: stays whole
+    result.why += std::string(150, 'x');  // longer than a line, so it is not broken
     std::istringstream lines(lab::text(lab::experiments().front(), result));
     std::string line, joined;
     while (std::getline(lines, line)) {
@@ -291,7 +291,7 @@ TEST(LabKit, AGradientsNormIsThatOfAllParametersTogether) {
     const nn::Linear layer(root, "layer", 2, 2), unused(root, "unused", 2, 2);
     EXPECT_EQ(lab::gradient_norm(root), 0) << "no parameter has a gradient";
     const Variable x(Tensor::from(std::vector<float>{2, 2}, {1, 2}));
-    backward(layer.forward(x), Tensor::from(std::vector<float>{1, 0}, {1, 2}));  // 2, 2 in the weight, 1 in the bias
+    backward(layer.forward(x), Tensor::from(std::vector<float>{1, 0}, {1, 2}));  // d weight: 2, 2; d bias: 1
     EXPECT_EQ(lab::gradient_norm(root), 3);
     EXPECT_EQ(lab::gradient_norm(unused), 0);
 }

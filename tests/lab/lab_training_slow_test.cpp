@@ -1,4 +1,4 @@
-// What the lab's experiments on training, scoring and decoding find.
+// The findings of the lab's experiments on training, scoring and decoding.
 #include <cmath>
 
 #include "tests/lab/lab_support.h"

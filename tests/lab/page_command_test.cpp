@@ -1,4 +1,4 @@
-// A command of named programs: what it lists, runs, writes and refuses.
+// A command that runs named programs: its list, its runs, its pages and its errors.
 #include "apps/lab/page_command.h"
 #include "apps/translation/run/json.h"
 
@@ -91,7 +91,7 @@ TEST(PageCommand, ThePageOfAllHasGroupsWithACardForEach) {
 std::vector<std::string> links_of(const std::string& file) {
     std::vector<std::string> links;
     for (const Element& one : markup_of(read_file(file)).all("a")) links.push_back(one.attributes.at("href") + " " + one.text);
-    links.resize(links.size() / 2);  // the same stand at the end
+    links.resize(links.size() / 2);  // the same links are repeated at the end
     return links;
 }
 

@@ -1,5 +1,4 @@
-// Pages in a browser: whether a phone shows all of them, in the light and in the dark. Chromium looks; without it nothing is
-// tested here.
+// Pages in Chromium: they fit on a phone's screen and are legible in light and in dark mode. Skipped if there is no Chromium.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What is wrong with a document in a frame: all of it is opened; nothing may make it scroll sideways, no label of a picture is
-// below 9 pixels, and texts stand out from their ground by 4.5 to 1, as WCAG 2 asks.
+// Finds faults of a page in a frame with every section opened: something makes it scroll sideways, a picture's label is below 9
+// pixels, or the contrast of a text is below 4.5 to 1 (WCAG 2).
 constexpr const char* layout = R"(
     const channel = part => part <= 0.04045 * 255 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
     const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -63,7 +62,7 @@ constexpr const char* layout = R"(
     }
 )";
 
-// Complaints about each page, which is shown in a window of 400 pixels.
+// The faults of each page in a window of 400 pixels.
 std::vector<std::vector<std::string>> complaints(const std::vector<std::string>& pages, bool dark) {
     std::string frames;
     for (const std::string& page : pages)
@@ -77,7 +76,7 @@ std::vector<std::vector<std::string>> complaints(const std::vector<std::string>&
         "complaints(contentDocument, contentWindow) : ['it has the other colours'])));}});</script></body></html>",
         frames, layout, dark);
     const nlohmann::json said = title_of(html, fmt::format("--blink-settings=preferredColorScheme={}", dark ? 0 : 1));
-    if (said.at(0).is_string()) return {said.get<std::vector<std::string>>()};  // the console
+    if (said.at(0).is_string()) return {said.get<std::vector<std::string>>()};  // a message of the console
     return said.get<std::vector<std::vector<std::string>>>();
 }
 
@@ -87,7 +86,7 @@ class PageLayout : public testing::Test {
         if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: pages were not looked at";
     }
 
-    // What the pages of attention show: a model of random weights.
+    // Input for the pages of attention: the vocabulary of a model with random weights.
     static app::Vocabularies words() {
         app::Vocabularies vocabularies;
         vocabularies.source = vocabularies.target = app::train_vocabulary(
@@ -110,7 +109,7 @@ class PageLayout : public testing::Test {
         report.write();
         return read_file(folder_ / "index.html");
     }
-    // report.html of a training, with all of its parts.
+    // A training's report.html with all of its parts.
     static std::string training_page() {
         const app::Vocabularies vocabularies = words();
         const nn::Model model = nn::random_model(vocabularies.source->size(), 3, 0.5, 32);
@@ -130,7 +129,7 @@ class PageLayout : public testing::Test {
         parts.looked_at = {look(model, vocabularies, "one two three four five one two three")};
         return app::training_report(long_word, history, parts).html();
     }
-    // Pages of `heddle lab all`, with two experiments: a page of each, and that of all behind them.
+    // The pages of `heddle lab all` with two experiments: one for each, then the index.
     std::vector<std::string> lab_pages() {
         app::PageCommand command{
             .name = "lab", .summary = "s", .what = "experiment", .index_title = "What known mistakes break", .programs = {}};

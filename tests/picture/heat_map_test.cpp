@@ -1,4 +1,4 @@
-// Heat maps: each cell once, readable at every size.
+// Heat maps draw each cell once, and are readable at every size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// The scripts of pages in a browser: what a reader's clicks and keys change. Chromium runs them; without it nothing is tested
-// here.
+// The scripts of pages in Chromium: the effects of clicks and keys. Skipped if there is no Chromium.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +38,7 @@ constexpr const char* helpers = R"(
     };
 )";
 
-// What these scripts return, run one after the other at the end of the page, or what the console says.
+// The results of these scripts, run in order at the end of the page, or the console's message.
 std::vector<std::string> answers(const std::filesystem::path& page, const std::vector<std::string>& scripts) {
     std::string html = read_file(page), calls;
     for (const std::string& script : scripts) calls += "() => { " + script + " },\n";
@@ -98,7 +97,7 @@ TEST_F(PageScripts, AttentionAnswersPointerKeysAndChoices) {
     EXPECT_EQ(said[9], "1.000") << "the weights of a row";
 }
 
-// How an untrained model of random weights would come from "one two three" to "four five".
+// A made-up translation of "one two three" to "four five" with the attention of an untrained model.
 struct Attended {
     app::TranslationAttention attention;
     std::vector<app::DecodingStep> steps;
@@ -116,10 +115,10 @@ Attended untrained() {
 
 TEST_F(PageScripts, AttentionBeginsAtTheStrongestCell) {
     auto [attention, steps] = untrained();
-    // In every head: three rows of four columns, the second row looks at the third.
+    // In every head, which has three rows of four columns, the second row attends to the third column.
     const std::span<float> weights = attention.maps.cross.back().mutable_values<float>();
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = i % 12 == 6 ? 0.7f : i % 12 / 4 == 1 ? 0.1f : 0.25f;
-    std::fill_n(weights.begin(), 4, std::nanf(""));  // the mean has no first row
+    std::fill_n(weights.begin(), 4, std::nanf(""));  // leaves the mean without a first row
     app::AttentionReport report(folder_.path(), 9, false);
     for (int i = 0; i < 2; ++i) report.add("one two three", "four five", attention, steps);
     report.write();
@@ -137,7 +136,7 @@ TEST_F(PageScripts, AttentionBeginsAtTheStrongestCell) {
 
 TEST_F(PageScripts, AttentionThatIsNotFiniteIsNoZero) {
     auto [attention, steps] = untrained();
-    // Of the last layer the first head's second row; the mean of the heads has none there either.
+    // NaN in the last layer's first head, second row; so the mean of the heads lacks that row, too.
     const std::span<float> weights = attention.maps.cross.back().mutable_values<float>();
     std::fill(weights.begin() + 4, weights.begin() + 8, std::nanf(""));
     steps.at(1).probability = std::nan("");

@@ -1,4 +1,4 @@
-// Pages: one well-formed file, and nothing that a text can break.
+// Pages are well-formed single files, whatever their texts contain.
 #include "apps/picture/page.h"
 
 #include <gmock/gmock.h>
@@ -118,7 +118,7 @@ TEST(Page, ShowsOtherPagesAsCards) {
     EXPECT_EQ(markup.all("p").at(0).text, "a &amp; b");
 }
 
-// What texts can hold that ends an element, begins a comment or is a line end to JavaScript.
+// Text that could end an element, begin a comment or end a line in JavaScript.
 const std::string hostile = "</script><script>alert(1)</script><!-- ]]> & \u2028 \u2029 \" ' \\ ä 猫";
 
 TEST(Page, KeepsDataThatWouldEndItsElementAsData) {
@@ -176,7 +176,7 @@ TEST(Page, RefusesARowOfAnotherLength) {
     expect_error([] { Page("p").table({"a", "b"}, {{"1"}}); }, "page 'p': row 0 of a table has 1 cells, its header 2");
 }
 
-// A folder's name may hold what turns the direction of all that follows.
+// A folder's name may contain characters that reverse the direction of the text after them.
 TEST(Page, ShowsWhatTurnsTheDirectionOfNames) {
     const std::string turned = "\u202egnp.exe";
     const Page page = Page("Training of " + turned).paragraph(turned).code("heddle train --out " + turned);

@@ -1,4 +1,4 @@
-// What the tests of charts look at: texts, boxes and labels of a picture, and examples of charts.
+// Helpers for the tests of charts: texts, boxes and labels of a picture, and example charts.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ struct Box {
     std::string text;
 };
 
-// Where the texts lie that are not turned.
+// The boxes of the texts that are not rotated.
 inline std::vector<Box> boxes_of(const std::string& svg) {
     std::vector<Box> boxes;
     for (const Element& one : markup_of(svg).all("text")) {
@@ -47,7 +47,7 @@ inline std::vector<Box> boxes_of(const std::string& svg) {
     return boxes;
 }
 
-// No text lies over another one, and none outside of the picture.
+// Expects that no text overlaps another one or leaves the picture.
 inline void expect_readable(const std::string& svg) {
     const Markup markup = markup_of(svg);
     ASSERT_EQ(markup.error, "");
@@ -88,7 +88,7 @@ inline HeatMap square(std::int64_t size) {
     return map;
 }
 
-// What a label says.
+// The number in a label.
 inline double read(std::string label) {
     std::erase(label, ',');
     return std::stod(label) * (label.back() == 'M' ? 1e6 : 1);

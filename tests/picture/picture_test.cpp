@@ -1,4 +1,4 @@
-// Charts: well formed, readable, the same every time.
+// Charts are well-formed, readable, and deterministic.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(Ticks, AreRoundNumbersWithinTheRange) {
         for (const Tick& tick : all) {
             EXPECT_GE(tick.value, range.low - 1e-6 * (range.high - range.low));
             EXPECT_LE(tick.value, range.high + 1e-6 * (range.high - range.low));
-            // The label is the value: no digit of it is cut.
+            // The label shows the whole value: no digit is cut.
             EXPECT_NEAR(read(tick.label), tick.value, 1e-9 * (range.high - range.low)) << tick.label;
             labels.insert(tick.label);
         }
@@ -72,7 +72,7 @@ TEST(LineChart, IsWellFormedAndReadable) {
     EXPECT_EQ(svg, picture::svg(losses())) << "the same chart gives the same bytes";
 }
 
-// The groups of a picture that a script reads, by their class.
+// The groups with this class, which a script reads.
 std::vector<Element> groups_of(const std::string& svg, const std::string& name) {
     std::vector<Element> groups;
     for (const Element& one : markup_of(svg).all("g"))
@@ -105,7 +105,7 @@ TEST(LineChart, HoldsItsRangesAndValues) {
         EXPECT_NEAR(y, chart.series[1].y.at(static_cast<std::size_t>(x)), 1e-5);
     }
     EXPECT_EQ(count, 149u);
-    // A curve's first point stands where the scale says.
+    // A curve starts at its first point's place on the scale.
     const std::string path = markup_of(svg).all("path").at(0).attributes.at("d");
     EXPECT_NEAR(std::stod(path.substr(1)), start, 0.01);
     EXPECT_GT(end, start);
@@ -114,7 +114,7 @@ TEST(LineChart, HoldsItsRangesAndValues) {
 TEST(LineChart, HoldsTheNewestOfManyValues) {
     LineChart chart{.title = "", .x = {}, .y = {}, .series = {{"loss", {}, {}}}};
     Series& loss = chart.series[0];
-    for (int i = 0; i < 2 * 460 + 2; ++i) loss.x.push_back(i), loss.y.push_back(1);  // twice the width in pixels, and two
+    for (int i = 0; i < 2 * 460 + 2; ++i) loss.x.push_back(i), loss.y.push_back(1);  // 460: the width in pixels
     const auto points = [&] { return groups_of(picture::svg(chart), "series").at(0).attributes.at("data-points"); };
     EXPECT_THAT(points(), AllOf(StartsWith("0 1 2 1 "), EndsWith(" 918 1 920 1 921 1")));
     loss.y.back() = nan;
@@ -133,7 +133,7 @@ TEST(BarChart, HoldsItsNamesAndValues) {
     double first = 0, second = 0;
     std::string ignored;
     std::istringstream(groups_of(svg, "plot").at(0).attributes.at("data-x")) >> ignored >> ignored >> first >> second;
-    const Element bar = markup_of(svg).all("rect").at(2);  // behind the two of the legend
+    const Element bar = markup_of(svg).all("rect").at(2);  // after the legend's two
     EXPECT_GT(first, std::stod(bar.attributes.at("x"))) << "the middle of the group";
     EXPECT_GT(second, first + 100);
 }
@@ -190,7 +190,7 @@ TEST(LineChart, OnALogarithmicAxisLeavesOutWhatIsNotPositive) {
     const std::string svg = picture::svg(chart);
     expect_readable(svg);
     EXPECT_THAT(texts_of(svg), Contains("a (1 value not positive)"));
-    // From 1e-3 to 10 is a straight piece: the places are four decades apart, and the ticks say so.
+    // The line from 1e-3 to 10 is straight and spans four decades, as the ticks show.
     EXPECT_THAT(texts_of(svg), Contains("0.001"));
     EXPECT_EQ(svg.find("inf"), std::string::npos);
 }

@@ -1,10 +1,9 @@
-// A library for LD_PRELOAD: one allocation of the program fails, once, as if the system had no memory at that moment.
+// A library for LD_PRELOAD that makes one allocation of the program fail, as if memory had run out at that moment.
 //
 //     HEDDLE_FAIL_ALLOCATION=N   the N-th allocation from the start of main(), from 1; 0: none fails
 //     HEDDLE_COUNT_ALLOCATIONS=FILE   their number is written there when the program ends
 //
-// malloc() and its kin are counted, in all threads; what C++ allocates comes through them. Only with glibc, whose own functions
-// stand behind.
+// Counts malloc() and its kin in all threads; C++ allocates through them. Only with glibc, whose functions it calls.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -48,7 +47,7 @@ void write_count() {
     close(file);
 }
 
-// What runs before main() are constructors of libraries, which nothing could catch an exception of.
+// Starts counting at main(): before it, libraries' constructors run, whose exceptions nobody could catch.
 int counted_main(int count, char** arguments, char** environment) {
     if (const char* const number = std::getenv("HEDDLE_FAIL_ALLOCATION")) failing = std::atol(number);
     count_file = std::getenv("HEDDLE_COUNT_ALLOCATIONS");

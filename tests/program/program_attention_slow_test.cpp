@@ -1,4 +1,4 @@
-// Looking into a trained model through the program.
+// Attention pages of a trained model, made by the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-// A model that has learned, in a few seconds, to say its input again.
+// A model that has learned, in a few seconds, to repeat its input.
 class ProgramAttention : public testing::Test {
   protected:
     static void SetUpTestSuite() {
@@ -86,7 +86,7 @@ TEST_F(ProgramAttention, IsWrittenAsAPageAndOnRequestAsPictures) {
     const auto data = nlohmann::json::parse(page.all("script")[0].text);
     ASSERT_EQ(data["lines"].size(), 2u);
     EXPECT_EQ(data["lines"][0]["line"], "a b c");
-    // What it copied it was sure of: the token that it wrote leads the list.
+    // It is sure of what it copied: the written token leads the list.
     const nlohmann::json& first = data["lines"][0];
     for (std::size_t i = 0; i < first["written"].size(); ++i) {
         EXPECT_EQ(first["steps"][i]["likeliest"][0][0], first["written"][i]);

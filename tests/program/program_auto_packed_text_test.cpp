@@ -1,4 +1,4 @@
-// heddle train with a text that is too large to be held: --prepare-above 0 stands for one.
+// heddle train with a text too large to be held in memory, simulated by --prepare-above 0.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class AutoPackedText : public testing::Test {
         EXPECT_EQ(here_.read(run + "/vocab.tsv"), here_.read(like + "/vocab.tsv"));
         expect_no_parts();
     }
-    // Weights and moments after the last update; the files before depend on where a run was stopped.
+    // Compares the weights and moments after the last update; earlier files depend on where a run was stopped.
     void expect_resumed(const ProgramResult& result, const std::string& like) const {
         ASSERT_EQ(result.status, 0) << result.err;
         for (const char* file : {"saves/17/model.safetensors", "saves/17/moments.safetensors"})
@@ -52,7 +52,7 @@ class AutoPackedText : public testing::Test {
         for (const auto& entry : fs::recursive_directory_iterator(here_.path("")))
             EXPECT_NE(entry.path().extension(), ".part") << entry.path();
     }
-    // Files have numbers of their own: another one is a file that was written anew.
+    // A file's inode number, which changes when the file is written anew.
     ino_t number_of(const std::string& file) const {
         struct stat information {};
         EXPECT_EQ(stat(here_.path(file).c_str(), &information), 0) << file;
@@ -79,7 +79,7 @@ TEST_F(AutoPackedText, TrainsToTheBytesOfTheTextInMemoryAndOfAPreparedOne) {
         const std::string wanted = here_.read("memory/config.toml");
         EXPECT_EQ(config.substr(0, config.find("\n# digest")), wanted.substr(0, wanted.find("\n# digest")));
 
-        // It is a prepared text like any other.
+        // It is an ordinary prepared text.
         EXPECT_EQ(here_.run("prepare --check run/text.prepared").status, 0);
         ASSERT_EQ(
             here_.run("prepare --train text --source a --target b --vocab-type word --out prepared --overwrite" + vocabulary)
@@ -112,7 +112,7 @@ TEST_F(AutoPackedText, IsUsedAgainByAResumedRun) {
     expect_resumed(resumed, "whole");
     EXPECT_THAT(resumed.err, HasSubstr("run/text.prepared: 90 pairs, prepared before"));
     EXPECT_EQ(number_of(ids), first);
-    // Held in memory again; the text stays where it is.
+    // With the text held in memory again, the prepared text is kept.
     expect_resumed(resume(" --prepare-above 1 --updates 17"), "whole");
     EXPECT_EQ(number_of(ids), first);
 }
@@ -123,7 +123,7 @@ TEST_F(AutoPackedText, IsWrittenForARunThatHeldIt) {
     const ProgramResult resumed = resume(" --updates 17" + in_files);
     expect_resumed(resumed, "whole");
     EXPECT_THAT(resumed.err, HasSubstr("run/text.prepared: 90 pairs with "));
-    // With the vocabulary of another run.
+    // With another run's vocabulary.
     ASSERT_EQ(train(" --out tuned --init run --updates 6").status, 0);
     const ProgramResult result = train(" --out tuned2 --init run --updates 6" + in_files);
     expect_trained(result, "tuned2", "tuned");
@@ -141,7 +141,7 @@ TEST_F(AutoPackedText, IsWrittenAgainWhereTheFilesChanged) {
                 AllOf(HasSubstr(other_files), HasSubstr("heddle: the training text is another one than the run began with")));
     EXPECT_EQ(digests_of_weights(here_, "run"), run_before);
 
-    // Other bytes, the same words.
+    // Different bytes, but the same words.
     std::string spaced = good;
     spaced.insert(spaced.find(' '), " ");
     here_.write("text.a", spaced);
@@ -204,7 +204,7 @@ TEST_F(AutoPackedText, LeavesNothingWhereTrainingCannotBegin) {
     expect_no_parts();
 }
 
-// A text that takes a moment, and a program that is killed in that moment.
+// A text that takes a moment to prepare, and a program that is killed in that moment.
 class KilledAutoPackedText : public AutoPackedText {
   protected:
     KilledAutoPackedText() { write_toy_corpus(here_, 60'000); }
@@ -251,14 +251,14 @@ TEST_F(KilledAutoPackedText, IsBegunAgain) {
     EXPECT_TRUE(here_.exists(ids));
     while_stopped = [] {};
 
-    // While a resumed run prepares it: what is there is neither used nor lost.
+    // Killed while a resumed run prepares it: what is there is neither used nor lost.
     fs::remove_all(here_.path("run/text.prepared"));
     kill_while_preparing("train --resume run --updates 4");
     const ProgramResult resumed = resume(" --updates 4");
     EXPECT_EQ(resumed.status, 0) << resumed.err;
     expect_no_parts();
 
-    // And held in memory after that.
+    // Resumed with the text in memory.
     fs::remove_all(here_.path("run"));
     kill_while_preparing(begin_);
     expect_trained(train(" --out run --updates 2"), "run", "memory");

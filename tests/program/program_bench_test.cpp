@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The steps of a ladder by their names; with_dtype: "naive f32".
+// The steps of a ladder by name; with_dtype: by "naive f32".
 std::map<std::string, nlohmann::json> steps_of(const nlohmann::json& ladder, bool with_dtype = false) {
     std::map<std::string, nlohmann::json> steps;
     for (const auto& step : ladder["steps"])
@@ -26,7 +26,7 @@ TEST(ProgramBench, RefusesWhatIsNotThere) {
     const Workplace here;
     expect_complaint(here.run("bench ops --dtype bf16"), 2, "the CPU's ops compute in f32 and f64; add --device cuda");
     expect_complaint(here.run("bench ops --sizes huge"), 2, "huge");
-    // Each set of sizes has its own cases.
+    // Each value of --sizes has its own cases.
     expect_complaint(here.run("bench ops --sizes sentences --op softmax"), 2, "choose one of attention\n");
     expect_complaint(here.run("bench ops --sizes large --op matmul"), 2, "choose one of attention, linear, ");
     const ProgramResult none = here.run("bench ops --device cuda --dtype bf16 --op adam --sizes tiny");
@@ -60,10 +60,10 @@ TEST(ProgramBench, MeasuresEveryOpOnTheDevice) {
     EXPECT_GE(ops[0].size(), 25u);
     ops[0].erase("adam");
     ops[0].erase("gradient_norm");
-    EXPECT_EQ(ops[0], ops[1]);  // but for the optimizer, whose numbers are f32
+    EXPECT_EQ(ops[0], ops[1]);  // except the optimizer, which is only f32
 }
 
-// The numbers of steps whose tiles fill C exactly: what each of their comments promises.
+// Counts for tiles that fill C exactly, as stated in the comment of each step.
 TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     const Workplace here;
     expect_complaint(here.run("bench ladder gather"), 2,
@@ -95,13 +95,13 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     };
     // A warp has 2 rows of 16 columns: 2 numbers of A, 64 bytes of B and 2 x 64 bytes of C.
     expect("naive f32", (2 * c * n + c) * 4, c / 32 * (2 * n + 1), c / 32 * (n * (2 + 2) + 4));
-    // A row of 32 elements a warp, of A, of B and of C; each element of A and B is read by 128 / 32 blocks.
+    // A warp reads a row of 32 elements of A, of B and of C; each element of A and B is read by 128 / 32 blocks.
     expect("shared_tile f32", (4 * c + 4 * c + c) * 4, 9 * c / 32, 9 * c / 32 * 4);
-    // Each once. Four rows of 8 elements of A, a row of 32 of B, two rows of 16 of C.
+    // Each element once. A warp reads four rows of 8 elements of A, a row of 32 of B, two rows of 16 of C.
     expect("register_tile f32", 3 * c * 4, 3 * c / 32, 3 * c / 32 * 4);
-    // 16 bytes a lane: of A two lanes a row, of which 16 rows meet a warp.
+    // 16 bytes per lane: two lanes read a row of A, of which 16 rows are read by a warp.
     expect("vector_loads f32", 3 * c * 4, 3 * c / 128, 3 * c / 128 * 16);
-    // Copies of 16 bytes; of C one bf16 a lane: 8 rows of 8 columns of which each element of a fragment has every second one.
+    // Copies of 16 bytes; C has one bf16 per lane: 8 rows of 8 columns, every second of which is in each element of a fragment.
     expect("tensor_cores bf16", 3 * c * 2, 2 * c / 256 + c / 32, 2 * c / 256 * 16 + c / 32 * 8);
     for (const char* count : {"bytes", "launches"}) EXPECT_FALSE(steps["cuBLASLt f32"].contains(count)) << count;
     const ProgramResult table = here.run("bench ladder --size 1");
@@ -111,7 +111,7 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
         EXPECT_THAT(table.out, HasSubstr(ladder));
 }
 
-// What the heads of the ladders' files promise, for 32 rows of 256 numbers.
+// The counts stated at the top of the ladders' files, for 32 rows of 256 numbers.
 TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
     if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
     const Workplace here;
@@ -122,7 +122,7 @@ TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
         EXPECT_EQ(steps[name]["bytes"], (reads + 1) * numbers * 4) << name;
         EXPECT_EQ(steps[name]["sectors"], sectors) << name;
     };
-    expect("naive", 3, 4 * numbers);  // a sector a number
+    expect("naive", 3, 4 * numbers);  // one sector per number
     for (const char* name : {"block", "warp"}) expect(name, 3, 4 * rows * row_sectors);
     expect("online", 2, 3 * rows * row_sectors);
     for (const char* name : {"registers", "vectors"}) expect(name, 1, 2 * rows * row_sectors);
@@ -142,13 +142,13 @@ TEST(ProgramBench, CountsTheConflictsThatPaddingEnds) {
     const auto conflicts = [&](const char* name) {
         return steps[name]["shared_cycles"].get<std::int64_t>() - steps[name]["least_shared_cycles"].get<std::int64_t>();
     };
-    // Each query reads column c of 32 keys at once, 32 columns, two tiles: 31 cycles too many each.
+    // Each query reads column c of 32 keys at once, for 32 columns and two tiles: 31 extra cycles each time.
     EXPECT_EQ(conflicts("tiles"), 64 * 32 * 2 * 31);
     EXPECT_EQ(conflicts("padding"), 0);
     EXPECT_EQ(conflicts("rows"), 0);
     EXPECT_EQ(steps["naive"]["launches"], 3);
     EXPECT_EQ(steps["fused"]["launches"], 1);
-    // Keys and values, in 8 blocks of 8 queries or 2 of 32; queries and the output once.
+    // Keys and values are read by 8 blocks of 8 queries or by 2 of 32; queries and the output once.
     constexpr std::int64_t one = 64 * 32 * 4;
     EXPECT_EQ(steps["padding"]["bytes"], 8 * 2 * one + 2 * one);
     EXPECT_EQ(steps["rows"]["bytes"], 2 * 2 * one + 2 * one);

@@ -1,4 +1,4 @@
-// `heddle` with --device cuda, as a person would run it: the emulated device, or a GPU.
+// `heddle` with --device cuda: on the emulated device, or on a GPU.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ TEST(ProgramCuda, Bf16IsForTheDevice) {
     expect_complaint(here.run("translate --model run --dtype f64"), 2, "--dtype is 'f64', wanted one of f32, bf16");
 }
 
-// One run from its first update to the scores of its translations, on the device and back on the CPU.
+// A run on the device from its first update to the scores of its translations, and back on the CPU.
 TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Workplace here;
@@ -42,7 +42,7 @@ TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     const SafetensorsFile weights(here.path("run/model.safetensors"));
     for (const std::string& name : weights.names()) EXPECT_EQ(weights.dtype(name), "F32") << name;
 
-    // The device's dtype is the run's own, but the CPU has none of it.
+    // A resumed run keeps its dtype, which the CPU does not have.
     expect_complaint(here.run("train --resume run --device cpu --updates 4"), 2, "on the CPU give --dtype f32");
     EXPECT_THAT(done("train --resume run --device cpu --dtype f32 --updates 5").err,
                 testing::AllOf(HasSubstr("goes on from update 3"), HasSubstr("changed: dtype = \"f32\" (was \"bf16\")")));
@@ -69,8 +69,8 @@ TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     EXPECT_THAT(done("evaluate --model run --test test --source a --target b --beam 1" + bf16).out, HasSubstr("BLEU"));
 }
 
-// Grouped keys: trained, resumed and translated with, on the CPU and on the device. (That a resumed run has the bits of one that
-// never stopped is program_resume_slow_test's business, whose models have them, too.)
+// Training, resuming and translating with grouped keys, on the CPU and on the device. (program_resume_slow_test checks that a
+// resumed run has the same bits as one that never stopped.)
 TEST(ProgramCuda, GroupedKeysTrainResumeAndTranslate) {
     const Workplace here;
     const auto done = [&](const std::string& arguments, const std::string& input = "") {

@@ -1,4 +1,4 @@
-// heddle data as a person runs it; tests/command/corpora_test.cpp has the sets of made-up files.
+// heddle data run as a program; tests/command/corpora_test.cpp tests the made-up corpora.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

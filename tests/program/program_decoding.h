@@ -1,4 +1,4 @@
-// Models that are trained once, for all tests of `heddle translate` and `heddle score`.
+// Models, trained once, for all tests of `heddle translate` and `heddle score`.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// Digits in words, English to German: two runs with one vocabulary of words, ONE and TWO, and one with subwords, SUB.
+/// Digits in words, English to German: two runs, ONE and TWO, with one vocabulary of words, and SUB with subwords.
 class Decoding : public testing::Test {
   protected:
     static void SetUpTestSuite() {
@@ -45,7 +45,7 @@ class Decoding : public testing::Test {
     static void train_few() { train("FEW", "--vocab-type word --shared-vocab false --target-vocab-size 11"); }
     static void train_subwords() { train("SUB", "--vocab-type bpe --vocab-size 40"); }
 
-    // The first lines.
+    // The first `count` lines.
     static std::string some(std::size_t count) {
         std::string text;
         for (const std::string& line : lines_of(here_->read("digits.en"))) {

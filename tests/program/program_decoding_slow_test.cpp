@@ -1,4 +1,4 @@
-// `heddle translate` and `heddle score` as people build upon them: lists, scores, ensembles, samples.
+// `heddle translate` and `heddle score` as other programs use them: lists, scores, ensembles, samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-using heddle::Decoding;  // not that of the search
+using heddle::Decoding;  // not the search's Decoding
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
@@ -63,8 +63,8 @@ TEST_F(Decoding, ListsTheBestOfEachLine) {
     for (const Entry& entry : plain_scores) EXPECT_EQ(entry.log_probability, entry.score);
 }
 
-// Score of what was translated. A text that reads as other tokens than the search chose is another translation to the model: only
-// those whose tokens agree are compared.
+// `heddle score` repeats the scores of translations. If the text is encoded to other tokens than the search chose, it is another
+// translation to the model: only those with equal tokens are compared.
 TEST_F(Decoding, ScoresWhatItTranslatedAsItSaid) {
     train_subwords();
     for (const char* name : {"ONE", "SUB"}) {
@@ -161,7 +161,7 @@ TEST_F(Decoding, BeginsWithThePrefix) {
             EXPECT_THAT(line.substr(field == std::string::npos ? 0 : field + 5), StartsWith("drei"));
         }
     }
-    // "ei" may become "eins"; with a space behind it, it may not.
+    // "ei" may be continued to "eins"; with a space after it, it may not.
     const auto texts = [&](const std::string& prefix, const std::string& how) {
         return entries_of(translated("--model SUB --scores --prefix '" + prefix + "' " + how, input));
     };
@@ -206,7 +206,7 @@ TEST_F(Decoding, SaysWhatBecomesOfUnknownWords) {
         }
         EXPECT_FALSE(words_copied >> copy || words_dropped >> left);
         lines += plain[i].find(unknown) == std::string::npos ? 0 : 1;
-        // The alignment counts the words that are left.
+        // The alignment counts the remaining words.
         const std::string pairs = dropped[i].substr(dropped[i].find("|||") + 3);
         EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(pairs, '-')), kept) << dropped[i];
         if (kept > 0) {
@@ -218,7 +218,7 @@ TEST_F(Decoding, SaysWhatBecomesOfUnknownWords) {
         EXPECT_EQ(translated("FEW --forbid-unknown" + options, options.ends_with("2") ? some(3) : input).find(unknown),
                   std::string::npos)
             << options;
-    // evaluate has the same words.
+    // heddle evaluate writes the same words.
     here_->write("some.en", input);
     here_->write("some.de", input);
     for (const std::string option : {"--replace-unknown copy", "--forbid-unknown", "--max-output-length 2"}) {

@@ -1,4 +1,4 @@
-// apps/demo.sh with stand-ins for everything that it runs: which device it takes, and what it says of it.
+// apps/demo.sh, with stubs for all programs that it calls: which device it chooses, and its messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class Demo : public testing::Test {
         here.write(name, "#!/bin/bash\n" + lines + "\n");
         std::filesystem::permissions(here.path(name), std::filesystem::perms::owner_all);
     }
-    // Fails for the preset `broken`.
+    // A stub of cmake, which fails for the preset `broken`.
     void use_cmake(const std::string& version, const std::string& broken = "none") const {
         stand_in("bin/cmake", "case $1 in\n--version) echo cmake version " + version +
                                   ";;\n--preset) echo \"cmake $*\" >>commands; mkdir -p build/$2; [ $2 != " + broken +

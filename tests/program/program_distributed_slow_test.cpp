@@ -1,4 +1,4 @@
-// What several processes share besides updates: validation, the choice of a length penalty, translations and scores.
+// Work shared by several processes besides updates: validation, the choice of a length penalty, translations and scores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class Spread : public testing::Test {
   protected:
     Spread() {
         write_toy_corpus(here_, 120);
-        std::string source, target;  // with a blank line, an unknown word, and more letters than a training sentence has
+        std::string source, target;  // including a blank line, an unknown word, and more letters than a training sentence has
         for (int line = 0; line < 260; ++line) {
             std::string words;
             for (int n = 0; n < 1 + line * 7 % 13; ++n)
@@ -44,7 +44,7 @@ class Spread : public testing::Test {
         ASSERT_TRUE(has_program(mpiexec)) << "this build has MPI, but there is no launcher \"" << mpiexec << "\"";
     }
 
-    // "heddle ARGUMENTS" on so many processes, with this file on standard input.
+    // "heddle ARGUMENTS" on this many processes, with this file as standard input.
     ProgramResult run(int ranks, const std::string& arguments, const std::string& input = "/dev/null") const {
         if (ranks == 1) return here_.run(arguments, input == "/dev/null" ? "" : here_.read(input));
         return launch(here_, fmt::format("-n {} {} {}", ranks, quoted(HEDDLE_PROGRAM), arguments), input);
@@ -56,7 +56,7 @@ class Spread : public testing::Test {
     const Workplace here_;
 };
 
-// Without times, the name of the run, and the line that counts processes.
+// The log without times, the run's name, and the line that counts processes.
 std::string log_without_times(const std::string& log, const std::string& run) {
     static const std::regex times(
         R"re("(seconds|eta|tokens_per_second|loading_seconds|step_seconds)":[^,}]*|\d[0-9.]* (ms|s)\b)re");
@@ -83,7 +83,7 @@ TEST_F(Spread, ValidationAndTheLengthPenaltyAreThoseOfOneProcess) {
         EXPECT_EQ(log_without_times(log, name), log_without_times(here_.read("run1/log.jsonl"), "run1")) << ranks << " ranks";
         EXPECT_EQ(contents(name), contents("run1")) << ranks << " ranks";
     }
-    // A run at its end is validated before any update: with the weights of its save, and then with the average.
+    // A finished run is validated before any update: with its save's weights, and then with the average.
     for (const int ranks : {1, 3}) {
         const ProgramResult result = run(ranks, fmt::format("train --resume run{} --updates 215", ranks));
         ASSERT_EQ(result.status, 0) << result.err;
@@ -113,7 +113,7 @@ TEST_F(Spread, TranslationsAndScoresAreThoseOfOneProcess) {
         {"score run other --normalize --source-file - --target-file long.b", "long.a"},
         {evaluate + "--output translated --results results --sentences", "/dev/null", {"translated", "results/model.txt"}},
         {evaluate + "--json"},
-        // mpirun of OpenMPI 4 would take "--tune run" for an option of its own, too.
+        // mpirun of OpenMPI 4 would take "--tune run" as an option of its own.
         {"evaluate --tune=run --beam 2", "/dev/null", {"run/search.toml"}},
         {"evaluate long.b --reference long.b"},
     };
@@ -144,7 +144,7 @@ TEST_F(Spread, TranslationsAndScoresAreThoseOfOneProcess) {
     }
 }
 
-// The batches are those of one process, or a device's bits would differ: it sums in an order that depends on a batch.
+// The batches equal those of one process; otherwise a device's bits would differ, since its sums depend on the batch.
 TEST_F(Spread, TranslationsAreThoseOfOneProcessOnTheDevice) {
     if (here_.run("--version").out.find("cuda: ") == std::string::npos)
         GTEST_SKIP() << "there is no device, not even an emulated one";
@@ -162,7 +162,7 @@ TEST_F(Spread, TranslationsAreThoseOfOneProcessOnTheDevice) {
     }
 }
 
-// A line is translated when it is there, however few others are.
+// A line is translated as soon as it arrives, even if few others have.
 TEST_F(Spread, ALineFromAPipeIsAnsweredAtOnce) {
     train_run("run");
     const ShellOutput output = shell(
@@ -194,7 +194,7 @@ TEST_F(Spread, ProcessesThatCannotWorkTogetherEndWithOneReason) {
     const ProgramResult missing = run(3, "score nothing --source-file long.a --target-file long.b");
     EXPECT_EQ(missing.status, 1) << missing.err;
     EXPECT_THAT(complaints(missing), ElementsAre(HasSubstr("nothing: there is no config.toml")));
-    if (processor_level() == CpuLevel::v2) return;  // this processor has no other
+    if (processor_level() == CpuLevel::v2) return;  // this processor has no other level
     const ProgramResult slower = launch(
         here_,
         fmt::format("-n 1 {0} evaluate run --test text : -n 1 env HEDDLE_CPU_LEVEL=v2 {0} evaluate run --test text", program));
@@ -202,7 +202,7 @@ TEST_F(Spread, ProcessesThatCannotWorkTogetherEndWithOneReason) {
     EXPECT_THAT(complaints(slower), ElementsAre(AllOf(HasSubstr("heddle: rank 1 on "), HasSubstr("give --cpu-level v2"))));
 }
 
-// In a build without MPI.
+// Several processes started with a build without MPI.
 TEST(SpreadWithoutMpi, ProcessesThatDoNotKnowEachOtherAreRefused) {
     if (has_mpi) GTEST_SKIP() << "this build has MPI";
     for (const char* command : {"translate run", "score run --source-file a --target-file b", "evaluate run"}) {

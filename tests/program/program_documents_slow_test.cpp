@@ -11,8 +11,8 @@
 namespace heddle {
 namespace {
 
-// Stands where the built program would: fetches nothing, and trains a tiny model for three updates. What takes long alone, and
-// is tested elsewhere, only answers --help. The check of an exercise not yet solved fails, as it should.
+// A stub for the built program: downloads nothing, and trains a tiny model for three updates. Commands that take long, and are
+// tested elsewhere, only print --help. Checking an exercise that is not solved yet fails, as it should.
 const std::string program = R"sh(#!/usr/bin/env bash
 case "$1" in
     data) [ "$*" = "data multi30k" ] && mkdir corpus && cp made-up/* corpus ;;
@@ -23,7 +23,7 @@ case "$1" in
 esac
 )sh";
 
-// Runs the shell blocks of the page, one after the other, in a folder with a stub for the built program and a made-up corpus.
+// Runs the page's shell blocks in order, in a folder with a stub for the built program and a made-up corpus.
 ShellOutput run_page(const Workplace& here, const std::string& page) {
     for (const char* folder : {"build/release", "build/emulated", "apps", "tests", "made-up"})
         std::filesystem::create_directories(here.path(folder));
@@ -74,7 +74,7 @@ TEST(Readme, RunsLineByLine) {
     EXPECT_TRUE(here.exists("english.txt"));
 }
 
-// A block that begins with "$ COMMAND" shows what the command prints; errors of rounding differ between processors.
+// A block that begins with "$ COMMAND" shows the command's output; rounding errors differ between processors.
 TEST(Readme, ShowsWhatGradcheckPrints) {
     const std::regex rounding("[0-9.]+e-[0-9]+");
     int shown = 0;

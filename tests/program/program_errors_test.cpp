@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-/// Whether `text` is `pattern`, whose "..." stand for anything.
+/// True if `text` matches `pattern`, in which "..." matches anything.
 bool fits(std::string_view text, std::string_view pattern) {
     const std::size_t gap = pattern.find("...");
     if (gap == pattern.npos) return text == pattern;
@@ -59,7 +59,7 @@ TEST(ErrorsPage, LeavesOnlyOutWhatItSays) {
     EXPECT_FALSE(fits("a b c", "b..."));
 }
 
-// The advised command needs no library of the tests.
+// The advised command does not need the tests' libraries.
 TEST(ProgramBeside, ThatIsMissingIsBuiltByTheCommandInTheError) {
     const Workplace here;
     std::filesystem::copy_file(HEDDLE_PROGRAM, here.path("heddle"));

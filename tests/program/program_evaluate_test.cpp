@@ -1,4 +1,4 @@
-// What `heddle evaluate` says about files.
+// `heddle evaluate` on files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::StartsWith;
 
 using Lines = std::vector<std::string>;
 
-// Three lines, what one system made of them, and what a better one did.
+// Three lines, one system's translations, and a better system's.
 class ProgramEvaluate : public testing::Test {
   protected:
     ProgramEvaluate() {
@@ -64,7 +64,7 @@ TEST_F(ProgramEvaluate, LowersEveryMetric) {
     EXPECT_EQ(lines[6], "exact: 0 of 3 lines (0.00 %)");
 }
 
-// A character is a token of zh; of 13a a line would be one word, and the score 0.
+// With zh each character is a token; with 13a a line would be one word, and the score 0.
 TEST_F(ProgramEvaluate, ScoresChineseAsChinese) {
     here.write("zh.ref", "\u6211\u4eec\u4eca\u5929\u53bb\u4e0a\u5b66\u3002\n\u6211\u5f88\u9ad8\u5174\u89c1\u5230\u4f60\u3002\n");
     here.write("zh.hyp", "\u6211\u4eec\u4eca\u5929\u53bb\u5b66\u6821\u3002\n\u6211\u5f88\u9ad8\u5174\u89c1\u5230\u4f60\u3002\n");
@@ -109,7 +109,7 @@ TEST_F(ProgramEvaluate, EqualsSacrebleuOnAThousandLinesByEachTokenizer) {
     const std::uint64_t seed = std::random_device()();
     app::UnicodeTestLines lines = app::unicode_test_lines(seed, 1000);
     std::string hypotheses, references;
-    const auto add = [](std::string& text, std::string line) {  // in files a line end ends a line
+    const auto add = [](std::string& text, std::string line) {  // in files, lines end with a line feed
         for (char& c : line) c = c == '\n' ? ' ' : c;
         text += (line.starts_with("\ufeff") ? "x" : "") + line + "\n";
     };
@@ -223,7 +223,7 @@ TEST_F(ProgramEvaluate, NamesBothCountsOfFilesThatDiffer) {
     expect_complaint(evaluate("--hypotheses none --reference none"), 1, "evaluate: none and none have no lines to score");
 }
 
-// As many segments, but not the same ones.
+// Equal numbers of segments with different ids.
 TEST_F(ProgramEvaluate, ComparesTheIdsOfSegments) {
     const auto xml = [](const std::string& set, std::initializer_list<int> ids) {
         std::string text = "<?xml version=\"1.0\"?>\n<mteval><" + set + "><doc docid=\"7\">\n";

@@ -1,4 +1,4 @@
-// What `heddle explain` says of names, shapes and files that it cannot use.
+// Errors of `heddle explain` about names, shapes and files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -60,7 +60,7 @@ TEST(ExplainErrors, SaysWhatIsWrong) {
         EXPECT_EQ(here.run("explain relu --picture warps --out warps.svg").status, 0) << "a picture replaces a picture";
 }
 
-// All of these are known before the kernel runs.
+// These errors come before the kernel runs.
 TEST(ExplainErrors, SaysWhereItCannotWrite) {
     const Workplace here;
     std::filesystem::create_directories(here.path("folder"));

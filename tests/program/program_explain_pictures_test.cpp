@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Of 40 columns: lanes 0 to 9 have four each, in five sectors, and no shuffle or write changes that.
+// A row of 40 columns: lanes 0 to 9 have four each, in five sectors; shuffles and writes do not change that.
 TEST(ExplainPictures, ShowTheChosenSteps) {
     const Workplace here;
     ASSERT_EQ(here.run("explain softmax --shape 2,40 --picture 'read x, write y 2,warps' --out steps.svg").status, 0);
@@ -30,7 +30,7 @@ TEST(ExplainPictures, ShowTheChosenSteps) {
                       HasSubstr("warp 1 of block 0 writes y [2, 40] f32"), HasSubstr("store_vector(a.y + row"),
                       HasSubstr(">9</text>"), HasSubstr("the warps of block 0 of softmax_narrow_kernel"),
                       HasSubstr("prefers-color-scheme:dark"), testing::Not(HasSubstr(">10</text>"))));
-    // A column of a tile without padding: 32 words of bank 0, which stand below each other.
+    // A column of a tile without padding: 32 words of bank 0, drawn below each other.
     ASSERT_EQ(here.run("explain permute-tile --shape 32,32 --picture 'read shared'").status, 0);
     const std::string conflict = here.read("permute-tile.svg");
     EXPECT_THAT(conflict, AllOf(HasSubstr("32 cycles of the banks, a 32-way conflict"), HasSubstr(">byte 3968</text>")));

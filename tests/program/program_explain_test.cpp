@@ -1,4 +1,4 @@
-// `heddle explain`: every kernel it lists runs, and what it says adds up.
+// `heddle explain`: every listed kernel runs, and its counts are consistent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Runs of spaces become one.
+// Reduces runs of spaces to one.
 std::string without_spaces(const std::string& text) { return std::regex_replace(text, std::regex(" +"), " "); }
 
 std::vector<std::string> kernels(const Workplace& here) {
@@ -35,7 +35,7 @@ json explained(const Workplace& here, const std::string& words) {
     return result.status == 0 ? json::parse(result.out) : json();
 }
 
-// Every lane has a value and, in a named tensor, an offset inside of it; and the steps sum to the totals where all are there.
+// Expects that all lanes have values and offsets within named tensors, and that complete steps sum to the totals.
 void expect_sound(const json& page) {
     for (const json& launch : page["launches"]) {
         std::int64_t sectors = 0, cycles = 0, warps = 0;
@@ -64,7 +64,7 @@ void expect_sound(const json& page) {
     }
 }
 
-// Every eighth kernel of the list, from another one in each test, so that ctest runs the eight beside each other.
+// Every eighth kernel of the list, starting at another one in each test, so that ctest can run the eight tests in parallel.
 constexpr std::size_t kShares = 8;
 class ListedKernels : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Explain, ListedKernels, testing::Range(std::size_t{0}, kShares));
@@ -86,7 +86,7 @@ TEST_P(ListedKernels, AllRun) {
     }
 }
 
-// y = max(x, 0) of 4 x 64 floats: 1 KB in, 1 KB out, each sector once.
+// y = max(x, 0) of 4 x 64 floats: 1 KB is read and 1 KB written, each sector once.
 TEST(Explain, CountsOfReluAreThoseByHand) {
     const Workplace here;
     const json page = explained(here, "relu");
@@ -102,7 +102,7 @@ TEST(Explain, CountsOfReluAreThoseByHand) {
     EXPECT_EQ(here.run("explain relu --json").out, here.run("explain relu --json").out) << "the same each time";
 }
 
-// The place in the rooflines of A100 and H100.
+// The positions in the rooflines of A100 and H100.
 TEST(Explain, ArithmeticIsThatByHand) {
     const Workplace here;
     struct Case {
@@ -117,11 +117,11 @@ TEST(Explain, ArithmeticIsThatByHand) {
              // One tile: every element is read once.
              Case{"matmul-vector-loads --shape 128,128,128", 2.0 * 128 * 128 * 128, 4 * 3 * 128 * 128, 4 * 3 * 128 * 128, "f32",
                   "arithmetic", "arithmetic", "arithmetic"},
-             // Here, too, but a write has every second column of 8 rows: C's sectors of 16 numbers are touched by four writes
-             // each.
+             // The same, but a write has every second column of 8 rows: each of C's sectors, 16 numbers, is touched by four
+             // writes.
              Case{"matmul-tensor-cores --shape 64,64,64", 2 * 64 * 64 * 64, 2 * (2 + 4) * 64 * 64, 2 * 3 * 64 * 64,
                   "bf16 tensor cores", "bandwidth", "bandwidth", "bandwidth"},
-             // Four tensors of 64 rows of 32. Keys and values are read by 8 blocks of 8 queries.
+             // Four tensors of 64 rows of 32. Keys and values are read by 8 blocks of 8 queries each.
              Case{"attention-padding --shape 64,32", 4 * 64 * 64 * 32, 4 * 64 * 32 * (2 * 8 + 2), 4 * 64 * 32 * 4, "f32",
                   "bandwidth", "arithmetic", "bandwidth"},
          }) {
@@ -137,7 +137,7 @@ TEST(Explain, ArithmeticIsThatByHand) {
             EXPECT_EQ(limit["least"], limit["chip"] == "A100" ? c.least_on_a100 : c.least_on_h100) << limit;
         }
     }
-    // Causal: query i meets i + 1 keys.
+    // With the causal mask query i has i + 1 keys.
     EXPECT_EQ(explained(here, "attention --shape 16,32")["arithmetic"]["operations"], 4 * 32 * (16 * 17 / 2));
     EXPECT_EQ(explained(here, "feed-forward-tiles --shape 5,6,7")["arithmetic"]["operations"], 2 * 5 * (6 * 7 + 7 * 6));
     EXPECT_FALSE(explained(here, "softmax-warp").contains("arithmetic")) << "its time is memory traffic; it states none";
@@ -159,7 +159,7 @@ TEST(Explain, WritesAPageThatNeedsNothingElse) {
     EXPECT_THAT(page, testing::Not(HasSubstr("http://")));
 }
 
-// What Chromium sees on the page that `heddle explain WORDS` writes (seen_on, browser.h).
+// The result of `probe` in Chromium on the page of `heddle explain WORDS` (seen_on, browser.h).
 json seen_on_page_of(const Workplace& here, const std::string& words, const std::string& probe) {
     EXPECT_EQ(here.run("explain " + words + " --out page.html").status, 0);
     return seen_on(read_file(here.path("page.html")), probe);
@@ -195,7 +195,7 @@ TEST(Explain, PutsTwoVersionsSideBySide) {
     EXPECT_THAT(text.out, AllOf(HasSubstr("heddle explain softmax-naive --shape 8,40: softmax, step 1"),
                                 HasSubstr("of all blocks and launches"), HasSubstr("softmax_block_kernel")));
     EXPECT_LE(here.read("softmax-naive-beside-softmax-block.html").size(), 2u << 20);
-    // The first one's shape where the axes are the same, else each its own.
+    // The first kernel's default shape is used for both if the axes are the same, else each its own.
     EXPECT_EQ(explained(here, "--beside matmul-naive matmul-shared-tile")["beside"][1]["shape"], (std::vector<int>{16, 32, 16}));
     EXPECT_EQ(explained(here, "--beside relu matmul-naive")["beside"][1]["shape"], (std::vector<int>{16, 32, 16}));
 }
@@ -271,7 +271,7 @@ seen.flights = [...new Set(seen.flights)];
     EXPECT_THAT(seen["flights"].dump(), AllOf(HasSubstr("in flight group 1 ("), HasSubstr("1 group waited for")));
 }
 
-// One warp of this shape alone takes more than a page has.
+// A single warp of this shape exceeds the limit of a page.
 TEST(Explain, APageWithoutStepsShowsNone) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
@@ -289,7 +289,7 @@ seen.after = {now: document.querySelector('#explain .now').textContent, lines: s
     EXPECT_EQ(seen["after"]["lines"], 1) << "the source is there";
 }
 
-// heddle bench ladder counts without watching each access: the sums must be those of the requests.
+// heddle bench ladder counts without tracing accesses: its totals must equal the sums over the requests.
 TEST(Explain, CountsWhatTheLaddersCount) {
     const Workplace here;
     struct Size {
@@ -326,7 +326,7 @@ TEST(Explain, CountsWhatTheLaddersCount) {
     EXPECT_EQ(compared, 4 + 6 + 5 + 5 + 6 + 6);
 }
 
-// The chapter for those who know only C++: its code is the kernels', its commands work, and what stands below one is printed.
+// The chapter for readers who know only C++: its code is the kernels', its commands work, and the output shown is printed.
 TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
     const std::string document = "docs/gpu-basics.md";
     std::string code;
@@ -354,7 +354,7 @@ TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
         EXPECT_EQ(here.run((*at)[1]).status, 0) << (*at)[1];
 }
 
-// The page with everything: many warps of few steps have as much around their steps as in them.
+// The page with all kernels: many warps with few steps have as much data around the steps as in them.
 TEST(Explain, APageStaysWithinItsKilobytes) {
     const Workplace here;
     for (const auto& [words, kilobytes] : {std::pair{"relu --shape 500,100", 100},

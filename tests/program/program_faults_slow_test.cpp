@@ -1,5 +1,5 @@
-// What the system refuses to the program: memory at any moment, room on the disk, a run that another process trains. It ends
-// clearly, and the run can be gone on with, or begun, to the same bytes.
+// Failures of the system: an allocation at any moment, a full disk, a run that another process trains. The program ends with a
+// clear message, and the run can be resumed, or started again, with the same final bytes.
 #include <fmt/format.h>
 
 #include <map>
@@ -44,7 +44,7 @@ class Faults : public testing::Test {
         whole_ = weights("whole");
     }
 
-    // The digests of all weights of a run and of its last save.
+    // The digests of all of a run's weights and of its last save's.
     std::map<std::string, std::string> weights(const std::string& run) const {
         std::map<std::string, std::string> digests;
         for (const std::string folder : {"", "/saves/4"})
@@ -55,7 +55,7 @@ class Faults : public testing::Test {
         return digests;
     }
 
-    // The program's end; a hang is one, too. Its outputs are in "log".
+    // The exit status, or nothing for a hang. The outputs are in "log".
     std::optional<int> end_of(const std::string& arguments, const std::map<std::string, std::string>& environment = {}) const {
         for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
         const int input = open(here_.path("input").c_str(), O_RDONLY | O_CLOEXEC);
@@ -67,8 +67,7 @@ class Faults : public testing::Test {
         return status;
     }
 
-    // What was left is a run to go on with, or none: then the training begins. Either way it ends with the bytes of one that
-    // nothing happened to.
+    // Resumes the run, or starts it again if there is none. Either way it must end with the bytes of an undisturbed one.
     void expect_the_whole_run(const std::string& run) const {
         const bool begun = here_.exists(run + "/config.toml");
         const std::optional<int> status =
@@ -89,7 +88,7 @@ class Faults : public testing::Test {
 };
 
 #ifdef HEDDLE_FAILING_ALLOCATIONS
-// One allocation of the program fails. Those that are tried: in the long form the first 2,000 and 500 spread over the rest.
+// One allocation of the program fails. In the long form, the first 2,000 are tried, and 500 spread over the rest.
 class FailingAllocations : public Faults {
   protected:
     static std::map<std::string, std::string> failing(long number) {
@@ -109,7 +108,7 @@ class FailingAllocations : public Faults {
         return numbers;
     }
 
-    // Either nothing is amiss, or one line says that memory was missing.
+    // Success without messages, or one line about missing memory.
     bool ended_clearly(const std::optional<int>& status) {
         EXPECT_TRUE(status) << "it hangs";
         if (status == 0) return ++survived_, true;
@@ -169,7 +168,7 @@ TEST_F(FailingAllocations, OfATranslationGiveNoWrongLine) {
 }
 #endif
 
-// A disk of ten sizes, each too small for the run, and then more room.
+// Disks of ten sizes, each too small for the run, and then more space.
 TEST_F(Faults, AFullDiskStopsTheRunUntilThereIsRoom) {
     const std::string mount = "mount -t tmpfs -o size=$((SIZE / 4096 * 4096)) tmpfs disk";
     fs::create_directory(here_.path("disk"));
@@ -180,7 +179,7 @@ TEST_F(Faults, AFullDiskStopsTheRunUntilThereIsRoom) {
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     };
     if (in_namespace("SIZE=65536; " + mount) != 0) GTEST_SKIP() << "no disk can be mounted here: " << here_.read("unshared");
-    std::uintmax_t size = 0;  // tmpfs counts whole pages
+    std::uintmax_t size = 0;  // tmpfs uses whole pages
     for (const auto& entry : fs::recursive_directory_iterator(here_.path("whole")))
         if (entry.is_regular_file() && !entry.is_symlink()) size += (entry.file_size() + 4095) / 4096 * 4096;
     int refused = 0;
@@ -205,11 +204,11 @@ TEST_F(Faults, AFullDiskStopsTheRunUntilThereIsRoom) {
     print_faults("disk full, of ten sizes", sizes, fmt::format("{} clear ends, all go on to the same bytes", refused));
 }
 
-// Of two programs that begin in one folder at the same time, one trains and the other says why it does not.
+// Of two programs that start in one folder at the same time, one trains and the other reports why it does not.
 TEST_F(Faults, OfTwoStartsAtOnceOneTrains) {
     const int rounds = all_faults() ? 200 : 10;
     int in_use = 0, done = 0;
-    const Workplace other;  // of the second, for its log
+    const Workplace other;  // for the second program's log
     for (const char* name : {"text.a", "text.b"}) other.write(name, here_.read(name));
     for (int round = 0; round < rounds; ++round) {
         SCOPED_TRACE(fmt::format("round {}", round));

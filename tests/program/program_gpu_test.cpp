@@ -1,5 +1,4 @@
-// What tests/gpu.sh is made of, as far as it runs without a GPU: that both sides measure the same cases, the table, and the
-// complaints.
+// The parts of tests/gpu.sh that run without a GPU: both sides measure the same cases, the table, and error messages.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

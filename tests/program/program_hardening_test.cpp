@@ -1,4 +1,4 @@
-// What cmake/flags.cmake asks of compiler and linker stands in the program.
+// The hardening flags of cmake/flags.cmake have their effect in the program.
 #include <elf.h>
 
 #include <cstring>

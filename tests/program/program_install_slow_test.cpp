@@ -1,4 +1,4 @@
-// What cmake --install and cpack make of this build: a folder that other programs find, and packages.
+// The results of cmake --install and cpack: a folder that other programs find, and packages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class Installed : public testing::Test {
     static inline ShellOutput install_;
 };
 
-// The flags put a folder in front of the installed one, with a header that must not be taken for Heddle's.
+// The compiler flags name a folder first that has a header with the name of one of Heddle's, which must not be confused with it.
 TEST_F(Installed, BuildsAndRunsAProgramThatFindsIt) {
     fs::create_directories(folder().path("foreign/core"));
     std::ofstream(folder().path("foreign/core/tensor.h")) << "#error this header is another project's\n";
@@ -94,7 +94,7 @@ TEST_F(Installed, RunsTheProgram) {
     EXPECT_EQ(shell(quoted(path("bin/heddle")) + " --version").text, shell("'" HEDDLE_PROGRAM "' --version").text);
 }
 
-// The exercise whose kernel includes most headers, and one of host C++.
+// The exercise whose kernel includes the most headers, and one in host C++.
 TEST_F(Installed, GradesAnExercise) {
     if (!fs::exists(path("bin/heddle-grader"))) GTEST_SKIP() << "this build has no heddle-grader";
     const std::string here = "cd " + quoted(folder().path("")) + " && " + quoted(path("bin/heddle")) + " learn ";
@@ -104,7 +104,7 @@ TEST_F(Installed, GradesAnExercise) {
     const ShellOutput passed = shell(here + "check 2>&1");
     EXPECT_EQ(passed.status, 0) << passed.text;
     EXPECT_THAT(passed.text, HasSubstr("vector-loads: pass"));
-    ASSERT_EQ(shell(here + "start product-rule 2>&1").status, 0);  // of host C++: the headers of the tape
+    ASSERT_EQ(shell(here + "start product-rule 2>&1").status, 0);  // host C++: needs the tape's headers
     fs::copy_file(path("share/heddle/learn/exercises/product-rule/solution.cpp"), folder().path("heddle-learn/product-rule.cpp"),
                   fs::copy_options::overwrite_existing);
     EXPECT_THAT(shell(here + "check 2>&1").text, HasSubstr("product-rule: pass"));
@@ -113,7 +113,7 @@ TEST_F(Installed, GradesAnExercise) {
     EXPECT_TRUE(fs::exists(path("share/heddle/learn/include/exercises/vector-loads/exercise.h")));
 }
 
-// An installed folder may be moved, and was perhaps built elsewhere.
+// An installed folder may be moved, or may have been built on another machine.
 TEST_F(Installed, NamesNoFolderOfTheBuild) {
     int looked_at = 0;
     for (const fs::path& file : files_below(path(""))) {

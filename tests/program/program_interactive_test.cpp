@@ -1,4 +1,4 @@
-// What a person at a terminal sees of `heddle translate`, and what becomes of a training when the terminal is closed.
+// `heddle translate` at a terminal, and a training whose terminal is closed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
 
-// A pseudo-terminal: what is typed at one end is the standard input of a program at the other.
+// A pseudo-terminal: text typed at one end is a program's standard input at the other.
 class Terminal {
   public:
     Terminal() : keys_(posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -37,7 +37,7 @@ class Terminal {
     void type(const std::string& text) const {
         EXPECT_EQ(write(keys_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
     }
-    // What programs have written to it.
+    // The text that programs have written to it.
     std::string shown_until(const std::string& text) const {
         std::string shown;
         for (char letter = 0; shown.find(text) == std::string::npos && read(keys_, &letter, 1) == 1;) shown += letter;
@@ -49,7 +49,7 @@ class Terminal {
     int program_ = -1;
 };
 
-// What the program has said, once it is so many lines.
+// The program's log, once it has this many lines.
 std::string log_of(const Workplace& here, std::size_t lines) {
     for (int i = 0; i < 6000 && lines_of(here.read("log")).size() < lines; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -75,7 +75,7 @@ TEST(Interactive, SaysWhatWasLoadedAndHowToEnd) {
         << "a pipe needs no greeting";
 }
 
-// The system sends SIGHUP, and what is written to stderr from then on fails.
+// The system sends SIGHUP, and further writes to stderr fail.
 TEST(Interactive, ATrainingSavesWhenItsTerminalIsClosed) {
     const Workplace here;
     const std::string options = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --threads 1 --batch-tokens 60 --valid-sentences 0";
@@ -86,7 +86,7 @@ TEST(Interactive, ATrainingSavesWhenItsTerminalIsClosed) {
     const pid_t process = fork();
     if (process == 0) {
         setsid();
-        ioctl(terminal->input(), TIOCSCTTY, 0);  // the terminal of this session
+        ioctl(terminal->input(), TIOCSCTTY, 0);  // makes it the session's terminal
         dup2(terminal->input(), STDERR_FILENO);
         terminal.reset();
         execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);

@@ -1,4 +1,4 @@
-// The code on the lab's pages is code: each piece compiles as it stands, with what it takes as given declared around it.
+// The code on the lab's pages compiles, piece by piece, after declarations of the names that it uses.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ extern device::FragmentB b[32];
 std::int32_t largest(const Tensor& logits, std::int64_t row);
 )";
 
-// Where a piece is wrong, the compiler names it instead of the file.
+// Compiler errors name the piece instead of the file.
 std::string as_function(const std::string& name, std::string_view code, std::size_t number) {
     return fmt::format("#line 0 \"{}\"\nauto piece_{}() {{{}}}\n", name, number, code);
 }

@@ -1,4 +1,4 @@
-// Five million pairs are prepared and learned from in little memory, in each of two processes.
+// Preparing five million pairs and learning from them takes little memory, in each of two processes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-// The words of a file of /proc, or nothing when the process has ended.
+// The words of a file of /proc, or an empty text when the process has ended.
 std::string read_proc(const fs::path& file) {
     std::ostringstream text;
     text << std::ifstream(file, std::ios::binary).rdbuf();
     return text.str();
 }
 
-// The most memory, in MiB, that each process with this argument had: what the system cannot drop, so not the mapped files.
+// The peak memory, in MiB, of each process with this argument, without mapped files, which the system can drop.
 class MemoryOf {
   public:
     explicit MemoryOf(std::string argument) : argument_(std::move(argument)) {}
@@ -59,7 +59,7 @@ class MemoryOf {
     }};
 };
 
-// The same hundred thousand numbers, again and again: 450 MB of text.
+// Writes a hundred thousand numbers again and again: 450 MB of text.
 void write_number_pairs(const Workplace& here, int hundred_thousands) {
     std::string english, german;
     for (std::int64_t i = 0; i < 100'000; ++i) {

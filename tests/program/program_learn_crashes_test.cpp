@@ -1,4 +1,4 @@
-// `heddle learn check` of answers that end badly: in a crash, never, or before they begin.
+// `heddle learn check` on answers that crash, never end, or fail before main().
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -36,10 +36,10 @@ TEST(LearnCommand, SurvivesBadPrograms) {
            "which a GPU cannot reach at guard.cu:7");
     expect(verdict("if (i == 3) abort();"), "crash", "Aborted at guard.cu:7");
     expect(verdict("y[i] = static_cast<float>(i / (n - 128));"), "crash", "divides an integer by zero at guard.cu:7");
-    // No access that a compiler has watched.
+    // Uses memory without an access that the compiler instruments.
     expect(verdict("for (;;) mmap(nullptr, 1 << 24, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);"), "memory",
            "uses more than 1024 MB of memory");
-    // clang makes such calls of memset and memcpy.
+    // clang emits such calls for memset and memcpy.
     expect(verdict("void* fill(void*, int, unsigned long) __asm__(\"__tsan_memset\"); if (i == 3) { fill(y + 1, 0, 4ul * n); "
                    "y[0] = 0; }"),
            "bounds", "writes 512 bytes");
@@ -63,7 +63,7 @@ TEST(LearnCommand, SurvivesBadPrograms) {
     EXPECT_THAT(endless["printed"].get<std::string>(), testing::StartsWith("begins\nand goes on")) << "not more than the limit";
 }
 
-// Initialisers run while the loader holds its lock, for which a search for the source line could wait.
+// Initialisers run while the loader holds its lock, on which a search for the source line could block.
 TEST(LearnCommand, SurvivesBadInitialisers) {
     const Workplace here;
     const auto expect = [&](const std::string& body, const std::string& kind, int line, const std::string& text) {
@@ -84,14 +84,14 @@ TEST(LearnCommand, SurvivesBadInitialisers) {
     expect("for (;;) sleep(1);", "endless", 7,
            "it has done nothing for 1 second: does it wait for something that never happens? at guard.cu:7");
     expect("exit(3);", "crash", 0, "the program ended without a result, with status 3");
-    // Neither the program nor its watch runs any more.
+    // Neither the program nor its supervisor runs any more.
     expect("raise(SIGSTOP);", "crash", 0, "the program stopped itself: Stopped (signal)");
     expect("kill(0, SIGKILL);", "crash", 0, "the program ended without a result, with status 137");
 }
 
-// Host C++ ends badly in its own ways.
+// Host C++ fails in other ways.
 TEST(LearnCommand, SurvivesBadOps) {
-    // With --seconds 1 the compiler gets 30 seconds, which pass while the others are checked.
+    // With --seconds 1 the compiler gets 30 seconds; meanwhile the others are checked.
     const Workplace waits;
     ASSERT_EQ(mkfifo(waits.path("pipe").c_str(), 0600), 0);
     waits.write("product-rule.cpp", "#include \"exercise.h\"\n#include \"" + waits.path("pipe") + "\"\n");

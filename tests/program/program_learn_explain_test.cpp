@@ -1,4 +1,4 @@
-// `heddle learn explain`: the page of a learner's kernel, right or wrong.
+// `heddle learn explain`: the page about a learner's kernel, whether it is right or wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -216,7 +216,7 @@ TEST(LearnExplain, ThePageShowsARaceAsTwoArrowsOnOneElement) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
     ASSERT_EQ(here.run("learn explain " + put(here, "block-sum/wrong/no-first-barrier")).status, 0);
-    for (const int width : {1280, 500}) {  // Chromium has no narrower window; the layout of 400 is that of 500
+    for (const int width : {1280, 500}) {  // Chromium's windows have at least this width; the layout for 400 is that for 500
         SCOPED_TRACE(width);
         const json seen = seen_on(here.read("block-sum.html"), kProbe, fmt::format("--window-size={},900", width));
         ASSERT_TRUE(seen.is_object()) << seen;

@@ -1,4 +1,4 @@
-// `heddle learn`: every solution passes, every starter and every wrong answer gets its verdict; and what the command says.
+// `heddle learn`: every solution passes, every starter and every wrong answer gets its verdict; and the command's messages.
 //
 // Every eighth wrong answer of an exercise is checked, with HEDDLE_LEARN_ALL=1 all of them: compiling one takes most of a second.
 #include <fcntl.h>
@@ -171,7 +171,7 @@ TEST(LearnCommand, ALearnerStartsChecksAndPasses) {
     EXPECT_EQ(here.run("learn solution map").out, answer_of("map/solution")) << "asked twice";
 
     here.write("heddle-learn/map.cu", answer_of("map/solution"));
-    const ProgramResult passed = here.run("learn watch map");  // ends with a pass
+    const ProgramResult passed = here.run("learn watch map");  // ends when the answer passes
     EXPECT_EQ(passed.status, 0);
     EXPECT_THAT(passed.out, AllOf(HasSubstr("map: pass\n"), HasSubstr("next: heddle learn start guard")));
     const json list = json::parse(here.run("learn list --json").out);
@@ -215,7 +215,7 @@ TEST(LearnCommand, AGradientCheckShowsWhatItPrintedLast) {
     EXPECT_EQ(verdict["printed"], "function 2\n") << "the second one is wrong";
 }
 
-// Heddle's own ops are linked into the grader, but an answer sees only the headers that are installed for it.
+// Heddle's own ops are linked into the grader, but an answer sees only the headers installed for it.
 TEST(LearnCommand, TheLibrarysOpIsNoAnswer) {
     const Workplace here;
     here.write("softmax-gradient.cpp",
@@ -261,7 +261,7 @@ TEST(LearnCommand, AFileMayHaveAnyName) {
     EXPECT_EQ(here.run("learn solution --folder 'my folder'").out, answer_of("guard/solution"));
 }
 
-// The other form that the page shows: g++ keeps the copy of a struct as one access (clang splits it, as the page says).
+// The other form on the page: g++ copies the struct in one access (clang splits it, as the page says).
 TEST(LearnCommand, AFloat4IsOneAccess) {
     const Workplace here;
     if (shell("${CXX:-c++} --version").text.find("clang") != std::string::npos) GTEST_SKIP() << "with g++ only";
@@ -297,7 +297,7 @@ TEST(LearnCommand, DocumentsShowWhatACheckPrints) {
     EXPECT_EQ(shown, 4);
 }
 
-// While one exists, temporary folders are made in the folder "tmp" of the workplace.
+// While it exists, temporary folders are made in the workplace's folder "tmp".
 class TemporaryFilesIn {
   public:
     explicit TemporaryFilesIn(const Workplace& here) {
@@ -341,7 +341,7 @@ TEST(LearnCommand, CtrlCEndsTheCompilerAndRemovesItsFiles) {
     ASSERT_EQ(mkfifo(here.path("pipe").c_str(), 0600), 0);
     here.write("guard.cu", "#include \"" + here.path("pipe") + "\"\n");
     RunningProgram program(here, {"learn", "check", "guard.cu"});
-    // It can be opened once the compiler waits for it.
+    // The pipe can be opened as soon as the compiler waits for it.
     int pipe = -1;
     ASSERT_TRUE(happens([&] { return pipe >= 0 || (pipe = open(here.path("pipe").c_str(), O_WRONLY | O_NONBLOCK)) >= 0; }));
     program.send(SIGINT);

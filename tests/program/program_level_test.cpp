@@ -1,4 +1,4 @@
-// Runs that begin at one CPU level and go on at another.
+// Runs that start at one CPU level and are resumed at another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class Levels : public testing::Test {
         EXPECT_EQ(result.status, 0) << result.err;
         return result;
     }
-    // The digest of what a run has learned after six updates.
+    // The digest of a run's weights after six updates.
     std::string learned(const std::string& run) const {
         EXPECT_TRUE(here_.exists(run + "/saves/6/model.safetensors"));
         return digest(here_.read(run + "/saves/6/model.safetensors"));
@@ -56,10 +56,10 @@ TEST_F(Levels, OfARunStandInItsSavesAndConfiguration) {
     EXPECT_THAT(here_.read("best/saves/2/state.json"), HasSubstr(std::string(name(processor_level()))));
 }
 
-// The run of a processor with other bits goes on: with them when it is told to, and with a warning when not.
+// A run of a processor with other bits is resumed: with the same bits if told to, otherwise with a warning.
 TEST_F(Levels, WithOtherBitsAreWarnedOfAndCanBeKept) {
     train(std::string(tiny) + " --updates 6 --cpu-level v2 --out whole");
-    // As on another machine: the environment chooses, so the run's configuration does not say v2.
+    // Simulates another machine: the environment chooses the level, so the run's configuration does not name v2.
     setenv("HEDDLE_CPU_LEVEL", "v2", 1);
     for (const char* run : {"told", "untold"}) train(std::string(tiny) + " --updates 3 --out " + run);
     unsetenv("HEDDLE_CPU_LEVEL");

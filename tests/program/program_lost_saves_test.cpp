@@ -1,4 +1,4 @@
-// A run whose saves are gone or damaged: its weights are not lost, and what is advised works.
+// A run whose saves are gone or damaged keeps its weights, and the advice given works.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class LostSaves : public testing::Test {
         const std::string file = run + "/saves/" + std::to_string(update) + "/state.json";
         here_.write(file, here_.read(file) + "\n");
     }
-    // Runs the command that stands at the end of the message.
+    // Runs the command at the end of the message.
     ProgramResult follow(const std::string& message, const std::string& more) const {
         const std::size_t at = message.find(": heddle train ");
         EXPECT_NE(at, std::string::npos) << message;
@@ -90,7 +90,7 @@ TEST_F(LostSaves, WeightsComeAfterTheFirstSave) {
     EXPECT_EQ(saved_updates(here_.path("rare")), (std::vector<std::int64_t>{3, 4})) << "one of the first validation";
     const auto of_save = [&](const std::string& run) { return digest(here_.read(run + "/saves/3/moments.safetensors")); };
     EXPECT_EQ(of_save("rare"), of_save("early"));
-    // One that is still being written when the first validation ends is waited for, not made twice.
+    // If the first validation ends while a save is being written, it is waited for, not made twice.
     std::string soon = copying;
     soon.replace(soon.find("--valid-every 3 --save-every 3"), 30, "--valid-every 5 --save-every 4");
     for (int i = 0; i < 5; ++i) {

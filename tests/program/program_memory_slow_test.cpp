@@ -1,4 +1,4 @@
-// What commands say when the memory does not suffice, through the program itself.
+// Messages of the program when memory does not suffice.
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -21,7 +21,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-/// As long as it lives, programs that are started have one processor (each thread takes room of its own) and so many bytes.
+/// While it exists, started programs have one processor (each thread needs memory of its own) and this many bytes.
 class LittleMemory {
   public:
     explicit LittleMemory(rlim_t bytes) {
@@ -48,13 +48,13 @@ class LittleMemory {
     rlimit limit_{};
 };
 
-// One line: what was wanted and had, then what to do.
+// Expects one line: how much was wanted and available, then advice.
 void expect_advice(const ProgramResult& result, const std::string& advice) {
     expect_complaint(result, 1, advice);
     EXPECT_THAT(result.err, HasSubstr("heddle: memory: the system has no"));
 }
 
-constexpr rlim_t little = 100'000'000;  // enough for a small model, and for none of what follows
+constexpr rlim_t little = 100'000'000;  // enough for a small model, but not for the rest
 const std::string one_layer = " --layers 1 --d-model 32 --heads 2 --d-ff 64 --valid-sentences 0 --threads 1";
 
 TEST(ProgramMemory, TrainingNamesWhatMakesItsBatches) {
@@ -91,7 +91,7 @@ TEST(ProgramMemory, ASearchNamesItsBeam) {
     expect_advice(here.run("evaluate --model RUN --test test --source a --target b --beam 1000"), "; lower --beam 1000 to ");
 }
 
-// The batch of summary has an option of its own; the rest of a training's advice would be of no use.
+// The size of summary's batch is its own option, so a training's advice would not help.
 TEST(ProgramMemory, SummaryNamesItsInput) {
     const Workplace here;
     const LittleMemory memory(600'000'000);
@@ -102,7 +102,7 @@ TEST(ProgramMemory, SummaryNamesItsInput) {
     EXPECT_THAT(large.err, Not(HasSubstr("--batch-tokens")));
 }
 
-// SentencePiece learns with threads of its own, whose exceptions reach nobody.
+// SentencePiece learns in threads of its own, whose exceptions cannot be caught.
 TEST(ProgramMemory, AVocabularyThatDoesNotFitEndsInOneLine) {
     const Workplace here;
     std::string pairs;
@@ -128,7 +128,7 @@ TEST(ProgramMemory, WithoutAnOptionThatHelpsMoreOfItIsAskedFor) {
     expect_advice(here.run("lab scaling --threads 1"), " in use); end other programs, or let this one have more\n");
 }
 
-// Nothing is built or learned before.
+// Refused before anything is built or learned.
 TEST(ProgramMemory, AModelThatCannotFitIsRefusedAtOnce) {
     const Workplace here;
     const std::map<std::string, std::string> too_large{
@@ -151,7 +151,7 @@ TEST(ProgramMemory, AModelThatCannotFitIsRefusedAtOnce) {
                           HasSubstr(advice), Not(HasSubstr("vocabulary:"))));
         EXPECT_FALSE(here.exists("RUN"));
     }
-    // A vocabulary's size is known once it was learned.
+    // The size of a vocabulary is only known once it is learned.
     expect_complaint(here.run("summary --vocab-size 2147483648 --d-model 4096"), 1,
                      "lower --vocab-size 2147483648 (default 6000)");
     expect_complaint(here.run("summary --vocab-size 2147483648"), 1, "lower --vocab-size 2147483648 (default 6000)");
@@ -170,7 +170,7 @@ TEST(MemoryAdvice, CountsWhatTrainingHolds) {
     app::check_model_fits(model);
     const double memory = app::machine_memory();
     EXPECT_GT(memory, 1e8);
-    // The same model, wanted with fewer and with more bytes than there are.
+    // The same model with a requirement just below and just above the memory.
     const double elements = 6000.0 * 128;
     EXPECT_NO_THROW(app::check_model_fits(model, 0.2 * memory / elements / 3));
     EXPECT_THAT(error_of([&] { app::check_model_fits(model, 1.1 * memory / elements); }),

@@ -1,4 +1,4 @@
-// Standard streams that another program made non-blocking: node and ssh do so to pipes and terminals that they share.
+// Standard streams made non-blocking by another program: node and ssh do so to pipes and terminals that they share.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-// `heddle ARGUMENTS` with both streams non-blocking on its side, fed and read in pieces with pauses.
+// `heddle ARGUMENTS` with both streams non-blocking on its side, written and read in pieces with pauses.
 ProgramResult run_slowly(const Workplace& here, const std::string& arguments, const std::string& input) {
     int in[2], out[2];
     EXPECT_EQ(pipe(in), 0);
@@ -68,7 +68,7 @@ TEST(ProgramNonBlocking, TakesAndGivesEveryLine) {
         0);
     std::string lines, hypotheses;
     for (int i = 0; i < 20'000; ++i) {
-        lines += std::string(static_cast<std::size_t>(30 + i % 40), ' ') + "\n";  // which stay as they are
+        lines += std::string(static_cast<std::size_t>(30 + i % 40), ' ') + "\n";  // spaces at the end are kept
         hypotheses += "ein Hund läuft " + std::to_string(i) + "\n";
     }
     const ProgramResult translated = run_slowly(here, "translate RUN", lines);

@@ -1,4 +1,4 @@
-// Commands never write over their inputs, and a stderr that fails costs no result.
+// Commands never overwrite their inputs, and a failing stderr does not affect results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ class Outputs : public testing::Test {
             "--threads 1 --batch-tokens 40 --valid-sentences 2 --updates 4 --save-every 2 --keep 0 --out run");
         EXPECT_EQ(result.status, 0) << result.err;
     }
-    // The command ends with status 1 and this message, and the file has its bytes.
+    // Expects that the command ends with status 1 and this message, and the file is unchanged.
     void expect_refused(const std::string& command, const std::string& file, const std::string& message,
                         const std::string& input = "") const {
         const std::string before = here_.read(file);
@@ -34,7 +34,7 @@ class Outputs : public testing::Test {
         EXPECT_THAT(result.err, HasSubstr(message)) << command;
         EXPECT_EQ(here_.read(file), before) << command;
     }
-    // Other names of a file: spelled otherwise, a hard link, a symbolic link, one through a linked folder.
+    // Other names of a file: another spelling, a hard link, a symbolic link, a path through a linked folder.
     std::vector<std::string> names_of(const std::string& file) const {
         const auto fresh = [&](const std::string& name) {
             fs::remove(here_.path(name));
@@ -58,7 +58,7 @@ TEST_F(Outputs, OfEvaluateSpareWhatItReads) {
                            "--output " + name + ": this would replace ");
     here_.write("model.txt", "a b\tA B\n");
     expect_refused("evaluate run --test model.txt --tsv --results .", "model.txt", "--results ./model.txt: this would replace ");
-    here_.write("stdin", "");  // it has the place of the file that run() makes
+    here_.write("stdin", "");  // where run() would create it
     const ProgramResult piped = here_.run("evaluate run --test - --tsv --output stdin", "a b\tA B\n");
     EXPECT_EQ(piped.status, 1);
     EXPECT_THAT(piped.err, HasSubstr("--output stdin: this would replace standard input, which the command reads"));
@@ -112,11 +112,11 @@ TEST_F(Outputs, AreRegularFiles) {
             EXPECT_THAT(result.err, HasSubstr(name));
         }
     EXPECT_TRUE(fs::is_fifo(here_.path("pipe")));
-    // A link like /dev/stdout, which root could replace.
+    // A link like /dev/stdout; root could replace it.
     fs::create_symlink("/proc/self/fd/1", here_.path("stream"));
     expect_complaint(here_.run("evaluate run --test text --output stream"), 1, "--output stream: it is a named pipe, a device");
     EXPECT_TRUE(fs::is_symlink(here_.path("stream")));
-    // Before anything is translated.
+    // Reported before anything is translated.
     const ProgramResult nowhere = here_.run("evaluate run --test text --output nowhere/lines");
     expect_complaint(nowhere, 1, "there is no folder 'nowhere'");
 }
@@ -151,12 +151,12 @@ TEST_F(Outputs, OfTranslateAreNotReadAgain) {
 
 // ---- stderr
 
-// A command prints the same where its stderr is closed, full, or a pipe whose reader has gone.
+// A command prints the same if its stderr is closed, full, or a pipe without a reader.
 TEST_F(Outputs, NeedNoStderr) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
     close(ends[0]);
-    ASSERT_EQ(dup2(ends[1], 9), 9);  // a number that a shell can write
+    ASSERT_EQ(dup2(ends[1], 9), 9);  // a descriptor that the shell can redirect
     close(ends[1]);
     const auto handler = signal(SIGPIPE, SIG_DFL);
     const auto printed = [&](const std::string& command, const std::string& redirection) {
@@ -167,7 +167,7 @@ TEST_F(Outputs, NeedNoStderr) {
         EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command << " " << redirection << ": " << status;
         return here_.read("printed");
     };
-    // Its position table cuts lines, and that is noted.
+    // Its position table truncates lines, which is noted.
     ASSERT_EQ(here_
                   .run("train --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 8 --heads 2 "
                        "--d-ff 8 --batch-tokens 40 --updates 2 --positions learned --position-table 4 --out short")
@@ -190,7 +190,7 @@ TEST_F(Outputs, NeedNoStderr) {
     close(9);
 }
 
-// An error is an error without a stderr, too: the status is that of the error, not of a signal.
+// An error keeps its own status without a stderr, instead of that of a signal.
 TEST_F(Outputs, ErrorsKeepTheirStatusWithoutAStderr) {
     for (const char* redirection : {"2>&-", "2>/dev/full"}) {
         here_.write("line.sh", "cd '" + here_.path("") + "' && exec '" HEDDLE_PROGRAM "' translate nothing " + redirection);

@@ -1,4 +1,4 @@
-// What is made from the program's own --help: the page of all options, the manual page, completion in bash.
+// Files generated from the program's own --help: the page of all options, the manual page, bash completion.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(CommandLinePage, IsWhatTheProgramSays) {
         << "docs/command-line.md is not what the program says; run\n    bash docs/make-command-line.sh > docs/command-line.md";
 }
 
-// The last cell of each row of the table of options is Heddle's.
+// In each row of the table of options the last cell is Heddle's.
 TEST(ComingFromPage, NamesOptionsThatThereAre) {
     const std::string all = project_file("docs/command-line.md");
     std::istringstream page(project_file("docs/coming-from.md"));
@@ -50,7 +50,7 @@ TEST(ManualPage, IsWellFormed) {
     EXPECT_THAT(shell("groff -man -Tascii -P-c " + page).text, HasSubstr("--length-penalty X  "));
 }
 
-// What bash is offered for a line that ends in `words`.
+// The completions that bash offers for a line that ends with `words`.
 std::string offered(const std::string& words) {
     return shell("bash -c 'PATH=$(dirname \"" HEDDLE_PROGRAM "\"):$PATH; source \"" HEDDLE_SOURCE_DIR
                  "/apps/completion.bash\"; COMP_WORDS=(" +

@@ -1,4 +1,4 @@
-// docs/pictures holds what the program draws.
+// docs/pictures equals what the program draws.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// heddle prepare, and heddle train --train with what it writes.
+// heddle prepare, and heddle train with the text that it writes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST_F(PreparedText, TrainsToTheBytesOfThePlainOne) {
     const ProgramResult prepared = prepare(" --train text --out text.prepared" + std::string(of_words));
     ASSERT_EQ(prepared.status, 0) << prepared.err;
     EXPECT_THAT(prepared.err, HasSubstr("heddle train --train text.prepared"));
-    // The languages and the vocabulary are the text's.
+    // The languages and the vocabulary come from the text.
     const ProgramResult result = train(" --train text.prepared --out files --updates 10");
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(digests("files"), digests("plain"));
@@ -48,7 +48,7 @@ TEST_F(PreparedText, TrainsToTheBytesOfThePlainOne) {
     config = without_seal(config).replace(config.find("\"text.prepared\""), 15, "\"text\"");
     EXPECT_EQ(config, without_seal(wanted));
 
-    // Each goes on with the other's text, in the middle of an epoch.
+    // Each run is resumed with the other's text, in the middle of an epoch.
     ASSERT_EQ(here_.run("train --resume plain --train text.prepared --updates 17").status, 0);
     ASSERT_EQ(here_.run("train --resume files --train text --updates 17").status, 0);
     ASSERT_EQ(train(" --train text --out whole --updates 17" + std::string(of_words)).status, 0);
@@ -86,7 +86,7 @@ TEST_F(PreparedText, LeavesOutPairsWithAnEmptySide) {
     EXPECT_EQ(prepare(" --check prepared").status, 0);
     EXPECT_THAT(here_.run("train --train prepared --out run --updates 1 --layers 1 --d-model 16").err,
                 HasSubstr("2 training pairs with an empty side are left out"));
-    // It has no languages: they are those of the text to validate on.
+    // The text records no languages, so they come from the validation text.
     for (const std::string valid : {" --valid text --source a --target b", " --valid text.tsv --tsv", ""}) {
         const ProgramResult trained =
             here_.run("train --train prepared --out run --overwrite --updates 2 --layers 1 --d-model 16" + valid);
@@ -116,7 +116,7 @@ TEST_F(PreparedText, KeepsItsVocabularyAndLanguages) {
     const ProgramResult letters = train(" --train letters.text --out third --init letters --updates 1");
     EXPECT_EQ(letters.status, 0) << letters.err;
 
-    // The same file, but the text was turned into lower case before it was encoded.
+    // The same vocabulary, but the text was converted to lower case before it was encoded.
     ASSERT_EQ(train(" --train text --source a --target b --vocab-type bpe --vocab-size 30 --out bpe --updates 1").status, 0);
     ASSERT_EQ(prepare(" --train text --source a --target b --vocab-model bpe/vocab.model --lowercase --out lower").status, 0);
     expect_complaint(train(" --train lower --out fourth --init bpe --updates 1"), 1, "another vocabulary than that of bpe");
@@ -144,7 +144,7 @@ TEST_F(PreparedText, SetsNoOptionThatIsNotItsOwn) {
     }
 }
 
-// The text decides the vocabulary, whatever a preset would set.
+// The text determines the vocabulary, whatever a preset would set.
 TEST_F(PreparedText, KeepsItsVocabularyWithAPreset) {
     ASSERT_EQ(prepare(" --train text --out prepared --vocab-size 30 --source a --target b").status, 0);
     for (const std::string preset : {"notebook", "annotated"}) {
@@ -182,7 +182,7 @@ TEST_F(PreparedText, IsReadFromAPipeOnlyWithAVocabulary) {
     }
 }
 
-// With a run's vocabulary the text may come from a pipe, but nothing of the run may: nobody would write to it.
+// With a run's vocabulary the text may be a pipe, but no file of the run may: nobody would write to it.
 TEST_F(PreparedText, IsMadeOfARunOfRegularFiles) {
     ASSERT_EQ(train(" --train text --out run --updates 1" + std::string(of_words)).status, 0);
     ASSERT_EQ(mkfifo(here_.path("pipe").c_str(), 0600), 0);

@@ -1,4 +1,4 @@
-// What the presets' write-ups train, through the program itself.
+// The presets train what their write-ups describe.
 #include <cstdio>
 
 #include "tests/program.h"
@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// Two layers, ten symbols, 400 updates of warm-up, label smoothing 0.1: 1,000 sequences that training never saw.
+// Two layers, ten symbols, 400 updates of warm-up, label smoothing 0.1; tested on 1,000 unseen sequences.
 TEST(ProgramPresets, AnnotatedLearnsToCopyWhatItNeverSaw) {
     const Workplace here;
     const ProgramResult trained = here.run("train --preset annotated-copy --valid-sentences 0 --out RUN");

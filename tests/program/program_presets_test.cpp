@@ -1,4 +1,4 @@
-// Presets, summaries and word vectors through the program itself.
+// Presets, summaries and word vectors in the program.
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
@@ -27,7 +27,7 @@ TEST(ProgramPresets, BeginARunWhoseConfigurationHasTheEffectiveOptions) {
     const ProgramResult translated = here.run("translate --model RUN --beam 1", "1 2 3\n");
     EXPECT_EQ(translated.status, 0) << translated.err;
     EXPECT_EQ(lines_of(translated.out).size(), 1u);
-    // An option that config.toml leaves out has its default; one that differs from the weights' is an error.
+    // An option missing in config.toml has its default; if that differs from the weights' it is an error.
     const std::string config = here.read("RUN/config.toml");
     std::string before, other = config;
     for (const std::string& line : lines_of(config))
@@ -67,14 +67,14 @@ TEST(ProgramPresets, RefuseWhatHasNoEffectOrCannotBe) {
     expect_complaint(here.run("summary --model RUN --preset paper"), 2, "--preset cannot be combined with --model");
 }
 
-// What a preset brings is checked like what a person gives, and the message says where it comes from.
+// A preset's options are checked like given ones, and the message names the preset.
 TEST(ProgramPresets, SayWhichOptionIsTheirs) {
     const Workplace here;
     const std::string train = "train --preset annotated-copy --out RUN ", has = "; --preset annotated-copy has --task digits: ";
     for (const char* option : {"--tsv", "--format xml", "--replace-invalid"})
         expect_complaint(here.run(train + option), 2, "--task makes its own; leave them out" + has);
     expect_complaint(here.run(train + "--valid X"), 2, "are two sources of sentences; give one of them" + has);
-    expect_complaint(here.run(train + "--train X --source a --target b"), 1, "X.a: cannot be read");  // instead of the task
+    expect_complaint(here.run(train + "--train X --source a --target b"), 1, "X.a: cannot be read");  // replaces the task
     EXPECT_FALSE(here.exists("RUN"));
     expect_complaint(here.run("summary --preset paper --shared-vocab false"), 2, "; --preset paper has --tie embeddings: ");
     ASSERT_EQ(
@@ -84,7 +84,7 @@ TEST(ProgramPresets, SayWhichOptionIsTheirs) {
     expect_complaint(here.run("train --init OTHER --preset annotated-copy --out RUN"), 2, "; --preset annotated-copy has --");
 }
 
-// The preset of a task knows the task's vocabulary, so that its table is that of the run.
+// A task's preset has the task's vocabulary, so its summary is that of the run.
 TEST(ProgramPresets, HaveASummaryThatIsTheirRuns) {
     const Workplace here;
     for (const std::string& line : lines_of(here.run("summary --help").out)) {
@@ -131,7 +131,7 @@ TEST(ProgramPresets, BeginWithWordVectors) {
     ASSERT_EQ(trained.status, 0) << trained.err;
     EXPECT_THAT(trained.err, AllOf(HasSubstr("source_embedding.weight: 1 of 14 tokens are in vectors, which has 1 vectors"),
                                    HasSubstr("target_embedding.weight: 1 of 14")));
-    // The run goes on without the file.
+    // The run is resumed without the file.
     std::filesystem::remove(here.path("vectors"));
     EXPECT_EQ(here.run("train --resume RUN --updates 2").status, 0);
     expect_complaint(here.run("train --init RUN --embeddings vectors --out OTHER"), 2, "--init brings the embeddings");

@@ -1,4 +1,4 @@
-// The `heddle` program as a process that a test can stop.
+// Runs the `heddle` program as a process that a test can signal.
 #pragma once
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 
 namespace heddle {
 
-/// A running `heddle ARGUMENTS`, with the workplace as its working directory and both outputs in the file "log" there. It reads
-/// what this process reads, or from the descriptor `input`.
+/// A running `heddle ARGUMENTS` in the workplace, with both outputs in the file "log" there. Its input is this process's, or the
+/// descriptor `input`.
 class RunningProgram {
   public:
     RunningProgram(const Workplace& here, std::vector<std::string> arguments, int input = STDIN_FILENO) {
@@ -44,14 +44,14 @@ class RunningProgram {
     RunningProgram& operator=(const RunningProgram&) = delete;
 
     void send(int signal) const { kill(process_, signal); }
-    /// Its exit status, or minus the signal that ended it.
+    /// Waits; its exit status, or minus the signal that ended it.
     int wait() {
         int status = 0;
         waitpid(process_, &status, 0);
         ended_ = true;
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
-    /// Waits at most so long; whether it has ended, with the exit status in `status`.
+    /// Waits for at most this long; returns whether it has ended, with the exit status in `status`.
     bool ends_within(std::chrono::microseconds time, int& status) {
         const auto end = std::chrono::steady_clock::now() + time;
         for (int raw = 0;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {

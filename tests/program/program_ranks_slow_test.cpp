@@ -1,4 +1,4 @@
-// Training cut into shards, in one process and in several.
+// Training divided into shards, in one process and in several.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST_F(Shards, AreNotTrainedByProcessesThatDoNotKnowEachOther) {
         EXPECT_EQ(lines_of(output.text).size(), 1u);
         EXPECT_FALSE(here_.exists("run"));
     }
-    // A batch script of Slurm has the number of its tasks, and one process.
+    // In a Slurm batch script SLURM_NTASKS is set, but there is only one process.
     const ShellOutput alone = shell(fmt::format("cd {} && SLURM_NTASKS=4 {} train --out run --updates 1 {} 2>&1",
                                                 quoted(here_.path("")), quoted(HEDDLE_PROGRAM), tiny));
     EXPECT_EQ(alone.status, 0) << alone.text;
@@ -91,8 +91,8 @@ class ManyProcesses : public Shards {
     ProgramResult train_together(int ranks, const std::string& arguments) const {
         return run_together(fmt::format("-n {} {}", ranks, program(arguments)));
     }
-    // Starts a launcher in the background and returns its process id, 0 where there is none. NAME.log gets its output,
-    // NAME.status its exit status when it ends.
+    // Starts a launcher in the background and returns its process id, or 0 if there is none. NAME.log receives its output,
+    // NAME.status its exit status.
     int start_together(const std::string& name, const std::string& what) const {
         const auto file = [&](const char* ending) { return quoted(here_.path(name + ending)); };
         shell(fmt::format("( {} >{} 2>&1 </dev/null & echo $! >{}; wait $!; echo $? >{} ) >/dev/null 2>&1 &", started(what),
@@ -103,7 +103,7 @@ class ManyProcesses : public Shards {
     bool has_ended(const std::string& name) const {
         return here_.exists(name + ".status") && here_.read(name + ".status").ends_with('\n');
     }
-    // Whether this becomes true within 30 seconds.
+    // True if this becomes true within 30 seconds.
     static bool comes(const std::function<bool()>& what) {
         const auto start = std::chrono::steady_clock::now();
         while (!what()) {
@@ -115,7 +115,7 @@ class ManyProcesses : public Shards {
 };
 
 TEST_F(ManyProcesses, LeaveTheBytesOfOne) {
-    const char* const exchange = ">during backward<";  // of the report's table
+    const char* const exchange = ">during backward<";  // a heading in the report's table
     for (const auto& [shards, processes] : std::map<int, std::vector<int>>{{4, {2, 3, 4}}, {5, {2}}, {12, {3}}}) {
         const std::string options = fmt::format(" --updates 10 --shards {}{}", shards, tiny), one = fmt::format("one{}", shards);
         ASSERT_EQ(train(" --out " + one + options).status, 0);
@@ -148,7 +148,7 @@ TEST_F(ManyProcesses, GoOnWithASaveOfAnyNumber) {
     }
 }
 
-// By way of the host, and in captured steps, which leave their losses on the device.
+// The exchange goes through the host, with captured steps that leave their losses on the device.
 TEST_F(ManyProcesses, LeaveTheBytesOfOneOnTheDevice) {
     if (here_.run("--version").out.find("cuda: ") == std::string::npos)
         GTEST_SKIP() << "there is no device, not even an emulated one";
@@ -196,7 +196,7 @@ TEST_F(ManyProcesses, LeaveARunThatTheyWereToReplaceWhenTheirProcessorsDiffer) {
     EXPECT_EQ(digests("run"), before);
 }
 
-// Rank 0 reads the text: files of the same name elsewhere, with other sentences, do not matter.
+// Rank 0 reads the text: files of the same name on other ranks, with other sentences, do not matter.
 TEST_F(ManyProcesses, LearnTheTextOfRank0) {
     const std::string options = " --updates 4 --shards 2" + std::string(tiny);
     ASSERT_EQ(train(" --out one" + options).status, 0);
@@ -210,7 +210,7 @@ TEST_F(ManyProcesses, LearnTheTextOfRank0) {
     EXPECT_FALSE(here_.exists("elsewhere/two"));
 }
 
-// A prepared text is opened by each process; where one of them does not find it, the pairs are sent.
+// Each process opens a prepared text itself; if one of them cannot find it, the pairs are sent.
 TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
     const std::string options = " --updates 10 --shards 4" + std::string(tiny);
     ASSERT_EQ(train(" --out one" + options).status, 0);
@@ -225,13 +225,13 @@ TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
         EXPECT_EQ(digests(run), digests("one")) << ranks;
         EXPECT_THAT(result.err, Not(HasSubstr("is sent to all processes")));
     }
-    // Rank 1 has something else mounted over the folder: nothing, another text, or a damaged copy.
+    // Rank 1 has another folder mounted in its place: without a text, with another text, or with a damaged copy.
     here_.write("other.a", "x y\nz\n");
     here_.write("other.b", "X Y\nZ\n");
     ASSERT_EQ(here_.run("prepare --train other --source a --target b --vocab-type word --out other").status, 0);
     std::filesystem::copy(here_.path("prepared"), here_.path("damaged"));
     std::string lengths = here_.read("damaged/00000.lengths");
-    ++lengths[8];  // words, which are in no sum
+    ++lengths[8];  // the number of words, which enters no sum in the header
     here_.write("damaged/00000.lengths", lengths);
     for (const auto& [copied, why] : {std::pair("", "prepared.json"),
                                       {"other", "prepared: not the text of rank 0"},
@@ -249,7 +249,7 @@ TEST_F(ManyProcesses, OpenAPreparedTextThemselves) {
     }
 }
 
-// A text that is too large to be held: rank 0 writes it, and all open it.
+// A text too large to be held in memory: rank 0 writes it, and all ranks open it.
 TEST_F(ManyProcesses, OpenATextThatRank0Prepares) {
     const std::string options = " --shards 4" + std::string(tiny), in_files = " --prepare-above 0";
     ASSERT_EQ(train(" --out one --updates 10" + options).status, 0);
@@ -268,7 +268,7 @@ TEST_F(ManyProcesses, OpenATextThatRank0Prepares) {
         for (const char* file : {"saves/14/model.safetensors", "saves/14/moments.safetensors"})
             EXPECT_EQ(digests(run).at(file), digests("whole").at(file));
     }
-    // An error of another rank, after the text is there: nothing is left.
+    // If another rank fails after the text was written, nothing is left.
     if (processor_level() == CpuLevel::v2) return;
     const std::string none = program(" --out none --updates 4" + options + in_files);
     const ProgramResult unlike = run_together(fmt::format("-n 1 {0} : -n 1 env HEDDLE_CPU_LEVEL=v2 {0}", none));
@@ -277,10 +277,10 @@ TEST_F(ManyProcesses, OpenATextThatRank0Prepares) {
     EXPECT_FALSE(here_.exists("none"));
 }
 
-// Copies of `tiny` that run until a signal ends them.
+// Endless copies of `tiny`, ended by a signal.
 const std::string endless = " --shards 4 --epochs 100000" + std::string(tiny);
 
-// Rank 0 and rank 2 of three, after the first save; with HEDDLE_KILLS=200 so many more times any of two to four, at any moment.
+// Kills rank 0 or 2 of three after the first save; with HEDDLE_KILLS=200, also 200 times any of two to four at any moment.
 TEST_F(ManyProcesses, AllEndWhenOneIsKilledAndGoOnFromItsSave) {
     const char* const more = std::getenv("HEDDLE_KILLS");
     const int kills = 2 + (more ? std::stoi(more) : 0);
@@ -295,7 +295,7 @@ TEST_F(ManyProcesses, AllEndWhenOneIsKilledAndGoOnFromItsSave) {
         const int starter = start_together(run, fmt::format("-n {} {}", ranks, program(" --out " + run + endless)));
         ASSERT_GT(starter, 0);
         const auto has_saved = [&] { return here_.exists(run + "/saves/latest"); };
-        // The rank stands in each process's environment, in the words of OpenMPI or MPICH.
+        // Each process's environment has its rank, under OpenMPI's or MPICH's name.
         const auto processes = [&](const std::string& rank) {
             return shell(fmt::format("for p in $(pgrep -f -- '--out {} '); do tr '\\0' '\\n' 2>/dev/null </proc/$p/environ | "
                                      "grep -qxE '(OMPI_COMM_WORLD_RANK|PMI_RANK)={}' && echo $p; done; true",
@@ -312,7 +312,7 @@ TEST_F(ManyProcesses, AllEndWhenOneIsKilledAndGoOnFromItsSave) {
         }
         ASSERT_EQ(kill(std::stoi(pid_of_victim()), SIGKILL), 0);
         EXPECT_TRUE(comes([&] { return processes("[0-9]+").empty(); })) << "processes are left";
-        // OpenMPI's mpirun seldom waits forever for a lock of its own, with no process left (docs/machines.md).
+        // OpenMPI's mpirun sometimes waits forever for its own lock, although no process is left (docs/machines.md).
         if (comes([&] { return has_ended(run); })) {
             EXPECT_NE(here_.read(run + ".status"), "0\n");
             EXPECT_THAT(here_.read(run + ".log"),
@@ -348,8 +348,8 @@ TEST_F(ManyProcesses, SaveAndEndWhenTheirStarterIsSignalled) {
                                                            {"--valid-every 5", "--valid-every 1000000"},
                                                            {"--log-every 1 ", "--log-every 20 "}};
     for (const auto& [from, to] : changes) options.replace(options.find(from), from.size(), to);
-    // OpenMPI kills processes one second after SIGTERM, unless told otherwise; a busy machine may need longer for a save. It
-    // stops reading what they write before it sends SIGTERM, so they must write little, or they would wait until they are killed.
+    // OpenMPI kills processes one second after SIGTERM unless told otherwise; a busy machine may need longer for a save. It
+    // stops reading their output before it sends SIGTERM, so they must write little, or they would block until they are killed.
     for (const char* prefix : {"OMPI", "PRTE"}) setenv(fmt::format("{}_MCA_odls_base_sigkill_timeout", prefix).c_str(), "5", 1);
     const int starter = start_together("run", fmt::format("-n 2 {}", program(" --out run" + options)));
     for (const char* prefix : {"OMPI", "PRTE"}) unsetenv(fmt::format("{}_MCA_odls_base_sigkill_timeout", prefix).c_str());

@@ -1,4 +1,4 @@
-// The page that a training leaves.
+// The report page of a training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
 
-// How many points the first curve of a page joins: the training loss.
+// The number of points in a page's first curve, the training loss.
 std::int64_t points_of_loss(const std::string& page) {
     const std::vector<Element> curves = markup_of(page).all("path");
     if (curves.empty()) return 0;
@@ -54,7 +54,7 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
                              HasSubstr("update\u00a040<"), HasSubstr("goes on from update 20"),
                              HasSubstr("<p>Ended after 40 updates in ")));
     EXPECT_EQ(points_of_loss(after), 8) << "those before the resumption, too";
-    // Nothing of the report comes into the run itself.
+    // Writing the report does not change the run.
     EXPECT_EQ(here.run("train --task copy --out ./whole/ --updates 40" + reported_run).status, 0);
     EXPECT_THAT(here.read("whole/report.html"), HasSubstr(">Training of whole<"));
     EXPECT_TRUE(here.read("my RUN/model.safetensors") == here.read("whole/model.safetensors"));
@@ -80,7 +80,7 @@ TEST(ProgramReport, IsWrittenWhenASignalStopsTheRun) {
     EXPECT_THAT(log, AllOf(HasSubstr("wrote RUN/report.html"), HasSubstr("stopped by SIGTERM")));
     EXPECT_EQ(markup_of(page).error, "");
     EXPECT_THAT(page, AllOf(HasSubstr(">Loss<"), HasSubstr("\"cross\":[[["), HasSubstr("<td>attention</td>")));
-    // The log's last line, as a sentence.
+    // The page has the log's last line, as a sentence.
     const std::string stopped = log.substr(log.find("topped by SIGTERM after"));
     EXPECT_THAT(page, HasSubstr("<p>S" + stopped.substr(0, stopped.find('\n')) + ".</p>"));
     EXPECT_GE(points_of_loss(page), 2);
@@ -98,7 +98,7 @@ TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
     EXPECT_EQ(points_of_loss(page), 3) << "updates 5 and 10, and the one before the last";
     EXPECT_THAT(away.err, AllOf(HasSubstr("wrote RUN/report.html in "), HasSubstr("heddle: training diverged in update 12"),
                                 Not(HasSubstr("is -nan"))));
-    // Before the first log line: the mean of what was made stands for it.
+    // Before the first log line the page shows the mean of the updates so far.
     const ProgramResult early =
         here.run("train --task copy --out early --updates 40 --lr 1e30 --clip 0 --warmup 0" + reported_run);
     EXPECT_EQ(early.status, 3) << early.err;

@@ -1,4 +1,4 @@
-// Stopping and going on, as a person or a power failure does it.
+// Runs stopped by a user or a power failure, and resumed.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class Resuming : public testing::Test {
     Resuming() { write_toy_corpus(here_, 60); }
 
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
-    // The digest of a run's weights; nobody wants to read the bytes when they differ.
+    // A digest, because the bytes of weights would flood the output of a failing test.
     std::string model(const std::string& run) const {
         EXPECT_TRUE(here_.exists(run + "/model.safetensors"));
         return digest(here_.read(run + "/model.safetensors"));
@@ -60,7 +60,7 @@ TEST_F(Resuming, SurvivesKillsAtRandomMoments) {
     ASSERT_EQ(whole.status, 0) << whole.err;
     Sequence numbers(7);
     int kills = 0, runs = 0;
-    // Microseconds: some runs do not come to their first save, some save a few times, on a busy machine, too.
+    // Microseconds, chosen so that some runs are killed before their first save, and some after several, even on a busy machine.
     const auto taken = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start_of_whole);
     const auto longest = static_cast<std::uint64_t>(std::max<std::int64_t>(60'000, taken.count() / 2));
     while (kills < wanted) {
@@ -74,7 +74,7 @@ TEST_F(Resuming, SurvivesKillsAtRandomMoments) {
                 ++kills;
                 continue;
             }
-            // It had ended just before.
+            // It had just ended by itself.
         }
         ASSERT_EQ(status, 0) << "after " << kills << " kills: " << here_.read("log");
         ASSERT_EQ(model("run"), model("whole")) << "after " << kills << " kills";
@@ -113,7 +113,7 @@ TEST_F(Resuming, CtrlCFinishesTheStepSavesAndSaysHowToGoOn) {
 }
 
 TEST_F(Resuming, ASecondSignalStopsAtOnce) {
-    // One update that takes minutes: the whole text again and again in one step of a wide model.
+    // One update that takes minutes: a wide model, with the whole text repeated in one step.
     std::string text;
     for (int i = 0; i < 40; ++i) text += here_.read("text.a");
     here_.write("long.a", text);
@@ -181,7 +181,7 @@ TEST_F(Resuming, RefusesAnEditedConfigurationUntilSomebodySaysWhatIsMeant) {
         ASSERT_THAT(text, HasSubstr(from));
         here_.write("run/config.toml", text.replace(text.find(from), from.size(), to));
     };
-    replace("\nseed = 1\n", "\nseed = 3\n");  // one bit
+    replace("\nseed = 1\n", "\nseed = 3\n");  // a single flipped bit
     const std::string edited = here_.read("run/config.toml");
     const ProgramResult refused = train(" --resume run --updates 8");
     EXPECT_EQ(refused.status, 2);
@@ -201,7 +201,7 @@ TEST_F(Resuming, RefusesAnEditedConfigurationUntilSomebodySaysWhatIsMeant) {
     EXPECT_THAT(train(" --resume run --updates 9").err, HasSubstr("changed: keep = 2 (was 1)"));
 }
 
-// Killed before its first save, a run with other options is one that config.toml knows and the save does not.
+// After a kill before the first new save, options changed on resuming are in config.toml, but not in the save.
 TEST_F(Resuming, KeepsTheOptionsThatItWasGivenWhenItIsKilledBeforeItsNextSave) {
     ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
     const auto program = start(" --resume run --updates 100000 --lr 0.001 --save-every 100000");
@@ -227,7 +227,7 @@ TEST_F(Resuming, SaysWhenItsFolderVanishesOrItsDiskIsFull) {
     }
     EXPECT_EQ(train(" --resume moved --updates " + std::to_string(saved_updates(here_.path("moved")).back() + 1)).status, 0);
 
-    // No file may grow above 20 KB: the weights still fit, their moments do not. The run has a save from before.
+    // Files are limited to 20 KB: the weights fit, their moments do not. The run has an earlier save.
     ASSERT_EQ(train(std::string(" --out full --updates 4 --save-every 2") + tiny).status, 0);
     const std::string limited = "cd '" + here_.path("") +
                                 "' && trap '' XFSZ && ulimit -f 20 && '" HEDDLE_PROGRAM
@@ -257,7 +257,7 @@ TEST_F(Resuming, BeginsWithAnotherRunsWeights) {
     EXPECT_THAT(wrong.err, AllOf(HasSubstr("--d-model 32 (it has 16)"), HasSubstr("--vocab-type \"char\" (it has \"word\")")));
     EXPECT_FALSE(here_.exists("wrong"));
 
-    // A run that began so goes on without the first one.
+    // A run started with --init is resumed without the first run.
     ASSERT_EQ(train(" --out tuned --init first --updates 6" + data).status, 0);
     ASSERT_EQ(train(" --out stopped --init first --updates 3 --save-every 1" + data).status, 0);
     std::filesystem::remove_all(here_.path("first"));
@@ -289,7 +289,7 @@ TEST_F(Resuming, AveragesTheLastSaves) {
 TEST_F(Resuming, KeepsTheGoodSaveWhenWeightsRunAway) {
     ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
     const std::string config = here_.read("run/config.toml"), good = model("run");
-    // The gradient of update 5 is finite; what it makes of the weights is not worth a save.
+    // The gradient of update 5 is finite, but the weights it leads to are not worth saving.
     const std::string away = " --resume run --updates 50 --lr 1e30 --clip 0 --warmup 0 --save-every 1 --keep 1";
     for (const char* validation : {"", " --valid-every 1"}) {
         const ProgramResult result = train(away + validation);
@@ -313,11 +313,11 @@ TEST_F(Resuming, LeavesWhatIsNotItsOwn) {
     EXPECT_TRUE(here_.exists("mine/d.part"));
     EXPECT_EQ(here_.read("mine/movie.part"), "x");
     EXPECT_THAT(here_.read("mine/log.jsonl"), testing::StartsWith("mine\n"));
-    // Without its configuration it is still a run.
+    // Without config.toml it is still recognised as a run.
     std::filesystem::remove(here_.path("mine/config.toml"));
     std::filesystem::remove(here_.path("mine/model.safetensors"));
     EXPECT_THAT(train(std::string(" --out mine --updates 4") + tiny).err, HasSubstr("holds a run already"));
-    // An --init of the folder that --overwrite would empty.
+    // --init from the folder that --overwrite would clear.
     ASSERT_EQ(train(std::string(" --out mine --overwrite --updates 4") + tiny).status, 0);
     const std::string before = model("mine");
     const ProgramResult same = train(" --init mine --out ./mine --overwrite --train text --source a --target b");

@@ -1,4 +1,4 @@
-// The length penalty that a training ends with.
+// The choice of a length penalty at the end of training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::StartsWith;
 constexpr const char* small =
     " --layers 1 --d-model 16 --heads 2 --d-ff 32 --valid-sentences 0 --average 2 --log-every 1000 --schedule constant --lr 1e-3";
 
-// What the log says of the choice, but for the seconds and the folder.
+// The log lines about the choice, without the seconds and the folder.
 std::string chosen(const ProgramResult& trained) {
     EXPECT_EQ(trained.status, 0) << trained.err;
     for (const std::string& line : lines_of(trained.err))
@@ -37,11 +37,11 @@ TEST(ProgramSearchSlow, IsChosenAtTheEndAndTheSameOnAnyThreadsAndWayThere) {
     EXPECT_FALSE(here.exists("TWO/search.toml"));
     EXPECT_EQ(chosen(here.run("train --resume TWO --epochs 2 --tune-search")), straight);
     EXPECT_EQ(here.read("TWO/search.toml"), here.read("ONE/search.toml"));
-    // An ended run that is resumed trains no further, and comes to the same end.
+    // Resuming a finished run does not train further, and makes the same choice.
     std::filesystem::remove(here.path("TWO/search.toml"));
     EXPECT_EQ(chosen(here.run("train --resume TWO")), straight);
     EXPECT_EQ(here.read("TWO/search.toml"), here.read("ONE/search.toml"));
-    // But it keeps a choice that is there, which may be the user's.
+    // A choice that exists is kept, since it may be the user's.
     here.write("TWO/search.toml", "length-penalty = 0.77\n");
     const ProgramResult again = here.run("train --resume TWO");
     EXPECT_THAT(again.err, AllOf(HasSubstr("nothing to train"), Not(HasSubstr("choosing the length penalty"))));

@@ -1,4 +1,4 @@
-// RUN/search.toml: who writes it, and who follows it.
+// RUN/search.toml: which commands write it, and which use it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST_F(ProgramSearch, ChoosesAgainAndStoresIt) {
     EXPECT_EQ(here.run("evaluate --tune RUN --beam 2 --threads 1").out, tuned.out);
     EXPECT_EQ(here.run("evaluate --tune RUN --beam 2 --max-output-length 5 --forbid-unknown").status, 0);
 
-    // Of other pairs the translations with a penalty of 2 are the references.
+    // For other pairs the references are the translations with a penalty of 2.
     std::string sources;
     for (int i = 0; i < 100; ++i) sources += std::string("a b c d e f g").substr(0, 3 + 2 * (i % 6)) + "\n";
     here.write("v.in", sources);

@@ -1,4 +1,4 @@
-// The whole program on a small task: train, translate, evaluate, repeat.
+// The whole program on a small task: train, translate, evaluate, and repeat.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(ProgramSlow, TrainsTranslatesAndEvaluatesATask) {
     EXPECT_THAT(summary.out, HasSubstr("EncoderLayer "));
 }
 
-// Characters that SentencePiece's own rule replaces by similar ones: superscripts, fractions, full-width signs, ligatures,
+// Characters that SentencePiece's own rules would replace by similar ones: superscripts, fractions, full-width signs, ligatures,
 // joiners.
 TEST(ProgramSlow, WritesTheCharactersThatItLearned) {
     const Workplace here;
@@ -66,7 +66,7 @@ TEST(ProgramSlow, WritesTheCharactersThatItLearned) {
     EXPECT_THAT(mistaken.err, HasSubstr("it is a bpe vocabulary; leave out --vocab-type unigram"));
 }
 
-// What the demo does, by the options that the task sets itself.
+// The demo's training, with the options that the task sets.
 TEST(ProgramSlow, LearnsNumbersAndTranslatesUnseenOnes) {
     const Workplace here;
     const ProgramResult trained = here.run("train --task numbers --out RUN --valid-sentences 0");
@@ -119,7 +119,7 @@ TEST(ProgramSlow, SaysInOneLineThatWeightsDoNotFit) {
     EXPECT_EQ(refused.status, 1);
     EXPECT_THAT(refused.err, HasSubstr("holds a model with d-ff = 64, but the configuration says d-ff = 65"));
 
-    // Weights from another program say nothing of options: every tensor that does not fit counts.
+    // Weights from another program have no options recorded, so every tensor is checked.
     const SafetensorsFile file(here.path("RUN/model.safetensors"));
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
@@ -152,7 +152,7 @@ TEST(ProgramSlow, BeginsARunAgainThatLearnedNothing) {
     EXPECT_EQ(here.run(train).status, 1) << "now there is something to lose";
 }
 
-// Ten short pairs, many times: enough for a run, too little for 6000 subwords.
+// Ten short pairs, repeated: enough for a run, too little for 6000 subwords.
 void write_pairs(const Workplace& here, const std::string& name) {
     std::string de, en;
     for (int i = 0; i < 40; ++i) {

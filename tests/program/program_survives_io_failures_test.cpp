@@ -1,4 +1,4 @@
-// A training outlives what it writes to beside its weights, and the signals that tell it to end.
+// A training survives failures of its log and outputs, and ends with a save on signals.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Outlives : public testing::Test {
         EXPECT_TRUE(here_.exists(run + "/model.safetensors"));
         return digest(here_.read(run + "/model.safetensors"));
     }
-    // The status of a shell's command line, in which HEDDLE is the program; -1 when a signal ended it.
+    // The exit status of a shell command line, in which HEDDLE is the program; -1 if a signal ended it.
     int shell(const std::string& line) const {
         here_.write("line.sh", "HEDDLE='" HEDDLE_PROGRAM "'\ncd '" + here_.path("") + "'\n" + line + "\n");
         const int status = std::system(("bash '" + here_.path("line.sh") + "'").c_str());
@@ -49,8 +49,8 @@ class Outlives : public testing::Test {
         for (int i = 0; i < 6000 && here_.read(file).find(text) == std::string::npos; ++i) std::this_thread::sleep_for(5ms);
         ASSERT_THAT(here_.read(file), HasSubstr(text));
     }
-    // The run was stopped and has one save; 20 updates later it has the weights of the run that never stopped, and its log can be
-    // read.
+    // Expects that the stopped run has one save and, 20 updates later, the weights of a run that never stopped, and a readable
+    // log.
     void expect_goes_on(const std::string& run) const {
         const std::vector<std::int64_t> saves = saved_updates(here_.path(run));
         ASSERT_EQ(saves.size(), 1u);
@@ -68,9 +68,9 @@ class Outlives : public testing::Test {
     const Workplace here_;
 };
 
-// ---- what it writes to
+// ---- outputs
 
-// As `heddle train 2>&1 | tee log` where Ctrl-C ends tee first.
+// As with `heddle train 2>&1 | tee log` when Ctrl-C ends tee first.
 TEST_F(Outlives, TheReaderOfItsStderr) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
@@ -107,7 +107,7 @@ TEST_F(Outlives, AFullOrClosedStderr) {
     validated.replace(validated.find("--valid-sentences 0"), 19, "--valid-sentences 9");
     EXPECT_THAT(train(" --out cut" + cut + validated).err, HasSubstr("lines were cut to 4 tokens"));
     EXPECT_EQ(shell("\"$HEDDLE\" train --out silent" + cut + validated + " 2>/dev/full"), 0) << "of a validation, too";
-    // Without the number 2 the first file that is opened would have it.
+    // Without descriptor 2 the first file to be opened would get its number.
     EXPECT_EQ(shell("\"$HEDDLE\" train --out closed --updates 8" + tiny + " 0<&- 1>&- 2>&-"), 0);
     EXPECT_THAT(here_.read("closed/log.jsonl"), HasSubstr("stderr: cannot be written: Bad file descriptor"));
     for (const char* run : {"full", "closed"}) {
@@ -130,7 +130,7 @@ TEST_F(Outlives, ARemovedLog) {
 
 TEST_F(Outlives, ALogThatCannotGrow) {
     ASSERT_EQ(train(" --out whole --updates 8" + tiny).status, 0);
-    // A megabyte of log is all that a file may have; the weights are smaller.
+    // Files are limited to a megabyte, and the log fills it; the weights are smaller.
     fs::create_directory(here_.path("run"));
     here_.write("run/log.jsonl", std::string((1 << 20) - 1, ' ') + "\n");
     EXPECT_EQ(shell("ulimit -f 1024; \"$HEDDLE\" train --out run --updates 4" + tiny + " 2>stderr"), 0) << here_.read("stderr");
@@ -170,7 +170,7 @@ TEST_F(Outlives, EverySignalThatAsksItToEnd) {
                                        std::pair(SIGUSR2, "SIGUSR2")}) {
         const auto program = start(std::string(" --out ") + name + " --updates 1000000" + tiny);
         wait_for("log", "update      5");
-        for (int i = 0; i < 3; ++i) program->send(signal);  // a shell and its terminal both send one
+        for (int i = 0; i < 3; ++i) program->send(signal);  // a shell and its terminal both send a signal
         EXPECT_EQ(program->wait(), 128 + signal) << here_.read("log");
         EXPECT_THAT(here_.read("log"), AllOf(HasSubstr(std::string("stopped by ") + name + " after update"),
                                              HasSubstr(std::string("heddle train --resume ") + name)));
@@ -182,7 +182,7 @@ TEST_F(Outlives, ASchedulersSignalFollowedBySigterm) {
     const auto program = start(" --out run --updates 1000000" + tiny);
     wait_for("log", "update      5");
     program->send(SIGUSR1);
-    program->send(SIGTERM);  // the first of its kind: it changes nothing
+    program->send(SIGTERM);  // its first SIGTERM has no further effect
     const int status = program->wait();
     EXPECT_TRUE(status == 128 + SIGUSR1 || status == 128 + SIGTERM) << status << " " << here_.read("log");
     expect_goes_on("run");
@@ -190,7 +190,7 @@ TEST_F(Outlives, ASchedulersSignalFollowedBySigterm) {
 
 TEST_F(Outlives, ALimitOfProcessorTime) {
 #if defined(HEDDLE_ADDRESS_SANITIZER) || defined(HEDDLE_THREAD_SANITIZER)
-    const std::string seconds = "8";  // the start takes about one under a sanitizer
+    const std::string seconds = "8";  // starting takes about one under a sanitizer
 #else
     const std::string seconds = "1";
 #endif
@@ -201,7 +201,7 @@ TEST_F(Outlives, ALimitOfProcessorTime) {
 }
 
 TEST_F(Outlives, ATerminalThatIsClosedUnderNohup) {
-    void (*const before)(int) = signal(SIGHUP, SIG_IGN);  // what nohup does
+    void (*const before)(int) = signal(SIGHUP, SIG_IGN);  // as nohup does
     const auto program = start(" --out run --updates 1000000" + tiny);
     signal(SIGHUP, before);
     wait_for("log", "update      5");
@@ -221,8 +221,8 @@ TEST_F(Outlives, TheSignalItSavesOn) {
     for (int i = 0; i < 6000 && !here_.exists("run/saves/latest"); ++i) std::this_thread::sleep_for(5ms);
     const std::vector<std::int64_t> first = saved_updates(here_.path("run"));
     ASSERT_EQ(first.size(), 1u) << here_.read("log");
-    wait_for("log", fmt::format("update {:>6}", first.back() + 1));  // it goes on
-    program->send(SIGUSR2);                                          // the other one ends it
+    wait_for("log", fmt::format("update {:>6}", first.back() + 1));  // it continues
+    program->send(SIGUSR2);                                          // the other signal ends it
     EXPECT_EQ(program->wait(), 128 + SIGUSR2) << here_.read("log");
     EXPECT_GT(saved_updates(here_.path("run")).back(), first.back());
     EXPECT_THAT(here_.read("run/config.toml"), HasSubstr("save-on-signal = \"USR1\""));

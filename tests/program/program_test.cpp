@@ -1,4 +1,4 @@
-// What the program says without training anything.
+// The program's messages when nothing is trained.
 #include "tests/program.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST(Program, ListsWhatThereIsWhereANameIsMissing) {
     EXPECT_THAT(bench.out, AllOf(HasSubstr("heddle bench train "), HasSubstr("heddle bench ops ")));
 }
 
-// The first word is the option that everybody gives.
+// The most common option may be given as a plain word.
 TEST(Program, TakesItsObviousOptionAsAWord) {
     const Workplace here;
     const auto same = [&](const std::string& word, const std::string& option) {
@@ -80,7 +80,7 @@ TEST(Program, TakesItsObviousOptionAsAWord) {
     expect_complaint(here.run("train numbers --out RUN"), 2, "unexpected argument 'numbers'; did you mean --task numbers? ");
 }
 
-// The version stands in CMakeLists.txt alone.
+// The version is stated in CMakeLists.txt only.
 std::string project_version() {
     const std::string text = project_file("CMakeLists.txt"), before = "project(heddle VERSION ";
     const std::size_t begin = text.find(before) + before.size();
@@ -164,7 +164,7 @@ TEST(Program, EndsOtherErrorsWithStatusOne) {
     expect_complaint(here.run("train --train a --source de --target en --out RUN"), 1, "a.de has 2 lines, but a.en has 1 line");
     expect_complaint(here.run("train --train b --source de --target en --out RUN"), 1, "b.de");
     expect_complaint(here.run("train --train bad --source de --target en --out RUN"), 1, "UTF-8");
-    // What is known at once is said before the text is read.
+    // Errors that need no text come before the text is read.
     for (const char* command : {"train", "prepare"})
         expect_complaint(here.run(std::string(command) + " --train b --source de --target en --out a.de/RUN"), 1,
                          "--out a.de/RUN: the folder cannot be made: Not a directory");
@@ -217,7 +217,7 @@ TEST(Program, ProvesGradients) {
         EXPECT_THAT(list.out, HasSubstr(std::string(op) + "\t"));
 }
 
-// What people give in place of a run's folder.
+// Typical mistakes for a run's folder.
 TEST(Program, SaysWhatToGiveInPlaceOfWhatIsNoRun) {
     const Workplace here;
     std::filesystem::create_directories(here.path("runs/first"));
@@ -233,7 +233,7 @@ TEST(Program, SaysWhatToGiveInPlaceOfWhatIsNoRun) {
 TEST(Program, ReportsAFullDisk) {
     if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
     const Workplace here;
-    // One line, which comes at the end, and output that is larger than a buffer.
+    // Output of one line, which is written at the end, and output larger than a buffer.
     for (const char* command : {"--version", "summary", "gradcheck --json"}) {
         const ProgramResult result = here.run(command, "", "/dev/full");
         EXPECT_EQ(result.status, 1) << command;

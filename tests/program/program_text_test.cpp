@@ -1,4 +1,4 @@
-// Awkward text through the program: what a person sees of it.
+// Unusual text in the program: its messages and results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using namespace std::string_literals;
 
-// Everything small: what is learned does not matter here.
+// A minimal model: what is learned does not matter here.
 const std::string one_update =
     " --out RUN --overwrite --updates 1 --valid-sentences 2 --layers 1 --d-model 16 --heads 2 --d-ff 32 --threads 2";
 const std::string files = " --train t --source de --target en";
@@ -89,7 +89,7 @@ TEST_F(ProgramText, ReadsTheColumnsThatAreChosen) {
     EXPECT_EQ(trained.err.find("ignored"), std::string::npos);
     EXPECT_EQ(here.read("RUN/model.safetensors"), model);
     EXPECT_THAT(here.read("RUN/config.toml"), HasSubstr("\ntsv-columns = [4, 2]\n"));
-    // evaluate reads as the run did, unless told otherwise.
+    // evaluate reads files as the run did, unless told otherwise.
     const std::string evaluate = "evaluate RUN --beam 1 --test ";
     const ProgramResult scored = here.run(evaluate + "wide.tsv");
     EXPECT_EQ(scored.status, 0) << scored.err;
@@ -137,7 +137,7 @@ TEST_F(ProgramText, RepeatsARunWithItsWayOfReading) {
     EXPECT_EQ(count(again.err, "bad.tsv: replaced what is not UTF-8 by U+FFFD in 1 line\n"), 1u) << again.err;
     EXPECT_EQ(count(again.err, "bad.tsv: ignored what follows the second column in 1 line\n"), 1u) << again.err;
     EXPECT_EQ(here.read("RUN/model.safetensors"), here.read("RUN2/model.safetensors"));
-    // evaluate reads as the run did, unless told otherwise.
+    // evaluate reads files as the run did, unless told otherwise.
     EXPECT_EQ(here.run("evaluate --model RUN --beam 1 --test t.tsv").status, 0);
     EXPECT_EQ(here.run("evaluate --model RUN --beam 1 --test -", here.read("t.tsv")).status, 0);
     expect_complaint(here.run("evaluate --model RUN --test t --tsv false"), 2, "--source de --target en");
@@ -320,7 +320,7 @@ TEST_F(ProgramText, ScoresTextReadLikeAnyOther) {
               "bad.en: 2 words in 2 of 2 lines were not in the vocabulary\n");
 }
 
-// Text about web pages: its first line looks like the title of a talk.
+// Text about web pages, whose first line looks like a talk's title.
 TEST_F(ProgramText, ScoresEveryLineOfTextWithTags) {
     here.write("html.de", "<title>Über uns</title>\n<b>Wichtig:</b> Bitte lesen.\nGuten Tag\n<i>kursiv</i> Wort\n");
     here.write("html.en", "<title>About us</title>\n<b>Important:</b> please read.\nGood day\n<i>italic</i> word\n");

@@ -1,4 +1,4 @@
-// `heddle translate` in a pipe: line by line, in pieces, without a reader, in bounded memory.
+// `heddle translate` in a pipe: line by line, in pieces, without a reader, and in bounded memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -54,7 +54,7 @@ class Child {
     void type(const std::string& text) const {
         EXPECT_EQ(write(in_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
     }
-    // The output of the next ten seconds, up to a line's end.
+    // Output up to a line's end, waiting up to ten seconds.
     std::string answer() const {
         std::string text;
         pollfd wait{.fd = out_, .events = POLLIN, .revents = 0};
@@ -101,7 +101,7 @@ TEST_F(Decoding, TranslatesTheSameInPiecesOfAnySize) {
     EXPECT_EQ(here_->run("translate --model ONE --flush-every 0", "").status, 2);
 }
 
-// The rest of stdin after the reader has gone with the first answer: a file has more lines than are read for one.
+// The input after the reader has left with the first answer: a file has more lines than are read for one answer.
 TEST_F(Decoding, WritesBeforeItReadsMoreLinesThanItWasTold) {
     std::string input;
     for (int i = 0; i < 2000; ++i) input += "one" + std::string(200, ' ') + "\n";
@@ -160,8 +160,8 @@ long peak_memory(const Workplace& here, const std::string& input, const std::str
     return usage.ru_maxrss;
 }
 
-// 1,000 lines of one to three words, and the same a hundred times over: the same batches, so that nothing but what is left of
-// former lines can make a difference.
+// 1,000 lines of one to three words, and the same a hundred times over: equal batches, so only memory left over from former
+// lines can make a difference.
 TEST_F(Decoding, MemoryDoesNotGrowWithTheInput) {
     Sequence random(1);
     std::string thousand, all;

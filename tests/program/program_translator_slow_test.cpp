@@ -1,5 +1,5 @@
-// A translator from files as IWSLT publishes them: training on short pairs, a save of every epoch, going on from one of them, and
-// a file of results with the weights of another.
+// A translator trained from files as IWSLT publishes them: training on short pairs, a save per epoch, resuming from one of them,
+// and a file of results with the weights of another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::Not;
 const std::string small_translator =
     "--preset translator --source de --target en --layers 1 --d-model 32 --heads 2 --d-ff 64 --lr 1e-3 --threads 2 ";
 
-// Generated talks in IWSLT's formats: words that are the same number in both languages, of 2 to 14 words.
+// Generated talks in IWSLT's formats; a word is the same number in both languages, and sentences have 2 to 14 words.
 class Translator : public testing::Test {
   protected:
     Translator() {
@@ -75,7 +75,7 @@ class Translator : public testing::Test {
     std::int64_t updates_of_epoch(const std::string& run, std::int64_t epoch) const {
         return std::stoll(app::save_of_epoch(here_.path(run), epoch).filename().string());
     }
-    /// What the numbers of a run were, without times.
+    /// The numbers in a run's log, without times.
     std::string log_without_times(const std::string& run) const {
         std::string text;
         for (const std::string& line : lines_of(here_.read(run + "/log.jsonl"))) {
@@ -183,7 +183,7 @@ TEST_F(Translator, WritesItsResultsWithTheWeightsOfAnEpoch) {
     EXPECT_THAT(scored.err, AllOf(HasSubstr("20 sentences translated"),
                                   HasSubstr(std::to_string(longer) + " of 20 sources have more than 10 words")));
 
-    // Line by line what the program translates, with the same weights.
+    // Line by line, the same as the program's translations with the same weights.
     std::string input;
     for (const std::string& line : sources_) input += line + "\n";
     const ProgramResult translated = here_.run("translate --model run --eval-epoch 2 --beam 1", input);
@@ -245,7 +245,7 @@ TEST_F(Translator, RefusesWhatCannotBe) {
 TEST_F(Translator, IsTheModelThatIsDescribed) {
     const ProgramResult shown = here_.run("summary --preset translator --source-vocab-size 322 --target-vocab-size 322 --json");
     ASSERT_EQ(shown.status, 0) << shown.err;
-    // Two embeddings and two tables, six layers of each kind with biases, and the output's weight and bias.
+    // Two embeddings and two position tables, six layers of each kind with biases, and the output's weight and bias.
     const std::int64_t linear = 512 * 512 + 512, norm = 2 * 512, feed_forward = 2 * 512 * 2048 + 2048 + 512;
     const std::int64_t encoder = 4 * linear + feed_forward + 2 * norm, decoder = 8 * linear + feed_forward + 3 * norm;
     const std::int64_t all = 2 * 322 * 512 + 2 * 256 * 512 + 6 * (encoder + decoder) + 322 * 512 + 322;

@@ -1,4 +1,4 @@
-// apps/setup.sh with stand-ins for the package managers: the commands that it would run.
+// apps/setup.sh with stubs for the package managers: the commands that it would run.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -13,14 +13,14 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A system with these programs and no others. Each writes its call into a list; `query` says that only `installed` is there.
+/// A system with only these programs. Each appends its call to a list; `query` reports only `installed` as present.
 class System {
   public:
     System(std::initializer_list<const char*> programs, int user, const std::string& query, const std::string& installed = "") {
         std::filesystem::create_symlink("/usr/bin/env", folder_ / "env");
         add("id", "echo " + std::to_string(user));
         for (const std::string name : programs) add(name, "echo " + name + " \"$@\" >>" + quoted(list()));
-        // The last word of a query is the package's name.
+        // A query's last word is the package's name.
         if (!query.empty())
             add(query, "for last; do :; done; case '" + installed + "' in all|\"$last\") printf installed;; *) exit 1;; esac");
     }
@@ -29,7 +29,7 @@ class System {
         std::ofstream(file) << "#!/bin/sh\n" << body << "\n";
         std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     }
-    /// What setup.sh says, then the calls it made.
+    /// The output of setup.sh, then the calls it made.
     ShellOutput setup(const std::string& packages = "") const {
         return shell("bash=$(command -v bash); PATH=" + quoted(folder_.path().string()) + " \"$bash\" " +
                      quoted(HEDDLE_SOURCE_DIR "/apps/setup.sh") + " " + packages + " 2>&1; status=$?; cat " + quoted(list()) +
@@ -41,7 +41,7 @@ class System {
     TemporaryFolder folder_;
 };
 
-/// pacman and brew answer queries themselves: nothing is installed, all else is a call.
+/// Stubs for pacman and brew, which answer queries themselves: nothing is installed, and other calls are listed.
 void answer_queries(const System& system, const std::string& name, const std::string& query) {
     system.add(name, "[ \"$1\" = " + query + " ] && exit 1; echo " + name + " \"$@\"");
 }
