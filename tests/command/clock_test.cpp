@@ -1,4 +1,4 @@
-// Durations where the steady clock runs backwards, as it does under some virtual machines and libraries that change the time.
+// Durations when the steady clock runs backwards, as under some virtual machines and libraries that change the time.
 #include "apps/translation/training/clock.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::atomic<bool> backwards{false};
 std::atomic<long> looks{0};
 }  // namespace
 
-/// In the place of libc's: while `backwards` each look at the steady clock is a second before the last one, and every tenth one
+/// Replaces libc's: while `backwards`, each reading of the steady clock is a second before the previous one, and every tenth one
 /// two minutes.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
     const auto result = static_cast<int>(::syscall(SYS_clock_gettime, clock, time));

@@ -1,4 +1,4 @@
-// How the words of a command line become options: words without an option's name, options given twice, and slips of the finger.
+// Parsing of command lines: words without an option's name, repeated options, and typing errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
-// A command with a row of each kind.
+// A command with an option of each kind.
 struct Values {
     Texts runs;
     std::string kind = "plain";
@@ -107,7 +107,7 @@ TEST(CommandLine, LeavesAWordBehindAFlagToTheCommand) {
     EXPECT_TRUE(values_of({"--scores", "--beam", "3"}).scores);
     EXPECT_EQ(error({"--scores=maybe"}), "--scores is 'maybe', wanted true or false");
     EXPECT_EQ(error({"--scores="}), "--scores has no value, wanted --scores true|false; " + see);
-    // A command without such words has no other use for it.
+    // In a command without such words, a wrong word is a wrong value.
     bool flag = false;
     OptionTable table("test", "");
     table.add("flag", flag, "");
@@ -172,7 +172,7 @@ TEST(DidYouMean, KnowsWhatOtherProgramsCallAnOption) {
     EXPECT_EQ(did_you_mean("--beam-size", options), "") << "there is no --beam";
 }
 
-// docs/command-line.md is compared with what the program says.
+// docs/command-line.md is known to equal the program's options.
 TEST(DidYouMean, OffersForOtherNamesOnlyOptionsThatThereAre) {
     const std::string page = read_file(HEDDLE_SOURCE_DIR "/docs/command-line.md");
     std::vector<Texts> commands;

@@ -1,4 +1,4 @@
-// Corpora brought into a folder: from made-up sets, by real child processes.
+// Fetching made-up corpora into a folder with real child processes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return names;
 }
 
-// Another PATH, until the end of the test.
+// Changes PATH until the end of the test.
 class SearchPath {
   public:
     explicit SearchPath(const std::string& path) : old_(std::getenv("PATH")) { setenv("PATH", path.c_str(), 1); }
@@ -49,7 +49,7 @@ class SearchPath {
     std::string old_;
 };
 
-// A site in a folder: one text gzipped, the other plain.
+// A "site" in a folder: one text gzipped, the other plain.
 class Corpora : public testing::Test {
   protected:
     Corpora() {
@@ -85,7 +85,7 @@ TEST(Sha256, IsThatOfTheStandard) {
     EXPECT_NE(sha256(std::string("a\0b", 3)), sha256(std::string("a\0c", 3)));
 }
 
-// Neither gone nor a zombie that nobody waits for.
+// True if the process exists and is not a zombie.
 bool is_running(pid_t process) {
     std::ifstream file(fmt::format("/proc/{}/stat", process));
     std::string line;
@@ -118,7 +118,7 @@ TEST(Child, IsEndedWhenItsTimeIsOverOrASignalStopsIt) {
     EXPECT_FALSE(stopped.too_long);
     EXPECT_EQ(stopped.status, 128 + SIGKILL);
     EXPECT_FALSE(run_child({"heddle-has-no-such-program"}, input, output, 60s).found);
-    // Its own children are ended with it.
+    // Its own children are ended, too.
     EXPECT_EQ(run_child({"sh", "-c", "sleep 100 & echo $!"}, input, output, 60s).status, 0);
     const pid_t left = std::stoi(output.text());
     for (int i = 0; i < 500 && is_running(left); ++i) std::this_thread::sleep_for(10ms);
@@ -234,7 +234,7 @@ TEST_F(Corpora, WithStepsAreNotFetched) {
     EXPECT_THAT(names_in(out("")), ElementsAre());
 }
 
-// 4,000 pairs. Of the first half every tenth German sentence comes twice, every seventh English one; of the second half each
+// 4,000 pairs. In the first half every tenth German sentence and every seventh English one occur twice; in the second half each
 // English sentence has 40 translations, so that some have one in val and one in test.
 std::vector<std::string> two_columns() {
     std::vector<std::string> lines;
@@ -247,7 +247,7 @@ std::vector<std::string> two_columns() {
 
 std::string text_of(const std::vector<std::string>& lines) { return fmt::format("{}\n", fmt::join(lines, "\n")); }
 
-// The sentences of a part without case and signs, which the lines above have at known places.
+// The sentences of a part, ignoring case and punctuation, whose places in the lines above are known.
 std::set<std::string> sentences(const std::string& text) {
     std::set<std::string> found;
     std::istringstream lines(text);
@@ -314,7 +314,7 @@ TEST_F(DividedCorpora, DependOnTheirSentencesAlone) {
 }
 
 TEST_F(DividedCorpora, AreNotMixedWithAnotherOne) {
-    write("out/test.en", "another corpus\n");  // the last one that would be written
+    write("out/test.en", "another corpus\n");  // the last file to be written
     write("stick/pairs.txt", text_of(two_columns()));
     EXPECT_THAT(error_of([&] { fetch(set_, "stick"); }), HasSubstr(out("test.en") + " is another file"));
     EXPECT_THAT(names_in(out("")), ElementsAre("test.en"));

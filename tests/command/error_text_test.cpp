@@ -1,4 +1,4 @@
-// Errors of the standard library in the words of Heddle.
+// Errors of the standard library, reworded for users.
 #include <gtest/gtest.h>
 
 #include <filesystem>

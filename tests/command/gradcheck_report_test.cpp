@@ -1,4 +1,4 @@
-// The report of one case: which failures it tells, and its JSON.
+// The report of one case: the failures it lists, and its JSON.
 #include "apps/command/gradcheck_report.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The drawings say what the options say, in the order in which data flows.
+// The drawings show the options' values, in the order of the data's flow.
 #include "apps/command/model_pictures.h"
 
 #include <gmock/gmock.h>
@@ -101,7 +101,7 @@ TEST(ModelPictures, TheModelNamesItsStacksTablesAndOutput) {
     options.memory = nn::MemoryFrom::layer;
     EXPECT_THAT(texts(options, "model"),
                 AllOf(Not(Contains("times sqrt(512)")), Contains("memory: layer i reads the encoder&#39;s layer i")));
-    // A final norm is one box more a stack.
+    // A final norm adds one box to each stack.
     const auto norms = [](const nn::TransformerOptions& o) {
         const std::vector<std::string> all = texts(o, "model");
         return std::count(all.begin(), all.end(), "layer norm");
@@ -121,7 +121,7 @@ TEST(ModelPictures, AttentionIsScaledByTheHeadsOwnWidth) {
     EXPECT_THAT(texts(options, "heads"), AllOf(Contains("512 to 504"), Contains("504 columns"), Contains("504 to 512")));
 }
 
-// The causal one shows its mask: ten of sixteen cells are filled, as the softmax's box is.
+// The causal picture shows its mask: ten of sixteen cells are filled, in the colour of the softmax's box.
 TEST(ModelPictures, OneHeadStandsBetweenItsProjections) {
     nn::TransformerOptions options = paper();
     options.heads = 1;

@@ -114,7 +114,7 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(model_of({}).norm, nn::NormPlace::pre);
 }
 
-// As many heads of keys as heads are what every model had before there was the option: not a word of it in the run's files.
+// With as many key heads as heads, as in every model before the option existed, the run's files do not mention it.
 TEST(Options, AllKeyHeadsLeaveNoTrace) {
     TrainSettings silent = parsed({}), said = parsed({"--key-heads", "4"}), fewer = parsed({"--key-heads", "2"});
     for (TrainSettings* settings : {&silent, &said, &fewer}) resolve(settings->model, settings->vocabulary);

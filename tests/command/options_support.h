@@ -1,4 +1,4 @@
-// Command lines of heddle train, parsed.
+// Helper that parses command lines of heddle train.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ TEST(Options, ReadEveryKindOfValue) {
     EXPECT_EQ(settings.training.lr, 1e-4);
 }
 
-// 3e-3 would be noam's factor, and the peak of such a run 1.2e-5: it learns next to nothing.
+// 3e-3 as noam's factor would give a peak rate of 1.2e-5, with which next to nothing is learned.
 TEST(Options, HaveARateThatSuitsTheSchedule) {
     const auto rate = [](const std::vector<const char*>& words) {
         TrainSettings settings = parsed(words);
@@ -158,7 +158,7 @@ TEST(Options, NameFileAndLineOfAWrongSetting) {
                 HasSubstr("test.toml:1: --activation is 'swish', wanted one of relu, gelu, gelu-tanh"));
 }
 
-// Nothing stands in for a word that means no value of its option.
+// An invalid word is never replaced by a default.
 TEST(Options, RefuseUnknownWordsOnTheCommandLineAndInTheFile) {
     TrainSettings settings;
     int with_words = 0;
@@ -230,7 +230,7 @@ TEST(Options, HelpShowsEveryOptionWithItsDefault) {
     EXPECT_THAT(help, HasSubstr("--norm pre|post"));
 }
 
-// The names that scripts rely on.
+// Names on which scripts rely.
 TEST(Options, KeepTheirNames) {
     TrainSettings settings;
     OptionTable table = train_table(settings);

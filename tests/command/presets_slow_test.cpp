@@ -1,4 +1,4 @@
-// Whole models of the presets: hundreds of megabytes each, so only the numbers that need them.
+// Whole models of the presets, hundreds of megabytes each: only the numbers that need them.
 #include <gtest/gtest.h>
 
 #include "apps/command/option_rows.h"
@@ -47,7 +47,7 @@ TEST(WholePreset, NotebookHas45637632ParametersAnd100TokensGive100Rows) {
     EXPECT_EQ(listed.activation_bytes, 1087590400);
     EXPECT_EQ(listed.parameter_bytes, 182550528);
     EXPECT_EQ(listed.total_bytes(), 1270166528);
-    // Each product for each row: 4 and 8 projections of a layer, its two inner products, attention, the output.
+    // Products per row: 4 and 8 projections per layer, its two inner products, attention, and the output.
     const std::int64_t square = 512 * 512, rows = 1600, pairs = 32 * 50 * 50, causal = 32 * 50 * 51 / 2;
     EXPECT_EQ(summary.total.forward.multiply_adds,
               6 * rows * (4 + 8 + 2 * 8) * square + 6 * (2 * pairs + causal) * 2 * 512 + rows * 512 * 1000);

@@ -1,4 +1,4 @@
-// The models that are known by name: their files, and the numbers of their parts. Whole models are in presets_slow_test.cpp.
+// The presets' files, and the sizes of their models' parts. Whole models are in presets_slow_test.cpp.
 #include "apps/presets/presets.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ std::int64_t decoder_layer(const nn::TransformerOptions& options) {
     return nn::DecoderLayer(root, "layer", options).parameter_count();
 }
 
-/// Parameters of the whole model: built with one layer on each side, and the other layers added. Each layer is like the next.
+/// Number of parameters of the whole model: builds it with one layer per side, and adds the other layers, which are alike.
 std::int64_t whole_model(const std::string& name, std::int64_t words, std::int64_t layers) {
     const nn::TransformerOptions one = model_of(name, words, words, {"--layers", "1"});
     return nn::Transformer(one).parameter_count() + (layers - 1) * (encoder_layer(one) + decoder_layer(one));
@@ -54,7 +54,7 @@ std::int64_t whole_model(const std::string& name, std::int64_t words, std::int64
 
 // ---- the files
 
-// apply_preset() passes over what a command does not know; a word that heddle train does not know is a mistake.
+// apply_preset() ignores options that a command lacks, but one that heddle train lacks is a mistake.
 TEST(Presets, HoldOptionsOfTrainOnly) {
     for (const Preset& preset : presets()) {
         TrainSettings settings;
@@ -99,7 +99,7 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("annotated", {}, "vocab-type = \"unigram\"\n").vocabulary.min_count, 1);
     EXPECT_EQ(preset_settings("translator").training.adam_eps, 1e-8);
     EXPECT_EQ(preset_settings("translator", {"--optimizer", "sgd"}).training.adam_eps, 1e-9);
-    // With noam the rate is the factor of a formula, and would be a huge rate, or a tiny factor, elsewhere.
+    // With noam the rate is the factor of a formula; with other schedules it would be huge, and their rates tiny as a factor.
     const double rate = default_rate(optim::ScheduleKind::inverse_sqrt);
     EXPECT_EQ(preset_settings("paper").training.lr, 1);
     EXPECT_EQ(preset_settings("paper", {"--schedule", "noam"}).training.lr, 1);
@@ -107,7 +107,7 @@ TEST(Presets, GiveWayToOptionsThatTakeThePlaceOfTheirs) {
     EXPECT_EQ(preset_settings("paper", {"--schedule", "inverse-sqrt", "--lr", "0.1"}).training.lr, 0.1);
     EXPECT_EQ(preset_settings("translator", {"--schedule", "cosine"}).training.lr, 1e-4);
     EXPECT_EQ(preset_settings("translator", {"--schedule", "noam"}).training.lr, 1);
-    // The vocabulary of a task is for that task alone.
+    // The vocabulary of a task's preset is only for that task.
     EXPECT_EQ(preset_settings("annotated-copy").vocabulary.size, 14);
     EXPECT_EQ(preset_settings("annotated-copy", {"--task", "dates"}).vocabulary.size, std::nullopt);
     EXPECT_EQ(preset_settings("annotated-copy", {"--train", "corpus"}).vocabulary.size, std::nullopt);
@@ -124,7 +124,7 @@ TEST(Presets, HaveHeadsAsWideAsTheModelAllows) {
     }
 }
 
-// An error about an option that nobody gave names the preset that has it, and only such an error.
+// An error names the preset if it is about an option that only the preset set.
 TEST(Presets, AreNamedInErrorsAboutTheirOptions) {
     const auto message = [](const std::string& name, std::vector<const char*> words,
                             std::vector<std::string> options) -> std::string {
@@ -189,7 +189,7 @@ TEST(Notebook, ReadsSentencesLongerThanThePrintedTable) {
     EXPECT_EQ(model.encode(source.tokens, source.spans).shape(), Shape({130, 512}));
 }
 
-// All three kinds of maps, of every layer, and rows that are distributions over what may be seen.
+// All three kinds of maps, of every layer; their rows are distributions over the visible positions.
 TEST(Notebook, HandsOutAllAttentionMaps) {
     const nn::TransformerOptions options = model_of("notebook", 50, 50, {"--layers", "2", "--d-model", "64", "--head-dim", "8"});
     nn::Transformer model(options);
@@ -283,7 +283,7 @@ std::int64_t projections(std::int64_t heads, std::int64_t width) {
 TEST(Explained, CountsAHeadAsItIsAndAsTheWriteUpDoes) {
     EXPECT_EQ(projections(1, 64), 98496);
     EXPECT_EQ(projections(1, 42), 64638);
-    // What the write-up counts is three layers from a head's own columns to all 512: the bias is 512 wide.
+    // The write-up counts three layers from a head's own columns to all 512: the bias has 512 elements.
     nn::Module root(1);
     const nn::Linear narrow(root, "narrow", 64, 512), narrower(root, "narrower", 42, 512);
     EXPECT_EQ(3 * narrow.parameter_count(), 99840);
@@ -304,7 +304,7 @@ TEST(Explained, HeadsSeeAllColumnsAndTwelveOf42ProjectBack) {
     for (std::size_t i = 0; i < gradient.size(); ++i) ASSERT_NE(gradient[i], 0) << i;
 }
 
-// Scores of composed ops, divided by the root of the head's own width.
+// Scores of composed ops, divided by the square root of the head's own width.
 TEST(Explained, OneHeadIsScaledByItsOwnWidthAndEqualsTheSingleHead) {
     for (const std::int64_t width : {64, 42}) {
         nn::Module root(1, DType::f64);
@@ -340,7 +340,7 @@ TEST(Explained, ReadsAnyLengthUpToItsTable) {
 
 // ---- the position code
 
-// Equation of section 3.5: a step of k turns each pair of columns by k times its frequency.
+// Equation of section 3.5: a step of k rotates each pair of columns by k times its frequency.
 TEST(PositionCode, OfPosPlusKIsARotationOfThatOfPos) {
     nn::Module root(1, DType::f64);
     const nn::PositionalEncoding positions(root, "positions", nn::Positions::sinusoidal, 600, 512);

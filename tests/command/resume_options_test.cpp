@@ -1,4 +1,4 @@
-// What was changed in config.toml behind a save's back.
+// Changes of config.toml that the save does not know.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A run's folder without weights, whose save knows the options that config.toml has.
+// A run's folder without weights, whose save has the same options as config.toml.
 class ResumeOptions : public testing::Test {
   protected:
     ResumeOptions() {
@@ -28,7 +28,7 @@ class ResumeOptions : public testing::Test {
         saved_ = options_to_save(table_);
     }
 
-    // What differs, or the complaint, when a run goes on with these words.
+    // The differences, or the error message, when the run is resumed with these words.
     std::vector<std::string> going_on(std::vector<const char*> words = {}) const {
         TrainSettings settings;
         OptionTable table = train_table(settings);
@@ -40,7 +40,7 @@ class ResumeOptions : public testing::Test {
         }
     }
     std::string config() const { return read_file(folder_.path() / "config.toml"); }
-    // By hand: the last line stays as it was.
+    // Edits config.toml as by hand: its last line is unchanged.
     void edit(const std::string& name, const std::string& value) const {
         std::string text = config();
         const std::string line = "\n" + name + " = ";
@@ -59,7 +59,7 @@ class ResumeOptions : public testing::Test {
     OptionTexts saved_;
 };
 
-// Another value that the option could have.
+// Another valid value of the option.
 std::string another(const Option& option) {
     const std::string value = option.write();
     if (option.is_flag) return value == "true" ? "false" : "true";
@@ -104,7 +104,7 @@ TEST_F(ResumeOptions, AreNamedWhenTheyWereEdited) {
             EXPECT_EQ(found[0], option.name + " = " + after + " (was " + before + ")");
             ++said;
         } else {
-            // Some values do not go together with the others, and that is said before.
+            // Some values conflict with others, which is reported first.
             EXPECT_THAT(found[0], AnyOf(HasSubstr(difference), HasSubstr("--" + option.name)));
             named += found[0].find(difference) != std::string::npos ? 1 : 0;
         }
@@ -131,7 +131,7 @@ TEST_F(ResumeOptions, CountWhenTheyAreGiven) {
     EXPECT_THAT(going_on({"--lr", "0.01", "--seed", "1"}), ElementsAre("lr = 0.01 (was 0.003)", "seed = 1 (config.toml said 3)"));
 }
 
-// A save says nothing of grouped keys when there are none.
+// A save without grouped keys does not mention them.
 TEST_F(ResumeOptions, KnowThatThereWereNoGroupedKeys) {
     EXPECT_THAT(going_on({"--key-heads", "2"}), ElementsAre(HasSubstr("cannot change --key-heads 2 (it has none)")));
     edit("key-heads", "2");
@@ -148,13 +148,13 @@ TEST_F(ResumeOptions, KeepGroupedKeys) {
     EXPECT_THAT(going_on(), ElementsAre(HasSubstr("key-heads was 2 when this was saved, config.toml says 1")));
 }
 
-// It went on with --epochs 40 --lr 0.01, and ended before its next save: config.toml is its own and not edited.
+// The run was resumed with --epochs 40 --lr 0.01 and ended before its next save: config.toml is its own, not edited.
 TEST_F(ResumeOptions, MayBeNewerThanTheSave) {
     settings_.training.epochs = 40;
     settings_.training.lr = 0.01;
     folder_.write_config(table_.config());
     EXPECT_THAT(going_on(), ElementsAre("lr = 0.01 (was 0.003)", "epochs = 40 (was 20)"));
-    // But no run goes on with another seed: that is the file of another run.
+    // But a run never changes its seed: that would be the file of another run.
     settings_.training.seed = 3;
     folder_.write_config(table_.config());
     EXPECT_THAT(going_on(), ElementsAre(HasSubstr("seed was 1 when this was saved, config.toml says 3")));

@@ -1,4 +1,4 @@
-// What a training on several processes says of itself.
+// The description of a training on several processes.
 #include "apps/command/train_ranks.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace heddle::app {
 namespace {
 
-// Of a sentence so long that its pair counts this many tokens, the two ends of sentence included.
+// A pair that counts as this many tokens, including the two ends of sentence.
 TokenPair pair_of(std::size_t tokens) { return {std::vector<std::int32_t>(1, 4), std::vector<std::int32_t>(tokens - 3, 5), 0}; }
 
 TEST(TrainRanks, CompareTheTokensOfWholeUpdates) {
@@ -23,7 +23,7 @@ TEST(TrainRanks, CompareTheTokensOfWholeUpdates) {
     options.accumulate = 1;
     EXPECT_EQ(description(first, options, pairs, plan),
               "2 processes share the 2 shards of an update; the one with the most tokens has 41.7 % more than the mean");
-    // Each process has 40 tokens of the first two batches. The epoch's last update is a batch shorter.
+    // Each process has 40 tokens of the first two batches. The epoch's last update has one batch less.
     options.accumulate = 2;
     EXPECT_EQ(description(first, options, pairs, plan),
               "2 processes share the 2 shards of an update; the one with the most tokens has 0.0 % more than the mean");

@@ -1,4 +1,4 @@
-// Beam search on the device, emulated or real, against the CPU.
+// Beam search on the device, emulated or real, compared with the CPU.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ void expect_the_cpus(Transformer& model, const std::vector<Tokens>& sources, con
     }
 }
 
-// Sources of many lengths: sentences are finished at different tokens, and some are cut.
+// Sources of many lengths: sentences finish at different steps, and some are truncated.
 TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     const Model model = random_model(30, 4, 0.6);
     std::vector<Tokens> sources;

@@ -28,9 +28,9 @@ void expect_same(const std::vector<Hypothesis>& given, const std::vector<Hypothe
     }
 }
 
-// A beam wider than the number of prefixes keeps every hypothesis, so what it finds must be the best there is: the score's
-// formula, the end rule, the bound that closes hypotheses and the paths through the tree are all in it. Learned positions of 5
-// rows keep the translations countable.
+// A beam wider than the number of prefixes keeps every hypothesis, so it must find the best translation. This covers the score's
+// formula, the end rule, the bound that closes hypotheses and the paths through the tree. Learned positions with 5 rows limit
+// the number of translations.
 TEST(BeamSearch, AWideBeamFindsTheBestOfAllTranslations) {
     std::set<Tokens> found;
     for (const double alpha : {0.0, 0.6, 1.0, 2.0})
@@ -73,7 +73,7 @@ TEST(BeamSearch, BeginsWithThePrefix) {
         "a prefix of 5 tokens, but the model's position table ends after 5");
 }
 
-// Forbidden tokens are left out of the choice alone: the others keep their log p.
+// Forbidden tokens are only excluded from the choice: the others keep their log p.
 TEST(BeamSearch, WritesNoForbiddenToken) {
     int other = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
@@ -109,7 +109,7 @@ TEST(BeamSearch, WritesWhatTheLimitAllows) {
                             .front(),
                         wanted, n, fmt::format("seed {}, at most {} tokens", seed, most));
         }
-        // A limit that is not met changes nothing, and neither does one that the translation just meets.
+        // A limit that is not reached, or just reached, changes nothing.
         const Model talker = random_model(12, seed, 0.5);
         const Hypothesis free = beam_search(*talker, sources, {.beam = 3, .n_best = 1}).front().front();
         const auto length = static_cast<std::int64_t>(free.tokens.size());
@@ -125,7 +125,7 @@ TEST(BeamSearch, WritesWhatTheLimitAllows) {
     }
 }
 
-// Cut hypotheses have as many tokens as the limit says, each once, with the log p of these tokens.
+// Truncated hypotheses have exactly as many tokens as the limit allows, are all different, and have the log p of their tokens.
 TEST(BeamSearch, CutsAtTheLimit) {
     const Model model = random_model(9, 1);
     named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = -1e4f;  // never ends by itself
@@ -140,7 +140,7 @@ TEST(BeamSearch, CutsAtTheLimit) {
                     EXPECT_FALSE(each.ended);
                     ASSERT_EQ(static_cast<std::int64_t>(each.tokens.size()), most);
                     EXPECT_TRUE(different.insert(each.tokens).second);
-                    if (most == 50) continue;  // without a cache that takes long
+                    if (most == 50) continue;  // takes long without a cache
                     double sum = 0;
                     for (std::size_t i = 0; i < each.tokens.size(); ++i)
                         sum += next_log_probabilities(
@@ -191,8 +191,8 @@ TEST(BeamSearch, ContinuesThePrefixByTheTokensThatMayFollowIt) {
     EXPECT_GT(other, 30);
 }
 
-// A hypothesis that is kept only because more are asked for takes no place from a better one: what cannot win is less probable
-// than all that can.
+// A hypothesis that is kept only because more are wanted does not displace a better one: what cannot win is less probable than
+// everything that can.
 TEST(BeamSearch, TheFirstOnesAreTheSameHoweverManyAreAskedFor) {
     int cut = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -257,7 +257,7 @@ TEST(BeamSearch, CutsAtThreeTimesTheSourceAndTen) {
         }
 }
 
-// What is computed twice, or behind the end mark, changes no translation: it shows in the memory alone.
+// Computing tokens twice, or beyond the end mark, would not change translations, but it shows in the memory requests.
 TEST(BeamSearch, ReadsEachTokenOnceAndStopsAtTheEndMark) {
     const auto requests = [](float bias_of_the_end) {
         const auto model = random_model(9, 1);
@@ -329,7 +329,7 @@ TEST(BeamSearch, AWiderBeamFindsNothingWorse) {
     EXPECT_GT(better, 0);
 }
 
-// Models that end a sentence after a few tokens, while the bound on what may still win lies far behind.
+// Models that end a sentence after a few tokens, long before the bound on possible winners is reached.
 TEST(BeamSearch, PatienceTradesTheBestForTime) {
     int worse = 0;
     std::int64_t requests[3] = {};
@@ -338,7 +338,7 @@ TEST(BeamSearch, PatienceTradesTheBestForTime) {
         named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = 4;
         const std::vector<Tokens> sources{source_of(20, 12, seed)};
         Hypothesis found[3];
-        beam_search(*model, sources, {.beam = 3});  // what the first one alone makes
+        beam_search(*model, sources, {.beam = 3});  // makes what is made only once
         for (const int i : {0, 1, 2}) {
             const double patience = std::vector<double>{0, 1, 1000}[static_cast<std::size_t>(i)];
             const std::int64_t before = memory_statistics().requests;

@@ -18,8 +18,8 @@ inline constexpr std::int32_t begin_mark = Marks{}.begin, end_mark = Marks{}.end
 
 using Model = std::unique_ptr<Transformer>;
 
-// A model of random weights whose opinions differ from token to token: the larger `deviation`, the more. With a `table` it has
-// learned positions, so that its translations are countable.
+// A model with random weights, whose predictions differ more between tokens the larger `deviation` is. With a `table` it has
+// learned positions, which limit the number of translations.
 inline Model random_model(std::int64_t vocabulary, std::uint64_t seed, double deviation = 0.5, std::int64_t table = 0) {
     TransformerOptions options = tiny_options();
     options.source_vocabulary = options.target_vocabulary = vocabulary;
@@ -40,7 +40,7 @@ inline Tokens source_of(std::int64_t count, std::int64_t vocabulary, std::uint64
     return source;
 }
 
-// log p(token | source, prefix) for every token, without a cache; of several models: the logarithm of the mean probability.
+// log p(token | source, prefix) for every token, without a cache; for several models, the logarithm of the mean probability.
 inline std::vector<double> next_log_probabilities(const Ensemble& models, const Tokens& source, const Tokens& prefix) {
     const NoGrad no_grad;
     const Sentences from = packed({source});
@@ -62,7 +62,7 @@ inline std::vector<double> next_log_probabilities(const Ensemble& models, const 
     return mean;
 }
 
-// All translations that begin with `prefix` and end within `longest` tokens, end mark included, the best first.
+// All translations that begin with `prefix` and end within `longest` tokens, including the end mark; best first.
 inline std::vector<Hypothesis> all_translations(const Ensemble& models, const Tokens& source, std::int64_t longest, double alpha,
                                                 const Tokens& prefix = {}) {
     std::vector<Hypothesis> all;

@@ -39,7 +39,7 @@ TEST(Ensemble, MixesProbabilitiesNotLogits) {
             EXPECT_NEAR(softmax(mixed, row)[j], (softmax(one, row)[j] + softmax(two, row)[j]) / 2, 1e-6) << row << ", " << j;
 }
 
-// The bits of one model, so that its ensemble with itself can never decide otherwise.
+// An ensemble of a model with itself gives that model's bits, so it never decides otherwise.
 TEST(Ensemble, OfOneModelWithItselfIsThatModel) {
     const Model model = random_model(13, 4);
     Tensor logits = Tensor::empty({5, 13}, DType::f32);

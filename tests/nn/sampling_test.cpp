@@ -18,7 +18,7 @@ std::vector<Hypothesis> drawn(const Ensemble& models, const Tokens& source, std:
     return sample(models, sources, lines, {.n_best = count, .prefix = prefix, .sampling = sampling}).front();
 }
 
-// p^(1/T) over the k most probable tokens, made to sum to 1.
+// p^(1/T) over the k most probable tokens, normalised.
 std::vector<double> expected(std::vector<double> log_probabilities, const Sampling& sampling) {
     std::vector<double> falling = log_probabilities;
     std::sort(falling.rbegin(), falling.rend());
@@ -29,7 +29,7 @@ std::vector<double> expected(std::vector<double> log_probabilities, const Sampli
     return log_probabilities;
 }
 
-// Pearson's statistic of counts against probabilities, and its degrees of freedom. Infinite when something impossible was drawn.
+// Pearson's statistic of counts against probabilities, and its degrees of freedom. Infinite if something impossible was drawn.
 struct Fit {
     double statistic = 0;
     double freedom = -1;
@@ -70,7 +70,7 @@ TEST(Sampling, FollowsTheModelsDistribution) {
                 add(fit, expected(next_log_probabilities(models, source, prefix), used), first, samples);
                 EXPECT_LT(fit.statistic, fit.bound())
                     << "first token, top-k " << sampling.top_k << ", T " << sampling.temperature;
-                // What follows the most frequent first token.
+                // The distribution after the most frequent first token.
                 const auto most = std::max_element(second.begin(), second.end(),
                                                    [&](const auto& a, const auto& b) { return first[a.first] < first[b.first]; });
                 Tokens before = prefix;
@@ -82,7 +82,7 @@ TEST(Sampling, FollowsTheModelsDistribution) {
             }
 }
 
-// The others share what a forbidden token would have had; their reported log p stays the model's.
+// The other tokens share the probability of forbidden ones; the reported log p remains the model's.
 TEST(Sampling, DrawsNoForbiddenToken) {
     const Model model = random_model(9, 2, 0.3, 5);
     const std::vector<Tokens> sources{source_of(4, 9, 1)};
@@ -104,7 +104,7 @@ TEST(Sampling, DrawsNoForbiddenToken) {
             }
         }
         Sampling used = sampling;
-        used.top_k = std::min<std::int64_t>(used.top_k, 5);  // so many are left
+        used.top_k = std::min<std::int64_t>(used.top_k, 5);  // only so many are left
         Fit fit;
         add(fit, expected(left, used), first, samples);
         EXPECT_LE(fit.statistic, fit.bound()) << "top-k " << sampling.top_k << ", T " << sampling.temperature;
@@ -164,7 +164,7 @@ TEST(Sampling, DrawsTheTokenAfterThePrefixFromThoseThatMayFollow) {
     }
 }
 
-// Neighbouring lines, samples and seeds are no copies of one another.
+// Neighbouring lines, samples and seeds are not copies of one another.
 TEST(Sampling, LinesAndSeedsDrawIndependently) {
     const Model model = random_model(9, 2, 0.3);
     const Tokens source = source_of(4, 9, 1);
@@ -211,7 +211,7 @@ TEST(Sampling, DependsOnSeedLineAndNumberAlone) {
     EXPECT_NE(drawn(*model, sources[5], 1, {.seed = 3})[0].tokens, drawn(*model, sources[5], 1, {.seed = 4})[0].tokens);
 }
 
-// Temperature and top-k change what is drawn, not what it is worth.
+// Temperature and top-k change the draws, not the reported probabilities.
 TEST(Sampling, ReportsTheModelsOwnProbability) {
     const Model model = random_model(9, 2);
     const Tokens source = source_of(4, 9, 1);

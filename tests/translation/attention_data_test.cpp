@@ -1,4 +1,4 @@
-// What the page of attention is made from: weights in thousandths, tokens, and the likeliest tokens of each step.
+// Data of the attention page: weights in thousandths, tokens, and the likeliest tokens of each step.
 #include "apps/translation/report/attention_data.h"
 
 #include <gmock/gmock.h>

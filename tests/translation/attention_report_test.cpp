@@ -1,4 +1,4 @@
-// Attention maps of translations: what they are, the words they belong to, the files they become.
+// Attention maps of translations: their values, the words they belong to, and the files written.
 #include "apps/translation/report/attention.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +85,7 @@ TEST_F(Attention, OfManyTranslationsAtOnceIsThatOfEachAlone) {
     std::vector<std::string> lines = {"one two three", "", "five", "seven & one two four"};
     std::vector<Translation> translations = {translation_of("four five"), translation_of(""),
                                              translation_of("one two six", false), translation_of("four", false)};
-    // Long ones fill batches of their own; of these the source is cut, too.
+    // Long lines fill batches of their own, and their sources are truncated.
     for (int i = 0; i < 100; ++i) {
         std::string line = "one";
         for (int word = 0; word < 20 + i % 20; ++word) line += " two";
@@ -143,8 +143,8 @@ TEST_F(Attention, OfAnEmptyLineAndAnEmptyTranslationIsThatOfTheMarks) {
     EXPECT_EQ(alignment_text(word_attention(attention)), "");
 }
 
-// Maps made by hand: two layers, the last with two heads; two source words of three tokens and the end mark, three written tokens
-// and the end.
+// Maps with known values: two layers, the last with two heads; two source words of three tokens and the end mark, and three
+// target tokens and the end mark.
 TranslationAttention by_hand() {
     TranslationAttention attention;
     attention.source_words = {0, 0, 1, -1};
@@ -196,7 +196,7 @@ TEST(WordsOfTokens, AreTheWordsBetweenSpacesForEveryKindOfVocabulary) {
 
 TEST(WordsOfTokens, CountUnknownWordsAndManySpaces) {
     const auto vocabulary = vocabulary_of(VocabularyType::word, {"one two three"});
-    const std::string line = "  one   what#ever two ";  // the unknown sign in the middle loses the marks that join it
+    const std::string line = "  one   what#ever two ";  // the unknown sign in the middle loses its join marks
     EXPECT_THAT(words_of_line(*vocabulary, line, vocabulary->encode(line)), ElementsAre(0, 1, 1, 1, 2));
 }
 

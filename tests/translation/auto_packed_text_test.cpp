@@ -1,4 +1,4 @@
-// Which texts training prepares in the run's folder instead of holding them.
+// Which texts training prepares in the run's folder instead of holding them in memory.
 #include "apps/translation/training/auto_packed_text.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST_F(SizeOfText, IsThatOfBothFiles) {
     EXPECT_TRUE(is_too_large_to_hold(options_));
     options_.prepare_above.reset();
     EXPECT_FALSE(is_too_large_to_hold(options_));
-    std::filesystem::resize_file(here_ / "text.a", default_prepare_above * 1'000'000);  // of zeros that take no room
+    std::filesystem::resize_file(here_ / "text.a", default_prepare_above * 1'000'000);  // sparse: the zeros take no space
     EXPECT_TRUE(is_too_large_to_hold(options_));
     options_.task = "numbers";
     EXPECT_FALSE(is_too_large_to_hold(options_));
@@ -58,7 +58,7 @@ TEST_F(SizeOfText, IsThatOfOneFileWithTwoColumns) {
     EXPECT_FALSE(is_too_large_to_hold(options_));
 }
 
-// What is wrong with them, reading says.
+// Reading, not measuring, reports what is wrong with such files.
 TEST_F(SizeOfText, IsNoneWhereThereIsNoFileOfASize) {
     options_.prepare_above = 0;
     EXPECT_FALSE(is_too_large_to_hold(options_));

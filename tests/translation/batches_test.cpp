@@ -18,7 +18,7 @@ std::vector<std::int32_t> tokens(std::uint64_t count, std::int32_t first) {
     return out;
 }
 
-/// Pairs of 1 to `longest` tokens a side.
+/// Pairs with 1 to `longest` tokens per side.
 std::vector<TokenPair> random_pairs(std::size_t count, std::uint64_t longest) {
     Sequence numbers(5);
     std::vector<TokenPair> pairs;
@@ -154,7 +154,7 @@ TEST(BatchPlan, WithoutAnyPairIsAnErrorThatSaysWhy) {
         }
         return std::string("no error");
     };
-    // A limit that is off is no reason.
+    // A limit that is switched off is not named as a reason.
     const std::string table = " tokens (--max-length, or the table of learned positions)",
                       hint = "; give larger limits, or other text";
     EXPECT_EQ(why(pairs, {.batch_tokens = 20, .max_length = 0}),

@@ -16,7 +16,7 @@
 namespace heddle::app {
 namespace {
 
-/// Cases that tests/golden/make_bleu.py made with sacrebleu.
+/// Test cases computed with sacrebleu by tests/golden/make_bleu.py.
 nlohmann::json cases_of(const std::string& path) {
     std::ifstream file(path);
     return nlohmann::json::parse(file);
@@ -99,7 +99,7 @@ TEST(Bleu, OfNoSentencesIsZero) {
     EXPECT_EQ(bleu.reference_length, 0);
 }
 
-// No segment is left out, a batch that is not full and segments of one word neither, and parts are added, never averaged.
+// Every segment counts, also in a partial batch or with a single word, and counts are summed, never averaged.
 TEST(Bleu, OfAFileIsThatOfItsSegmentsAddedUpInAnyParts) {
     Lines hypotheses, references;
     std::int64_t tokens = 0;

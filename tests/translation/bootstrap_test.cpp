@@ -14,7 +14,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Two systems' statistics of the same lines.
+/// Statistics of two systems on the same lines.
 struct Systems {
     std::vector<LineStatistics> first;
     std::vector<LineStatistics> second;
@@ -33,7 +33,7 @@ std::vector<double> numbers_in(const std::vector<Comparison>& comparisons) {
     return out;
 }
 
-// sacrebleu sums resamples in f32: hence 1e-3.
+// The tolerance is 1e-3 because sacrebleu sums resamples in f32.
 TEST(Bootstrap, EqualsSacrebleuOnTheSameDraws) {
     const nlohmann::json golden = golden_scores(), wanted = golden.at("bootstrap");
     const Systems systems(unicode_test_lines(golden.at("seed"), wanted.at("lines")));
@@ -53,7 +53,7 @@ TEST(Bootstrap, EqualsSacrebleuOnTheSameDraws) {
     }
 }
 
-/// The definition, word by word: draws lines, not statistics, and scores them as a corpus of their own. By metric and resample.
+/// A literal implementation: draws lines instead of statistics, and scores them as a corpus. By metric and resample.
 struct PlainBootstrap {
     std::array<std::vector<double>, 3> first;
     std::array<std::vector<double>, 3> second;
@@ -127,7 +127,7 @@ TEST(Bootstrap, FindsAClearlyBetterSystem) {
     }
 }
 
-// Half of the lines are better in one system, the other half in the other, by the same sentences.
+// One system is better on half of the lines, and the other, by the same amount, on the other half.
 TEST(Bootstrap, DoesNotTakeChanceForADifference) {
     UnicodeTestLines lines = unicode_test_lines(2, 200);
     for (std::size_t i = 0; i < 100; ++i) {
@@ -167,7 +167,7 @@ TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
     EXPECT_NE(with(1, 1), with(1, 2));
 }
 
-// Four times as many lines of the same kind: half the width.
+// Four times as many similar lines give intervals half as wide.
 TEST(Bootstrap, GivesIntervalsThatShrinkWithTheTestSet) {
     const UnicodeTestLines lines = unicode_test_lines(5, 100);
     Systems few(lines), many(lines);

@@ -115,7 +115,7 @@ TEST_F(NfcMap, ComposesALetterWithTwoMarks) {
                                   marks[random.below(marks.size())]};
         for (const std::u32string& one : {text, to_nfd(text), to_nfc(text.substr(0, 2)) + text[2]}) expect_nfc(one);
     }
-    // Hebrew, with three.
+    // Hebrew letters with three marks.
     for (char32_t a = 0x5B0; a <= 0x5BC; ++a)
         for (const char32_t dot : {0x5C1, 0x5C2})
             for (const std::u32string& text : canonical_equivalents(std::u32string{a, dot, a == 0x5BC ? U'\u05bf' : U'\u05bc'}))

@@ -23,7 +23,7 @@ class CorpusFiles : public testing::Test {
   protected:
     std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
     void write(const std::string& name, const std::string& bytes) const { std::ofstream(path(name), std::ios::binary) << bytes; }
-    /// Reads t.de and t.en, or t, and takes down what is said.
+    /// Reads t.de and t.en, or t, and records the notes.
     Corpus read(Reading reading = {}) {
         said_.clear();
         reading.say = [this](std::string_view line) { said_.emplace_back(line); };

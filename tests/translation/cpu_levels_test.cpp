@@ -40,7 +40,7 @@ void print_case(const GradientCase& one, std::size_t number) {
     print(fmt::format("{} {}, {}", number, one.op, one.what), tensors);
 }
 
-// The ops at sizes that are larger than a vector and not a multiple of one; the proofs' cases are small.
+// The ops at sizes larger than a vector and not divisible by it; the proofs' cases are small.
 std::vector<GradientCase> wide_cases() {
     std::vector<GradientCase> cases;
     const Dropout dropout(0.2, 17);
@@ -98,7 +98,7 @@ struct Training {
     app::TrainingOptions options;
 };
 
-// Sizes that are not a multiple of a vector, and every op that is compiled for each level.
+// Sizes that are not divisible by a vector, and every op that is compiled for each level.
 std::vector<Training> trainings() {
     Training plain{.what = "relu, pre-norm, adam", .model = {}, .options = {}};
     plain.model.source_vocabulary = plain.model.target_vocabulary = 203;

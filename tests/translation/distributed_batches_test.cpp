@@ -1,4 +1,4 @@
-// Batches that several ranks compute, as threads: the results of one process, bit for bit.
+// Batches computed by several ranks, here threads, give the results of one process, bit for bit.
 #include "apps/translation/distributed/distributed_batches.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t vocabulary = 13;
 
-// `lead` on rank 0, with the models that all ranks have. Returns how often the others were asked to compute.
+// Runs `lead` on rank 0 with the models that all ranks have. Returns how often the other ranks were asked to compute.
 std::int64_t together(int size, const std::function<void(Ranks&, const Ensemble&)>& lead) {
     std::atomic<std::int64_t> asked = 0;
     on_threads(size, [&](Ranks& ranks) {
@@ -154,7 +154,7 @@ TEST(DistributedBatches, ScoresWithTheBitsOfOneProcess) {
 // The choice of a length penalty survives an error of rank 0, and the ranks must agree on what comes next.
 TEST(DistributedBatches, LeavesTheRanksReadyAfterAnErrorOfRank0) {
     std::vector<SourceBatch> batches = source_batches();
-    batches[0].sources[0].assign(3, vocabulary);  // no such token
+    batches[0].sources[0].assign(3, vocabulary);  // not a token
     const DecodeOptions options{.beam = 2};
     together(3, [&](Ranks& ranks, const Ensemble& models) {
         EXPECT_THROW(decode_on_ranks(ranks, models, batches, options), Error);
@@ -167,7 +167,7 @@ TEST(DistributedBatches, LeavesTheRanksReadyAfterAnErrorOfRank0) {
 
 TEST(DistributedBatches, ThrowsTheErrorOfAnotherRankAndLeavesTheRanksReady) {
     std::vector<SourceBatch> batches = source_batches();
-    batches[1].sources[0].assign(3, vocabulary);  // rank 1's
+    batches[1].sources[0].assign(3, vocabulary);  // sent to rank 1
     const DecodeOptions options{.beam = 2};
     const std::vector<SourceBatch> sound = source_batches();
     together(3, [&](Ranks& ranks, const Ensemble& models) {
@@ -207,7 +207,7 @@ TEST(DistributedBatches, RefusesAMessageThatEndsTooSoon) {
     expect_error([&] { cut.take<double>(); }, "a message of 20 bytes ends before its numbers do");
     EXPECT_THAT(message.take<double>(), testing::ElementsAre(1, 2));
     Message huge;
-    huge.put_one(std::int64_t{1} << 60);  // as a count, for take() of an array
+    huge.put_one(std::int64_t{1} << 60);  // as an array's count, for take()
     Message damaged(huge.bytes().substr(sizeof(std::int64_t)));
     expect_error([&] { damaged.take<double>(); }, "ends before its numbers do");
 }

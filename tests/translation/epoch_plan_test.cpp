@@ -1,4 +1,4 @@
-// Epochs of texts that are planned window by window.
+// Epochs of texts that are planned in windows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST(BatchStream, HoldsEveryUsablePairOnceInFullBatches) {
         EXPECT_LE(widest * static_cast<std::int64_t>(batch.size()), 60);
     }
     EXPECT_EQ(seen, wanted);
-    // The batches of a window are as full as those of a text with its pairs.
+    // A window's batches are as full as those of a text with only its pairs.
     std::int64_t windows = 0;
     for (std::int64_t first = 0; first < stream.batches(); first += static_cast<std::int64_t>(stream.window().batches.size())) {
         stream.seek(2, first);

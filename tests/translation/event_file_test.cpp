@@ -1,4 +1,4 @@
-// TensorBoard's event files: their bytes, read back by a reader of its own and by TensorBoard.
+// TensorBoard's event files, read back by an independent reader and by TensorBoard.
 #include "apps/translation/run/events.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace heddle::app {
 namespace {
 
-// ---- a small reader, written from the formats' descriptions
+// ---- an independent reader, written from the formats' specifications
 
 std::uint32_t crc_of(std::string_view bytes) { return crc32c(std::as_bytes(std::span(bytes))); }
 
@@ -136,7 +136,7 @@ TEST(Crc32c, GivesTheValuesOfTheRfc) {
     EXPECT_EQ(crc_of("123456789"), 0xe3069283u);
 }
 
-// As TensorBoard's own protobuf messages and masked_crc32c give it.
+// The bytes that TensorBoard's own protobuf messages and masked_crc32c give.
 TEST_F(EventFileTest, WritesTheseBytes) {
     EventFile file(path_);
     const auto begin = static_cast<std::size_t>(file.length());
@@ -191,7 +191,7 @@ TEST_F(EventFileTest, GoesOnWhereItWasCutBack) {
         EXPECT_EQ(saved, static_cast<std::int64_t>(std::filesystem::file_size(path_))) << "nothing waits in the program";
         file.add(2, 2, one);
     }
-    std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(saved) + 5);  // what a crash in the middle of a record leaves
+    std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(saved) + 5);  // as after a crash in the middle of a record
     std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(saved));
     EventFile file(path_);
     EXPECT_EQ(file.length(), saved);
@@ -212,7 +212,7 @@ TEST_F(EventFileTest, SaysWhenItCannotBeWritten) {
     EXPECT_EQ(file.length(), before) << "none of it stays";
 }
 
-// Debian's SentencePiece brings a protobuf library of its own along, which a second protobuf in the program would meet.
+// Debian's SentencePiece contains a protobuf library, which would conflict with a second one in the program.
 TEST_F(EventFileTest, LivesBesideSentencePiece) {
     const std::vector<std::string_view> lines(20, "eine kleine Zeile mit Wörtern");
     VocabularyOptions options;
@@ -225,7 +225,7 @@ TEST_F(EventFileTest, LivesBesideSentencePiece) {
     EXPECT_FALSE(vocabulary->encode("kleine Wörter").empty());
 }
 
-// ---- and reads back
+// ---- reading back
 
 TEST_F(EventFileTest, AreReadBackUpToWhatIsHalfWritten) {
     {
@@ -256,7 +256,7 @@ TEST_F(EventFileTest, AreReadBackUpToWhatIsHalfWritten) {
     EXPECT_TRUE(read_scalars(path_).empty());
 }
 
-// ---- what a run writes
+// ---- events of a run
 
 void log_a_run(const std::filesystem::path& log_file) {
     TrainingLog log(log_file, true);

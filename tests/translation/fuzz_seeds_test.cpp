@@ -1,4 +1,4 @@
-// Every fuzz target on its kept inputs: what once was a finding stays mended in all builds, those without clang too.
+// Runs every fuzz target on its saved inputs, so that former findings stay fixed in all builds, also those without clang.
 #include <gtest/gtest.h>
 
 #include "tests/fuzz/seeds.h"
@@ -9,14 +9,14 @@ namespace {
 
 class FuzzSeeds : public testing::TestWithParam<Target> {};
 
-// A finding ends the process or throws.
+// A finding would end the process or throw.
 TEST_P(FuzzSeeds, AreTakenOrRefused) {
     GetParam().run("");
     int inputs = 0;
     for (const auto& [name, bytes] : seeds_of(GetParam().name)) {
         SCOPED_TRACE(name);
         EXPECT_NO_THROW(GetParam().run(bytes));
-        // Cut off in the middle, and with one byte that is another: what an accident leaves.
+        // Accidental damage: cut in the middle, and with one byte changed.
         EXPECT_NO_THROW(GetParam().run(std::string_view(bytes).substr(0, bytes.size() / 2)));
         for (std::size_t at = 0; at < bytes.size(); at += 1 + bytes.size() / 16) {
             std::string other = bytes;

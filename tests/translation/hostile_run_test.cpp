@@ -1,4 +1,4 @@
-// Runs whose files are not what they were: every one is refused with an Error, none crashes the program or translates nonsense.
+// Runs whose files were damaged or exchanged are refused with an Error; none crashes the program or translates nonsense.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two small runs that differ in everything but their shapes: the files of one fit into the other but for their meaning.
+// Two small runs that differ in everything but their shapes, so that only their meaning tells their files apart.
 class HostileRun : public testing::Test {
   protected:
     static void SetUpTestSuite() {
@@ -84,7 +84,7 @@ class HostileRun : public testing::Test {
         ASSERT_EQ(status, 0) << said;
     }
 
-    // A new copy of a run.
+    // A fresh copy of a run.
     static fs::path copy(const std::string& name) {
         const fs::path fresh = path("fresh");
         fs::remove_all(fresh);
@@ -104,7 +104,7 @@ class HostileRun : public testing::Test {
 
 TemporaryFolder* HostileRun::folder_ = nullptr;
 
-using Damage = std::pair<std::string, std::string>;  // what was done, and the bytes that came of it
+using Damage = std::pair<std::string, std::string>;  // what was done, and the resulting bytes
 
 std::vector<Damage> damages(const std::string& bytes, const std::string& other, Sequence& numbers) {
     std::vector<Damage> all = {{"emptied", ""}, {"swapped", other}, {"doubled", bytes + bytes}, {"a byte more", bytes + "\n"}};
@@ -124,7 +124,7 @@ std::vector<Damage> damages(const std::string& bytes, const std::string& other, 
     return all;
 }
 
-// Whether `use` refuses what is there; an exception that is no Error, or a crash, fails the test.
+// True if `use` refuses the run; an exception other than Error, or a crash, fails the test.
 bool refuses(const std::function<void()>& use) {
     try {
         use();
@@ -149,7 +149,7 @@ TEST_F(HostileRun, IsRefusedOrTranslatesAsBefore) {
                 write_file_atomically(run / file, std::string_view(damaged));
                 std::vector<double> opened;
                 const bool refusal = refuses([&] { opened = weights(run, "model.safetensors"); });
-                // A configuration holds much that a translation does not depend on; everything else is in no way optional.
+                // Translating does not depend on much of config.toml; in other files every change must be refused.
                 EXPECT_TRUE(refusal || file == "config.toml") << type << " " << file << ": " << what;
                 if (!refusal) {
                     EXPECT_EQ(opened, weights(path(good), "model.safetensors")) << type << " " << file << ": " << what;
@@ -184,7 +184,7 @@ TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
     EXPECT_NE(message.find("heads = 2, but the configuration says heads = 4"), std::string::npos) << message;
 }
 
-// Nothing stands in for such a word.
+// An unknown word is an error, and not replaced by a default.
 TEST_F(HostileRun, NamesFileAndLineOfAWordThatMeansNothing) {
     const std::pair<std::string, std::string> words[] = {
         {"activation = \"", "relu"}, {"tie = \"", "all"}, {"norm = \"", "pre"}, {"schedule = \"", "inverse-sqrt"}};
@@ -234,7 +234,7 @@ TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
         const SafetensorsFile file(run / "model.safetensors");
         for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
     }
-    save_safetensors(run / "model.safetensors", tensors);  // of another program: nothing in it says which options it has
+    save_safetensors(run / "model.safetensors", tensors);  // as from another program: it does not record options
     const std::string config = read_file(run / "config.toml");
     const auto start = std::chrono::steady_clock::now();
     const std::array<std::string, 3> cases[] = {

@@ -1,4 +1,4 @@
-// JSON from files that nobody vouches for.
+// JSON from untrusted files.
 #include "apps/translation/run/json.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,7 @@ TEST(BoundedJson, IsDiscardedWhenItIsNestedDeeperThanAnyFileOfARun) {
     EXPECT_EQ(brackets[2], "\\");
 }
 
-// With a callback, the parser of nlohmann-json walks over all earlier objects of an array at the end of each: minutes for this
-// one.
+// With a callback, nlohmann-json's parser walks over all earlier objects of an array at the end of each: minutes for this one.
 TEST(BoundedJson, TakesTimeInProportionToItsSize) {
     std::string text = "[{}";
     for (int i = 1; i < 330000; ++i) text += ",{}";

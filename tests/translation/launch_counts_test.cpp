@@ -1,6 +1,6 @@
-// How many kernels, fills, copies and products a training step and a token step of decoding put on the device, counted on the
-// emulated one. Each of them costs a GPU a few microseconds however little it does, and small models are made of little ones: a
-// change that adds launches must be noticed, so the counts are held to what they are.
+// How many kernels, fills, copies and products a training step and a decoding step queue on the emulated device. Each costs a
+// GPU a few microseconds even if it does little, and small models consist of little ones. The counts are exact, so that a change
+// that adds launches is noticed.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -21,7 +21,7 @@ using Work = std::map<std::string, std::int64_t>;
 Work work_so_far() {
     device::synchronize();
     Work work = emulator::work_done();
-    work.erase("cudaMallocAsync");  // a GPU's memory is kept from step to step
+    work.erase("cudaMallocAsync");  // a GPU's memory is reused from step to step
     return work;
 }
 
@@ -49,7 +49,7 @@ struct Step {
     std::int64_t graphs = 0;
 };
 
-// A replayed update of one batch in bf16, with everything around it: the batch's copy to the device, zeroing, norm and Adam.
+// A replayed bf16 update of one batch with all of its work: the batch's copy to the device, zeroing, norm and Adam.
 Step replayed_update(std::int64_t layers) {
     const TrainingData data = copy_data(100);
     nn::TransformerOptions options = tiny_model(data, 0.1);
@@ -87,7 +87,7 @@ struct Search {
     std::int64_t graphs = 0;
 };
 
-// A beam search of `steps` token steps: no hypothesis ends before.
+// A beam search of `steps` token steps, in which no hypothesis ends earlier.
 Search search(std::int64_t steps) {
     nn::TransformerOptions options = nn::tiny_options();
     options.source_vocabulary = options.target_vocabulary = 40;

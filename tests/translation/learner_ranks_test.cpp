@@ -1,4 +1,4 @@
-// Ranks that train together, as threads: the results of one process, bit for bit.
+// Ranks that train together, here threads, give the results of one process, bit for bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(RankExchange, CutsParametersAtTheBlocksOfTheNorm) {
     const Spans one({{0, 4 * block}}, 4 * block);
     EXPECT_THAT(segment_bounds(one, 1), ElementsAre(0, 4 * block));
     EXPECT_THAT(segment_bounds(one, 3), ElementsAre(0, block, 2 * block, 4 * block));
-    // Frozen elements lie in a gap; blocks count from the beginning of each range.
+    // The gap has frozen elements; blocks count from the beginning of each range.
     const Spans two({{100, block + 1}, {3 * block, 10}}, 4 * block);
     EXPECT_THAT(segment_bounds(two, 2), ElementsAre(0, 100 + block, 4 * block));
     EXPECT_THAT(segment_bounds(two, 3), ElementsAre(0, 100 + block, 3 * block, 4 * block));
@@ -38,12 +38,12 @@ TEST(RankExchange, CutsParametersAtTheBlocksOfTheNorm) {
     expect_error([] { shards_of_rank(0, 3, 2); }, "2 for 3 ranks");
 }
 
-// In the order of the calls, as begin and end.
+// (begin, end) of each call, in order.
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 TEST(GradientBuckets, AreCompleteWithTheirLastElement) {
     const std::vector<std::int64_t> bounds = {0, 25, 25, 60};
-    // 6..7 and 50..59 are no leaf's: padding, and frozen.
+    // 6..7 and 50..59 belong to no leaf: padding and frozen elements.
     const std::vector<Span> leaves = {{0, 6}, {8, 20}, {28, 10}, {38, 12}};
     GradientBuckets buckets(bounds, leaves, 10);
     EXPECT_EQ(buckets.most_of_segment(), 4);
@@ -72,7 +72,7 @@ TEST(GradientBuckets, AreCompleteWithTheirLastElement) {
     EXPECT_LE(GradientBuckets(std::vector<std::int64_t>{0, large}, {}).most_of_segment(), GradientBuckets::kMostOfSegment);
 }
 
-// The leaves are complete in another order in each shard, and of every fifth shard nothing is told, as if it had no sentences.
+// In each shard the leaves complete in another order; every fifth shard reports nothing, as if it had no sentences.
 TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
     const Spans active({{5, 20'000}, {20'100, 9'000}}, 30'000);
     const std::vector<Span> leaves = {{5, 4'000}, {4'005, 9'000}, {13'005, 7'000}, {20'100, 9'000}};
@@ -104,7 +104,7 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
                         if (complete && shard % 5 != 4) complete(part);
                     }
                 });
-                // What no leaf is part of is sent at the end, and the whole sum where nothing was told of its last shard.
+                // Elements without a leaf are sent at the end, and the whole sum if its last shard reported nothing.
                 const std::int64_t sent = exchange.costs().gradients.sent, late = sent - exchange.costs().sent_early;
                 if ((exchange.own_trees().back().last - 1) % 5 != 4) {
                     EXPECT_LE(late, 4 * 900);
@@ -127,7 +127,7 @@ TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
     }
 }
 
-// What a training leaves.
+// The results of a training.
 struct Left {
     std::vector<std::vector<double>> tensors;  // weights, and moments by name
     std::vector<double> numbers;               // of the reports
@@ -148,10 +148,10 @@ class LearningTogether : public testing::Test {
         return {make_batch(data_.training, one), make_batch(data_.training, other)};
     }
 
-    // `lead` on rank 0's learner, whom the others follow.
+    // Runs `lead` on rank 0's learner; the other ranks follow.
     void together(int size, const std::function<void(Learner&)>& lead) const {
         on_threads(size, [&](Ranks& ranks) {
-            // Other weights on the other ranks: they get rank 0's.
+            // The other ranks start with other weights, and receive rank 0's.
             nn::Transformer model(tiny_model(data_, 0.2), static_cast<std::uint64_t>(1 + ranks.rank()));
             Learner learner(model, options_, 0, DType::f32, &ranks);
             if (ranks.rank() > 0) return learner.follow(data_.training);
@@ -200,7 +200,7 @@ TEST_F(LearningTogether, LeavesTheBytesOfOneProcess) {
         }
 }
 
-// As a resumed run does: weights and moments are filled in, and the number of updates told.
+// As a resumed run does: weights, moments and the number of updates are set.
 TEST_F(LearningTogether, GoesOnFromTheStateOfAnyNumberOfRanks) {
     Left whole, half;
     alone([&](Learner& learner) { learn(learner, 0, 6, whole); });
@@ -227,14 +227,14 @@ TEST_F(LearningTogether, GoesOnFromTheStateOfAnyNumberOfRanks) {
     }
 }
 
-// As saves do, which leave a training as it is.
+// Copying the moments, as saves do, does not change the training.
 TEST_F(LearningTogether, GoesOnAfterItsMomentsWereCopied) {
     const auto copy_between = [&](Learner& learner) {
         Left left;
         learn(learner, 0, 2, left);
         const nn::NamedTensors copied = learner.copy_of_moments();
         const double first = copied.front().second.to_vector().front();
-        for (const auto& [name, tensor] : copied) Tensor(tensor).fill_(7);  // copies: nothing of the learner's
+        for (const auto& [name, tensor] : copied) Tensor(tensor).fill_(7);  // copies do not share memory with the learner
         EXPECT_EQ(learner.copy_of_moments().front().second.to_vector().front(), first);
         learn(learner, 2, 4, left);
         return left;
@@ -247,7 +247,7 @@ TEST_F(LearningTogether, GoesOnAfterItsMomentsWereCopied) {
     EXPECT_EQ(several, whole);
 }
 
-// The other ranks' models begin with other weights, and rank 0 changes its own between updates. Training continues as without it.
+// Other ranks start with other weights, and rank 0 changes its own between updates; validating does not change the training.
 TEST_F(LearningTogether, ValidatesWithTheWeightsOfRank0) {
     Left wanted;
     alone([&](Learner& learner) { learn(learner, 0, 4, wanted); });
@@ -287,7 +287,7 @@ TEST_F(LearningTogether, DivergesWithTheMessageOfOneProcessAndCanGoOn) {
         const std::string message = error_of([&] { learner.update(batches(0)); });
         EXPECT_EQ(learner.updates(), 0);
         weights.copy_(good);
-        learner.set_updates(0);  // the others need the weights again
+        learner.set_updates(0);  // so that the others get the weights again
         Left left;
         learn(learner, 0, 2, left);
         return std::pair(message, left);
@@ -300,7 +300,7 @@ TEST_F(LearningTogether, DivergesWithTheMessageOfOneProcessAndCanGoOn) {
     EXPECT_EQ(several.second, one.second);
 }
 
-// Part of the sums is on its way before the last backward pass is over: all but what ends with the embeddings.
+// Most of the sums are sent before the last backward pass ends: all but the part that ends with the embeddings.
 TEST_F(LearningTogether, SendsSumsWhileBackwardRuns) {
     for (const std::int64_t shards : {4, 12})
         for (const int size : {2, 3, 4}) {
@@ -346,7 +346,7 @@ TEST_F(LearningTogether, SendsNoMoreThanTheCostModelSays) {
     };
     for (const int size : {2, 4}) {  // each rank has one subtree
         const auto per_update = static_cast<double>(bytes_of_updates(size, 3) - bytes_of_updates(size, 1)) / 2;
-        const double model = 2.0 * (size - 1) * 4 * static_cast<double>(parameters);  // of all ranks together
+        const double model = 2.0 * (size - 1) * 4 * static_cast<double>(parameters);  // for all ranks together
         EXPECT_GE(per_update, model);
         EXPECT_LE(per_update, model + 4096.0 * size) << "losses, squares and orders are small";
     }

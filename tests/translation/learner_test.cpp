@@ -1,4 +1,4 @@
-// One update: its sums over batches, its seeds, its clipping, its rate, its errors.
+// One update: sums over batches, seeds, clipping, learning rate, errors.
 #include "apps/translation/training/learner.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Learner, ComputesTwoHalfBatchesLikeOneWholeBatch) {
     EXPECT_LE(largest_difference(weights_of(whole), weights_of(halves)), scale);
 }
 
-// A model with dropout and what trains it.
+// A model with dropout, and its learner.
 struct Pupil {
     Pupil(const TrainingData& data, std::uint64_t seed) : model(tiny_model(data, 0.3)), learner(model, options(seed), 0) {}
     static TrainingOptions options(std::uint64_t seed) {

@@ -103,7 +103,7 @@ TEST_F(LengthPenalty, IsTheSameOnAnyThreads) {
     EXPECT_EQ(std::vector(scores.begin(), half), std::vector(half, scores.end()));
 }
 
-// 13a's BLEU of such lines is 0 with each penalty, and the first one would stay.
+// 13a's BLEU of such lines is 0 with every penalty, so the first one would be kept.
 TEST_F(LengthPenalty, IsChosenByChrfWhereBleuDoesNotApply) {
     Corpus text;
     for (std::string line : translated(1)) {

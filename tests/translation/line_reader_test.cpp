@@ -1,4 +1,4 @@
-// Text as it really is: what a line is, what is kept in it, what is an error, and gzip.
+// Real-world text: line ends, characters to keep, errors, and gzip.
 #include "apps/translation/text/line_reader.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ std::string gzipped(const std::string& text, int level = 6) {
     return packed;
 }
 
-/// A file that is read once.
+/// The result of reading a file.
 struct ReadText {
     Lines lines;
     LineChanges changes;
@@ -127,7 +127,7 @@ TEST_P(Kept, AsItIsPlainGzippedAndByteByByte) {
 struct Wrong {
     const char* name;
     std::string bytes;
-    std::string message;  // after the path
+    std::string message;  // follows the path in the message
     Lines replaced;
 };
 
@@ -142,7 +142,7 @@ const Wrong wrong[] = {
     {"Utf16", "\xFF\xFE\x61\0\x0A\0"s, ":1: this is UTF-16", {"\uFFFD\uFFFD\x61\uFFFD", "\uFFFD"}},
 };
 
-/// Text that is not UTF-8, with what the error says of it; CONVERT stands for a command that makes the text "wanted".
+/// Text that is not UTF-8, with the error's description; CONVERT stands for a command that converts the text to "wanted".
 const std::string latin1 =
     "Tom schl\xE4"
     "ft.\nIch bin m\xFC"
@@ -316,11 +316,11 @@ TEST(Gzip, ThatIsNoTextButABombIsAnError) {
     EXPECT_LT(bomb.size(), 40'000u);
     const WrittenFile file(bomb);
     EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + ": "), HasSubstr("unpack it with gunzip first")));
-    // Members of their own change nothing.
+    // Dividing the file into members makes no difference.
     std::string members;
     for (int i = 0; i < 32; ++i) members += gzipped(std::string(1 << 20, '\n'));
     EXPECT_THAT(error_of([&] { WrittenFile(members).read(); }), HasSubstr("that is no text"));
-    // A small one does no harm, and a text may well repeat itself.
+    // A small file does no harm, and real text may repeat itself.
     EXPECT_EQ(WrittenFile(gzipped(std::string(3 << 20, '\n'))).read().lines.size(), std::size_t{3 << 20});
     std::string text;
     while (text.size() < 8 << 20) text += "Das ist der Satz Nummer " + std::to_string(text.size() / 1000) + " von vielen.\n";

@@ -1,4 +1,4 @@
-// docs/load_in_pytorch.py reads a run's folder and finds the log-probabilities that the model itself finds.
+// docs/load_in_pytorch.py reads a run's folder and computes the model's own log-probabilities.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ const Corpus text = {.pairs = {{"Der Hund schläft.", "The dog is asleep."},
                                {"Ein Wort", ""},
                                {"ÜBER den großen Fluss führt eine alte Brücke", "an old bridge leads ACROSS the wide river"}}};
 
-/// A run's folder as heddle train leaves it, with random weights: no bias is zero, no norm is one.
+/// A run's folder as written by heddle train, with random weights: no bias is zero, no norm is one.
 Run made_run(const std::filesystem::path& path, const std::string& config) {
     TrainSettings settings;
     OptionTable table = train_table(settings);

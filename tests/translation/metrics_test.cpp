@@ -20,7 +20,7 @@ LineStatistics statistics(const std::string& hypothesis, const std::string& refe
     return line_statistics(Lines{hypothesis}, Lines{reference}, {.lowercase = lowercase}).front();
 }
 
-// Every corpus and sentence score that `wanted` holds.
+// Compares every corpus and sentence score in `wanted`.
 void expect_scores(const std::vector<LineStatistics>& lines, const nlohmann::json& wanted, double tolerance) {
     for (const Metric metric : all_metrics) {
         const nlohmann::json& scores = wanted.at(score_keys.at(static_cast<std::size_t>(metric)));
@@ -105,7 +105,7 @@ TEST(Metrics, SayHowTheyWereComputed) {
     EXPECT_EQ(name(Metric::chrf_plus_plus), "chrF2++");
 }
 
-// ---- which metric suits a text
+// ---- choice of a metric
 
 constexpr const char
     *chinese = "\u6211\u4eec\u4eca\u5929\u53bb\u4e0a\u5b66\u3002",
@@ -189,11 +189,11 @@ TEST(SentenceBleu, CountsOnlyTheOrdersThatASentenceHas) {
     EXPECT_EQ(corpus_score(Metric::bleu, statistics("a b", "a b")), 0.0);
     EXPECT_EQ(sentence_score(Metric::bleu, statistics("", "a b")), 0.0);
     EXPECT_EQ(sentence_score(Metric::bleu, statistics("a", "b")), 0.0);
-    // Orders 1 to 3: 2/3, 1/2 and, smoothed, 1/(2 * 1).
+    // The precisions of orders 1 to 3 are 2/3, 1/2 and, smoothed, 1/(2 * 1).
     EXPECT_NEAR(sentence_score(Metric::bleu, statistics("a b c", "a b d")), 100 * std::cbrt(2.0 / 3 / 2 / 2), 1e-9);
 }
 
-// "ab" and "abc" have orders 1 and 2 in common: P = 1, R = (2/3 + 1/2) / 2. With words, an order without a match joins them.
+// "ab" and "abc" share orders 1 and 2: P = 1, R = (2/3 + 1/2) / 2. For chrF++, an order of words without a match is added.
 TEST(Chrf, OfTwoShortWordsIsWhatOneComputesByHand) {
     const LineStatistics line = statistics("ab", "abc");
     EXPECT_NEAR(corpus_score(Metric::chrf, line), 100 * 35.0 / 55, 1e-9);
@@ -222,7 +222,7 @@ TEST(Chrf, TakesBytesThatAreNotUtf8) {
     EXPECT_NEAR(corpus_score(Metric::chrf, statistics("a \xff\xfe b\xc3", "a \xff\xfe b\xc3")), 100, 1e-9);
 }
 
-// The same counts, from maps.
+// The same counts, computed with maps.
 NgramCounts counted(const std::u32string& hypothesis, const std::u32string& reference, std::size_t n) {
     const auto ngrams = [n](const std::u32string& text) {
         std::map<std::u32string, std::int64_t> out;

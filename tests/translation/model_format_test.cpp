@@ -15,7 +15,7 @@ struct Row {
     std::string name, shape, condition;
 };
 
-// | `name` | [shape] | condition |
+// Parses the rows "| `name` | [shape] | condition |".
 std::vector<Row> table() {
     std::istringstream page(project_file("docs/model-format.md"));
     const std::string after_name = "` | [", after_shape = "] | ";
@@ -29,7 +29,7 @@ std::vector<Row> table() {
     return rows;
 }
 
-/// The options as the page writes them.
+/// The options in the page's words.
 struct Kind {
     std::string tie = "all", positions = "sinusoidal", norm = "pre";
     bool bias = true, final_norm = true, attention_bias = true, output_bias = true;
@@ -71,7 +71,7 @@ struct Kind {
     }
 };
 
-/// "[heads head_dim, d_model]" with the options' numbers.
+/// "[heads head_dim, d_model]" with numbers for the names.
 std::string shape_of(const std::string& text, const TransformerOptions& options) {
     const std::map<std::string, std::int64_t> extents = {{"d_model", options.d_model},
                                                          {"d_ff", options.d_ff},
@@ -92,7 +92,7 @@ std::string shape_of(const std::string& text, const TransformerOptions& options)
     return Shape(shape).str();
 }
 
-/// "a.{b,c}.d" is a.b.d and a.c.d; N is each layer.
+/// Expands "a.{b,c}.d" to a.b.d and a.c.d, and N to each layer.
 void expand(const std::string& name, const std::string& shape, const TransformerOptions& options, Tensors& tensors) {
     if (const std::size_t open = name.find('{'); open != std::string::npos) {
         const std::size_t close = name.find('}');

@@ -46,7 +46,7 @@ TEST(NormalForm, EquivalentTextsAreAllThatHaveTheSameForm) {
             ASSERT_EQ(to_nfc(text), to_nfc(std::u32string{each.composed})) << std::hex << std::uint32_t{each.composed};
 }
 
-// Random rows of letters and marks, where the order and the composing of marks matter most.
+// Random sequences of letters and marks in which the order and composition of marks matter.
 std::u32string marked_letters(Sequence& random) {
     std::u32string text;
     for (int i = 0; i < 8; ++i) {
@@ -78,7 +78,7 @@ TEST(NormalForm, IsPythons) {
         std::ifstream in(folder / name, std::ios::binary);
         return std::string(std::istreambuf_iterator<char>(in), {});
     };
-    // Not by EXPECT_EQ, which would print megabytes.
+    // EXPECT_EQ would print megabytes.
     EXPECT_TRUE(encode_utf8(to_nfc(text)) == file("textC"));
     EXPECT_TRUE(encode_utf8(to_nfd(text)) == file("textD"));
 }

@@ -15,11 +15,11 @@
 #include "tests/support.h"
 
 namespace {
-int symlink_error = 0, fsync_error = 0;  // what these calls say; 0: the system's own answer
-bool folders_only = false;               // fsync of files works
+int symlink_error = 0, fsync_error = 0;  // errors that these calls report; 0: the real call
+bool folders_only = false;               // fsync works for files
 }  // namespace
 
-/// In the place of libc's.
+/// Replaces libc's.
 extern "C" int symlink(const char* target, const char* path) noexcept {
     if (symlink_error == 0) return static_cast<int>(::syscall(SYS_symlinkat, target, AT_FDCWD, path));
     errno = symlink_error;
@@ -70,7 +70,7 @@ TEST_F(OddFileSystem, WithoutSymbolicLinksHasAFileThatNamesTheLatestSave) {
     EXPECT_EQ(saved_updates(run_), std::vector<std::int64_t>{8});
 }
 
-// A run that is copied from one file system to another.
+// A run copied from one file system to another.
 TEST_F(OddFileSystem, GoesOnFromEitherFormOfLatest) {
     const RunFolder folder(run_, false);
     save(folder, 4);
@@ -116,7 +116,7 @@ TEST_F(OddFileSystem, ButAnErrorOfTheDiskIsAnError) {
     EXPECT_FALSE(fs::exists(folder_ / "file"));
 }
 
-// While it lives, permissions hold for this thread even if root runs it.
+// While it exists, file permissions apply to this thread even for root.
 class WithoutRootsPrivileges {
   public:
     WithoutRootsPrivileges() {

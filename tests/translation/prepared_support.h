@@ -1,4 +1,4 @@
-// What the tests of prepared texts share.
+// Helpers for the tests of prepared texts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace heddle::app {
 
-/// Writes the training pairs of `data` as a prepared text.
+/// Writes these pairs as a prepared text.
 inline PreparedHeader prepare(const std::filesystem::path& out, const Vocabularies& vocabularies,
                               const std::vector<TokenPair>& pairs, std::int64_t pairs_per_shard = 7, bool overwrite = false) {
     PreparedWriter writer(out, overwrite, vocabularies, pairs_per_shard);
@@ -24,7 +24,7 @@ inline PreparedHeader prepare(const std::filesystem::path& out, const Vocabulari
     return writer.finish();
 }
 
-/// The same data with its training pairs in files.
+/// A copy of the data with its training pairs in a prepared text.
 inline TrainingData prepared(const std::filesystem::path& out, const TrainingData& data) {
     prepare(out, data.vocabularies, data.training);
     TrainingData result = data;
@@ -42,7 +42,7 @@ class Prepared : public testing::Test {
         prepare(text_, data_.vocabularies, data_.training);
         return text_;
     }
-    // Opening must fail with this.
+    // Expects that opening the text fails with a message that contains `part`.
     void expect_refused(const std::string& part) const {
         expect_error([&] { PreparedText{text_}; }, part);
     }

@@ -1,4 +1,4 @@
-// Prepared texts: written, read, and refused where they are damaged.
+// Prepared texts: writing, reading, and refusing damaged ones.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST_F(Prepared, HasThePairsOfTheTextInTheirOrder) {
     EXPECT_FALSE(fs::exists(here_ / "text.part"));
 }
 
-// While it is mapped: pages that are gone read as zeros, and zeros are ids.
+// Changed while mapped: removed pages read as zeros, which are valid ids.
 TEST_F(Prepared, NoticesThatItsFilesAreChanged) {
     for (const char* name : {"00001.ids", "00001.lengths"}) {
         prepare(text_, data_.vocabularies, data_.training, 7, true);
@@ -91,7 +91,7 @@ TEST_F(Prepared, IsTheSameFilesForTheSamePairs) {
                                             "00002.lengths", "prepared.json", "vocab.tsv"));
 }
 
-// Lines are numbered across pieces, without the pairs that are left out.
+// The numbering of lines continues across pieces and skips the pairs that are left out.
 TEST_F(Prepared, IsTheSameFromPiecesOfAnySize) {
     std::string lines;
     for (int i = 0; i < 60; ++i) lines += i % 9 == 4 ? "\tempty\n" : fmt::format("{} s{}\tT{} {}\n", i % 7, i, i, i % 5);
@@ -146,7 +146,7 @@ TEST_F(Prepared, IsRefusedByTheNameOfADamagedFile) {
         const fs::path file = entry.path();
         const std::string bytes = read_file(file);
         const bool vocabulary = file.filename() == "vocab.tsv";
-        // The vocabulary's digest is of the folder's.
+        // The vocabulary is checked by the digest of the whole folder.
         const std::string named = vocabulary ? text_.string() + ": its vocabulary" : file.string();
         for (std::size_t at = 0; at < bytes.size(); ++at) {
             std::string other = bytes;
@@ -169,7 +169,7 @@ TEST_F(Prepared, IsRefusedByTheNameOfADamagedFile) {
     EXPECT_NO_THROW(PreparedText{text_}.check_all());
 }
 
-// Lengths are read at the start, whatever the size of the text; ids when their shard is used for the first time.
+// Lengths are verified at the start, whatever the size of the text; ids when their shard is first used.
 TEST_F(Prepared, OfAnySizeIsNeverReadWhereItIsDamaged) {
     make();
     const auto changed = [&](const char* name, std::size_t at) {
@@ -178,10 +178,10 @@ TEST_F(Prepared, OfAnySizeIsNeverReadWhereItIsDamaged) {
         return bytes;
     };
     const std::string lengths = read_file(text_ / "00001.lengths"), ids = read_file(text_ / "00001.ids");
-    constexpr std::size_t words = 8;  // in no sum
+    constexpr std::size_t words = 8;  // part of no sum
     write_bytes(text_ / "00001.lengths", changed("00001.lengths", words));
     expect_error([&] { PreparedText(text_, 0); }, "00001.lengths: the file is damaged: its digest is");
-    // The boundary of two sentences moves.
+    // Moves the boundary between two sentences.
     std::string moved = lengths;
     ++moved[0], --moved[4];
     write_bytes(text_ / "00001.lengths", moved);
@@ -206,7 +206,7 @@ TEST_F(Prepared, IsNotReadBeyondItsEndWhereItChangesAfterwards) {
     make();
     const PreparedText text(text_, 0);
     EXPECT_EQ(TokenPairs(text).pair(0).source, data_.training[0].source);
-    // In place, as mapped pages see it.
+    // In place, so that mapped pages change.
     std::fstream lengths(text_ / "00000.lengths", std::ios::in | std::ios::out | std::ios::binary);
     lengths.put('\x7f').flush();
     ASSERT_TRUE(lengths);
@@ -250,7 +250,7 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
         EXPECT_NE(text.find(from), std::string::npos) << from;
         return text.replace(text.find(from), from.size(), to);
     };
-    // In plain words, without those of the library that reads JSON.
+    // Our own words instead of the JSON library's.
     refused_text(replaced("\"text_digest\": ", "\"other\": "), "text_digest is missing or of another type; prepare");
     refused_text(replaced("\"options\": {}", "\"options\": 7"), "options is missing or of another type; prepare");
     refused_text(replaced("\"shards\": [", "\"other\": ["), "shards is missing or of another type; prepare");
@@ -258,11 +258,11 @@ TEST_F(Prepared, IsRefusedWhereItsHeaderContradictsItself) {
     std::string twice = fields;
     twice.insert(twice.find(" \"pairs\""), " \"left_out\": 7,\n");
     refused_text(twice, "it is not as heddle prepare writes it");
-    // Counted no further than needed: the sum of very many would exceed 64 bits.
+    // Counting stops early, since the sum of very large numbers would exceed 64 bits.
     refused([](PreparedHeader& header) { header.shards[0].pairs = header.shards[1].pairs = std::int64_t{1} << 48; },
             "20 pairs, but its shards have 281474976710656");
 
-    // Sums agree, but not with the lengths.
+    // The sums agree, but not with the lengths.
     std::string lengths = read_file(text_ / "00000.lengths");
     ++lengths[0];
     write_bytes(text_ / "00000.lengths", lengths);
@@ -320,7 +320,7 @@ TEST_F(Prepared, ReplacesOnlyWhatIsOne) {
     expect_error([&] { again(true); }, "heddle prepare did not write " + (text_ / "letter.txt").string());
     EXPECT_EQ(read_file(text_ / "letter.txt"), "mine");
     fs::remove(text_ / "letter.txt");
-    fs::remove(text_ / "prepared.json");  // now it is any folder with a vocabulary
+    fs::remove(text_ / "prepared.json");  // now it is an ordinary folder with a vocabulary
     expect_error([&] { again(true); }, "heddle prepare did not write");
     fs::create_directory(here_ / "empty");
     EXPECT_NO_THROW(prepare(here_ / "empty/", data_.vocabularies, data_.training));
@@ -341,7 +341,7 @@ TEST_F(Prepared, AppearsCompleteOrNotAtAll) {
     EXPECT_FALSE(fs::exists(part));
     EXPECT_FALSE(fs::exists(text_));
     expect_error([&] { PreparedWriter(text_, false, data_.vocabularies).finish(); }, "there is no pair");
-    // What a killed process left.
+    // Files left by a killed process.
     fs::create_directory(part);
     for (const char* name : {"vocab.tsv", "00000.ids", ".heddle-12-3.part"}) write_bytes(part / name, "half");
     make();
@@ -353,7 +353,7 @@ TEST_F(Prepared, AppearsCompleteOrNotAtAll) {
     EXPECT_FALSE(fs::exists(part / "lock"));
 }
 
-// A process was killed while it replaced a text, on a file system that cannot exchange two folders.
+// A process killed while it replaced a text, on a file system that cannot exchange two folders.
 TEST_F(Prepared, ComesBackFromASide) {
     const fs::path aside = here_ / "text.old.part";
     make();
@@ -362,7 +362,7 @@ TEST_F(Prepared, ComesBackFromASide) {
     EXPECT_NO_THROW(PreparedText{text_});
     EXPECT_FALSE(fs::exists(aside));
     EXPECT_FALSE(fs::exists(here_ / "text.part"));
-    // It had come as far as the new one.
+    // The new text was already in place.
     fs::create_directory(aside);
     write_bytes(aside / "vocab.tsv", "half");
     prepare(text_, data_.vocabularies, data_.training, 20, true);

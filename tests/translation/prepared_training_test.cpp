@@ -1,4 +1,4 @@
-// Training on a prepared text: to the same weights as in memory, in windows, and never past a file that was changed.
+// Training on a prepared text gives the same weights as in memory, also in windows, and ends if a file was changed.
 #include <gtest/gtest.h>
 
 #include "tests/support.h"
@@ -19,11 +19,11 @@ TEST_F(Prepared, TrainsToTheWeightsOfTheSamePairsInMemory) {
     EXPECT_EQ(in_files.result.updates, in_memory.result.updates);
 }
 
-// No weights that may have learned from other pairs are kept: not in a save, nor by a validation.
+// Weights that may have learned from wrong pairs are not kept, neither in a save nor by a validation.
 TEST_F(Prepared, ThatIsCutWhileItIsUsedEndsTheTraining) {
     const TrainingData files = prepared(text_, data_);
     TrainingOptions options = eventful_training();
-    options.batch_tokens = 20;  // several updates an epoch
+    options.batch_tokens = 20;  // several updates per epoch
     options.valid_every = options.save_every = 0;
     const auto cut_after = [&](int looks) {
         return [this, looks, asked = 0]() mutable {
@@ -38,7 +38,7 @@ TEST_F(Prepared, ThatIsCutWhileItIsUsedEndsTheTraining) {
     EXPECT_FALSE(fs::exists(here_ / "run/model.safetensors"));
 }
 
-// In windows of 12 pairs: stopped after every few updates, in the middle of windows and between them, and resumed.
+// Windows of 12 pairs: training is stopped every few updates, within and between windows, and resumed.
 TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
     TrainingData data = copy_data(50, 6);
     data.windows = {.whole = 20, .block = 4, .blocks = 3};
@@ -46,7 +46,7 @@ TEST_F(Prepared, GoesOnInTheMiddleOfAWindow) {
     options.epochs = 3;
     options.patience = 0;
     options.batch_tokens = 20;
-    options.accumulate = 3;  // updates with batches of two windows
+    options.accumulate = 3;  // some updates have batches of two windows
     const Ended whole = train_in(here_ / "whole", data, options);
     const TrainingData files = [&] {
         TrainingData result = prepared(text_, data);

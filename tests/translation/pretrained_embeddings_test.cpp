@@ -1,4 +1,4 @@
-// Word vectors from files: the two forms, what is matched, and what is wrong with them.
+// Word vectors from files: both formats, matching of tokens, and errors.
 #include "apps/translation/training/pretrained_embeddings.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 class PretrainedEmbeddings : public testing::Test {
   protected:
-    /// Ids: 4 the, 5 cat, 6 sat.
+    /// The ids are 4 the, 5 cat, 6 sat.
     std::shared_ptr<const Vocabulary> vocabulary_ =
         train_vocabulary({.type = VocabularyType::word, .size = 0}, std::vector<std::string>{"the the the cat cat sat"});
     Tensor table_ = Tensor::full({7, 3}, -1, DType::f32);
@@ -82,7 +82,7 @@ TEST_F(PretrainedEmbeddings, NameTheLineThatIsWrong) {
     expect_error([&] { load_embedding((folder_.path() / "none").string(), *vocabulary_, table_); }, "none");
 }
 
-// GloVe's 840B vectors have such tokens. A token that a vocabulary cannot have counts as one all the same.
+// GloVe's 840B vectors have such tokens. A token that cannot be in a vocabulary is counted all the same.
 TEST_F(PretrainedEmbeddings, HaveTokensWithSpaces) {
     const EmbeddingMatch match = load("4 3\n. . . 1 2 3\nthe  nan\tcat 4 5 6\ncat 7 8 9\n2000 1 1 1\n");
     EXPECT_EQ(match.vectors, 4);

@@ -1,4 +1,4 @@
-// How a process sees that it is one of several, and what ranks say to each other.
+// How a process detects that it is one of several, and the messages between ranks.
 #include "apps/translation/distributed/ranks.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 namespace heddle::app {
 namespace {
 
-// With these variables and none else that a starter sets.
+// Calls `look` with these variables and no others that launchers set.
 template <class Look>
 auto with_variables(const std::map<std::string, std::string>& variables, const Look& look) {
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"})

@@ -41,7 +41,7 @@ class ReplaceUnknown : public testing::TestWithParam<VocabularyType> {
             attention_of(*model_, vocabularies_, line, translation_of(*vocabularies_.target, tokens));
         const Tensor& map = attention.maps.cross.back();
         const std::int64_t heads = map.shape()[1], steps = map.shape()[2], keys = map.shape()[3];
-        std::vector<double> sums(static_cast<std::size_t>(keys - 1), 0);  // without the end mark
+        std::vector<double> sums(static_cast<std::size_t>(keys - 1), 0);  // excluding the end mark
         for (std::int64_t head = 0; head < heads; ++head)
             for (std::size_t key = 0; key < sums.size(); ++key)
                 if (!not_these.contains(key))
@@ -77,7 +77,7 @@ TEST_P(ReplaceUnknown, DropsWhatIsUnknown) {
     EXPECT_EQ(words_without_unknown(*vocabularies_.target, tokens).back(), -1);
 }
 
-// A line of one word has no other to look at. Its letters need not be known, and keep their case.
+// A line of one word has no other to attend to. Its letters need not be known, and keep their case.
 TEST_P(ReplaceUnknown, CopiesTheOnlyWord) {
     const std::string word = "\xC3\x96gy\xF0\x9F\xA6\x84";  // with an unknown sign inside
     const bool letters = GetParam() == VocabularyType::character, whole = GetParam() != VocabularyType::word;
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(OfWords, ReplaceUnknownWords, testing::Values(Vocabular
 
 TEST_P(ReplaceUnknownWords, CopiesWhereTheStepLookedMost) {
     const Vocabulary& vocabulary = *vocabularies_.target;
-    const std::string line = "seven Hund, five (Katze)";  // seven Hund , five ( Katze )
+    const std::string line = "seven Hund, five (Katze)";  // tokens: seven Hund , five ( Katze )
     const std::vector<std::string> words{"seven", "Hund", ",", "five", "(", "Katze", ")"};
     const std::set<std::size_t> signs{2, 4, 6};
     nn::Tokens tokens = vocabulary.encode("one two, three, four");  // one two , three , four
@@ -111,9 +111,9 @@ TEST_P(ReplaceUnknownWords, CopiesWhereTheStepLookedMost) {
         EXPECT_EQ(replaced(UnknownWords::copy, line, tokens), "one " + word(1) + ", " + word(3) + ", " + word(5));
     }
     EXPECT_GE(different.size(), 3u) << "the models must look elsewhere, or the test shows little";
-    // A sign is copied when the vocabulary lacks it: a word of its own.
+    // A sign that the vocabulary lacks is a word of its own, and is copied.
     EXPECT_EQ(replaced(UnknownWords::copy, "\xF0\x9F\xA6\x84,", {unk_id}), "\xF0\x9F\xA6\x84");
-    // Words that are dropped count no more.
+    // Dropped words no longer count.
     EXPECT_EQ(replaced(UnknownWords::drop, line, tokens), "one,,");
     EXPECT_THAT(words_without_unknown(vocabulary, tokens), ElementsAre(0, -1, 0, -1, 0, -1));
 }

@@ -1,4 +1,4 @@
-// A run that resumes from an earlier save than its last, and what happens to the later weights.
+// Resuming a run from an earlier save than its last, and what happens to the later weights.
 #include <gtest/gtest.h>
 
 #include "core/file.h"
@@ -43,7 +43,7 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
     const Ended reference = train_in(whole, data, eventful_training());
     const std::string last = std::to_string(saved_updates(whole).back());
     const fs::path model_aside = run / ("model-" + last + ".safetensors"), best_aside = run / ("best-" + last + ".safetensors");
-    // Validations are at 3, 6, ...: the save of update 2 comes before the first one, that of update 5 after it.
+    // Validations are at 3, 6, ...: the save of update 2 precedes the first one, that of update 5 does not.
     for (const std::int64_t update : {2, 5})
         for (const bool interrupted : {false, true}) {
             SCOPED_TRACE("back to update " + std::to_string(update) + (interrupted ? " after an interruption" : ""));
@@ -66,7 +66,7 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
             EXPECT_EQ(read_file(model_aside), read_file(whole / "model.safetensors")) << "it stays";
             fs::remove_all(run);
         }
-    // Resuming from the last save puts nothing aside.
+    // Resuming from the last save renames nothing.
     fs::copy(whole, run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     const WentBack on(run, data, saved_updates(whole).back());
     EXPECT_FALSE(fs::exists(model_aside));

@@ -1,4 +1,4 @@
-// What the tests of runs that go on share: a run with much to go wrong in, in a folder.
+// Helpers for the tests of resumed runs: a run with many features, in a folder.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace heddle::app {
 
-// Dropout, several batches an update, saves inside epochs and between validations, an average, a patience that ends the run.
+// Dropout, several batches per update, saves within epochs, an average, and a patience that ends the run.
 inline TrainingOptions eventful_training() {
     TrainingOptions options = tiny_training();
     options.batch_tokens = 60;
@@ -26,7 +26,7 @@ inline TrainingOptions eventful_training() {
     return options;
 }
 
-// The same without patience, for so many updates.
+// The same without patience, for this many updates.
 inline TrainingOptions training_of_updates(std::int64_t updates) {
     TrainingOptions options = eventful_training();
     options.patience = 0;
@@ -42,7 +42,7 @@ struct Ended {
     std::vector<double> weights;
 };
 
-// Trains in `path`, from its newest save when there is one.
+// Trains in `path`, from its newest save if there is one.
 inline Ended train_in(const std::filesystem::path& path, const TrainingData& data, const TrainingOptions& options,
                       std::function<bool()> stop = {}) {
     nn::Transformer model(tiny_model(data, 0.1));

@@ -1,4 +1,4 @@
-// A run that goes on is the run that never stopped.
+// A resumed run equals the run that never stopped.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using testing::HasSubstr;
 
-// The lines of log.jsonl without what a clock measured.
+// The lines of log.jsonl without measured times.
 std::vector<std::string> events_of(const fs::path& path) {
     std::vector<std::string> events;
     std::ifstream lines(path / "log.jsonl");
@@ -38,7 +38,7 @@ std::vector<std::string> events_of(const fs::path& path) {
 // TensorBoard's file holds times, but these do not change its length.
 std::uintmax_t length_of_events(const fs::path& path) { return fs::file_size(path / event_file_name); }
 
-// A copy of the run as it was just after this save.
+// Copies the run as it was just after this save.
 void copy_back_to(const fs::path& run, std::int64_t update, const fs::path& copy) {
     fs::copy(run, copy, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     for (const std::int64_t other : saved_updates(copy))
@@ -76,7 +76,7 @@ TEST(Resume, GivesTheBitsOfTheRunThatNeverStoppedFromEverySave) {
 TEST(Resume, GoesOnAfterBeingAskedToStopAtAnyUpdate) {
     const TrainingData data = worsening_data(40, 6);
     TrainingOptions options = eventful_training();
-    options.save_every = 0;  // at the end of each epoch, and when stopped
+    options.save_every = 0;  // saves at the end of each epoch, and when stopped
     const TemporaryFolder here;
     const Ended reference = train_in(here / "whole", data, options);
     const fs::path again = here / "again";
@@ -132,7 +132,7 @@ TEST(Resume, WithMoreEpochsIsTheLongerRun) {
     EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
 }
 
-// The validation at the end of a run is not one that a longer run would have had.
+// A longer run does not have the validation at the end of a shorter one.
 TEST(Resume, WithMoreUpdatesIsTheLongerRun) {
     const TrainingData data = copy_data(40, 6);
     TrainingOptions options = training_of_updates(17);
@@ -146,7 +146,7 @@ TEST(Resume, WithMoreUpdatesIsTheLongerRun) {
     EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
 }
 
-// One sentence that cannot be learned from is left out in each epoch, and the run comes to a good end, at once or in two parts.
+// In each epoch one sentence that cannot be learned from is skipped; the run still ends well, at once or in two parts.
 TEST(Resume, GoesOnBehindASkippedUpdate) {
     TrainingData data = copy_data(40, 6);
     const BatchPlan first = plan_batches(data.training, {.batch_tokens = 60}, 1, 1);
@@ -200,7 +200,7 @@ TEST(Resume, OfAnEndedRunDoesNothing) {
     EXPECT_EQ(events_of(here / "run"), events);
 }
 
-// It stops before its first save, and goes on as if the later saves had never been.
+// Stopped before its first save, the resumed run continues as if the later saves had never existed.
 TEST(Resume, FromAnOlderSaveTurnsTheWholeRunBackAtOnce) {
     const TrainingData data = worsening_data(40, 6);
     TrainingOptions options = eventful_training();
@@ -290,7 +290,7 @@ TEST(Resume, KeepsAsManySavesAsWasAskedFor) {
     train_in(here / "run", data, options);
     EXPECT_EQ(saved_updates(here / "run"), (std::vector<std::int64_t>{7, 8, 9}));
     EXPECT_EQ(latest_save(here / "run"), here / "run" / "saves" / "9");
-    // From an older save: what lies after it is another future.
+    // Resumes from an older save, after which the run takes another course.
     fs::remove(here / "run" / "saves" / "latest");
     fs::create_directory_symlink("7", here / "run" / "saves" / "latest");
     options.updates = 8;
@@ -347,7 +347,7 @@ TEST(TrainingState, NoticesEveryChangedByte) {
     }
 }
 
-// Written by somebody who knows how the digest is made.
+// State written by someone who knows how to compute the digest.
 TEST(TrainingState, MadeToHarmIsAnError) {
     const auto sealed = [](const std::string& fields) {
         return fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n";

@@ -1,4 +1,4 @@
-// What a training run leaves on the disk.
+// The files of a training run.
 #include "apps/translation/run/folder.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST_F(RunFolderTest, HoldsModelBestAndLatestSave) {
     EXPECT_GT(std::filesystem::file_size(path_ / "log.jsonl"), 0u);
 }
 
-// A run that ends while it still learns fast; resumed when nothing is left to train, it gives the same weights again.
+// A run that ends while it still learns fast. Resuming it when nothing is left to train gives the same weights.
 TEST_F(RunFolderTest, HoldsTheLastWeightsWhereTheirLossIsLowerThanThatOfTheAverage) {
     const TrainingData data = copy_data(60, 10);
     TrainingOptions options = tiny_training();
@@ -80,7 +80,7 @@ TEST_F(RunFolderTest, HoldsTheLastWeightsWhereTheirLossIsLowerThanThatOfTheAvera
             EXPECT_EQ(tensor.to_vector(), last.load(name).to_vector()) << name;
         }
     }
-    // Resumed with more to train and stopped at once, it still translates with them.
+    // After resuming with more to train and stopping at once, the same weights are used.
     const std::string kept = read_file(path_ / "model.safetensors");
     options.epochs = 9;
     nn::Transformer model(tiny_model(data));
@@ -93,8 +93,8 @@ TEST_F(RunFolderTest, HoldsTheLastWeightsWhereTheirLossIsLowerThanThatOfTheAvera
     EXPECT_EQ(read_file(path_ / "model.safetensors"), kept);
 }
 
-// The best validation is an early one, so that the last weights, the best ones and the average are three different models. The
-// translator of the validations keeps a copy of what it was given.
+// The best validation is an early one, so that the last weights, the best ones and the average differ. The translator of the
+// validations keeps a copy of its weights.
 TEST_F(RunFolderTest, KeepsTheBestWeightsAndTheAverageOfTheLastOnesAndLogsEverything) {
     const TrainingData data = worsening_data(120, 10);
     TrainingOptions options = tiny_training();
@@ -184,7 +184,7 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
         EXPECT_TRUE(std::filesystem::exists(path_ / mine)) << "files that are not the run's stay: " << mine;
 }
 
-// Whatever else people keep in a folder, among it files with the names of a run's.
+// A folder with other people's files, some with the names of a run's files.
 TEST_F(RunFolderTest, NeverTakesAFolderOfSomebodyElsesForARun) {
     namespace fs = std::filesystem;
     const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",     "all_scalars.json",
@@ -234,7 +234,7 @@ TEST_F(RunFolderTest, ThatLearnedNothingIsBegunAgain) {
     }
     for (const char* name : {"config.toml", "vocab.tsv", "log.jsonl", "lock"}) EXPECT_FALSE(fs::exists(path_ / name)) << name;
 
-    // Not where there is anything to lose.
+    // Not if anything would be lost.
     for (const char* kept : {"model.safetensors", "best.safetensors", "model-40.safetensors", "saves/40/state.json"}) {
         begin();
         fs::create_directories((path_ / kept).parent_path());
@@ -258,7 +258,7 @@ TEST_F(RunFolderTest, IsTriedBeforeItIsMade) {
     for (const fs::path& wrong :
          {path_, new_one, folder_ / "link", folder_ / std::string(300, 'x').c_str(), fs::path("/proc/x/run")})
         expect_error([&] { RunFolder::check_can_begin(wrong); }, "--out " + wrong.string() + ": the folder cannot be made: ");
-    RunFolder::check_can_begin("new");  // of the working directory
+    RunFolder::check_can_begin("new");  // a folder in the working directory
     EXPECT_FALSE(fs::exists("new"));
     fs::remove(path_);
     fs::create_directory(path_);
@@ -337,7 +337,7 @@ TEST_F(RunFolderTest, BelongsToOneProcessAtATime) {
         EXPECT_TRUE(std::filesystem::exists(path_ / "config.toml")) << "--overwrite removes nothing before it has the lock";
     }
     EXPECT_FALSE(std::filesystem::exists(path_ / "lock"));
-    // A process that was killed leaves its file; it locks nothing.
+    // A killed process leaves its lock file, which locks nothing.
     std::ofstream(path_ / "lock") << "process 1 on somewhere\n";
     EXPECT_NO_THROW(RunFolder::reopen(path_));
 }
@@ -355,7 +355,7 @@ TEST_F(RunFolderTest, ClearsAwayWhatAKilledProcessLeftHalfWritten) {
     expect_error([&] { RunFolder::reopen(folder_ / "nothing"); }, "there is no run");
 }
 
-// Whoever removed the lock of a running process by hand, or another command that is writing to the run.
+// The lock of a running process was removed by hand, or another command is writing to the run.
 TEST_F(RunFolderTest, LeavesWhatAnotherProcessIsWriting) {
     namespace fs = std::filesystem;
     RunFolder(path_, false).write_config("x = 1\n");
@@ -373,7 +373,7 @@ TEST_F(RunFolderTest, LeavesWhatAnotherProcessIsWriting) {
     EXPECT_FALSE(fs::exists(path_ / "saves" / "40.part"));
 }
 
-// While one process begins a run, another one that looks at the folder finds it free or finds the run, but no foreign file.
+// While one process starts a run, another one finds the folder free or finds the run, but never a foreign file.
 TEST_F(RunFolderTest, ThatBeginsIsNeverTakenForAStrangers) {
     constexpr int runs = 300;
     const auto path = [&](int i) { return path_.string() + std::to_string(i); };

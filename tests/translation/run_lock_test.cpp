@@ -1,4 +1,4 @@
-// One process at a time writes a run, and whoever else's files lie there stay.
+// Only one process at a time writes a run, and other programs' files are kept.
 #include "apps/translation/run/lock.h"
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@
 #include "tests/translation/prepared_support.h"
 
 namespace {
-int flock_error = 0;  // what flock says; 0: the system's own answer
+int flock_error = 0;  // the error that flock reports; 0: the real call
 }
 
-/// In the place of libc's.
+/// Replaces libc's.
 extern "C" int flock(int descriptor, int operation) noexcept {
     if (flock_error == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
     errno = flock_error;
@@ -48,7 +48,7 @@ class RunLockTest : public testing::Test {
         return name;
     }
     static std::string line(pid_t process) { return "process " + std::to_string(process) + " on " + host(); }
-    // The number of a process that was there and is no more.
+    // The number of a process that has ended.
     static pid_t ended_process() {
         const pid_t child = fork();
         if (child == 0) _exit(0);
@@ -112,7 +112,7 @@ TEST_F(RunLockTest, IsTheFileItselfWhereTheFileSystemHasNoFlock) {
             const std::string refused = error_of([&] { RunLock second(run_); });
             EXPECT_NE(refused.find(line(getpid()) + ", without flock trains there"), std::string::npos) << refused;
             EXPECT_NE(refused.find("if it has ended, remove " + (run_ / "lock").string()), std::string::npos) << refused;
-            flock_error = 0;  // another machine, where flock works
+            flock_error = 0;  // as on another machine, where flock works
             expect_error([&] { RunLock second(run_); }, "is in use: process ");
             flock_error = error;
         }
@@ -151,11 +151,11 @@ TEST_F(RunLockTest, WithoutFlockIsTakenByOneOfManyThatFindItLeftBehind) {
             if (children.back() != 0) continue;
             close(start[1]);
             char nothing;
-            [[maybe_unused]] const ssize_t end = read(start[0], &nothing, 1);  // until all are there
+            [[maybe_unused]] const ssize_t end = read(start[0], &nothing, 1);  // waits until all are there
             try {
                 const RunLock lock(run_);
                 [[maybe_unused]] const ssize_t one = write(taken[1], "1", 1);
-                sleep(30);  // until it is killed
+                sleep(30);  // until killed
             } catch (const Error&) {
                 [[maybe_unused]] const ssize_t none = write(taken[1], "0", 1);
             }

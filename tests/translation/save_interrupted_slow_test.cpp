@@ -1,4 +1,4 @@
-// A save that is killed, or fails, at each of its system calls.
+// A process killed, or failing, at each system call of a save.
 #include <errno.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A run of twelve updates; it has a save of update 4, and a save of update 8 is what is interrupted.
+// A run of twelve updates with a save of update 4; the save of update 8 is interrupted.
 class InterruptedSave : public testing::Test {
   protected:
     static constexpr int refused = 1;
@@ -35,7 +35,7 @@ class InterruptedSave : public testing::Test {
         train_to(8, folder_ / "eight");
     }
 
-    // Trains there to this update, from the newest save when there is one; returns the weights.
+    // Trains to this update in the folder, from the newest save if there is one; returns the weights.
     std::vector<double> train_to(std::int64_t updates, const fs::path& path) {
         options_.updates = updates;
         nn::Transformer model(tiny_model(data_, 0.1));
@@ -48,7 +48,7 @@ class InterruptedSave : public testing::Test {
         return trainer.learner().parameters().values.to_vector();
     }
 
-    // A new copy of the run with the save of update 4.
+    // A fresh copy of the run with the save of update 4.
     fs::path fresh_run() {
         const fs::path path = folder_ / "run";
         fs::remove_all(path);
@@ -56,7 +56,7 @@ class InterruptedSave : public testing::Test {
         return path;
     }
 
-    // The save of update 8, as the trainer would hand it to the folder; it points into storage of its own.
+    // The save of update 8, as the trainer passes it to the folder, with its own storage.
     Save second_save() {
         Save save{
             .state = read_state(folder_ / "eight" / "saves" / "8"), .weights = {}, .moments = {}, .averaged = {}, .best = {}};
@@ -75,9 +75,9 @@ class InterruptedSave : public testing::Test {
         return save;
     }
 
-    // Whatever was left, the newest save is one of the two, byte for byte, and from each of them the run ends as it should.
+    // The newest save must be one of the two, byte for byte, and the run must end correctly from each of them.
     std::int64_t expect_a_whole_save_in(const fs::path& path, long call) {
-        const RunFolder reopened = RunFolder::reopen(path);  // clears away what is half written
+        const RunFolder reopened = RunFolder::reopen(path);  // removes incomplete files
         const std::int64_t latest = read_state(latest_save(path)).updates;
         const fs::path original = folder_ / (latest == 4 ? "four" : "eight") / "saves" / std::to_string(latest);
         int files = 0;
@@ -124,7 +124,7 @@ TEST_F(InterruptedSave, IsSurvivedAtEverySystemCall) {
     EXPECT_EQ(went_on_from, (std::set<std::int64_t>{4, 8})) << "kills before and after the moment at which the new save counts";
 }
 
-// The disk is full, or broken, or a signal came in between.
+// The disk is full or broken, or a signal interrupts the call.
 TEST_F(InterruptedSave, ThatFailsAtAnyFileCallKeepsAGoodSaveAndSaysSo) {
     const std::set<long> file_calls = {SYS_openat,     SYS_write,      SYS_fsync,    SYS_close,  SYS_rename,
                                        SYS_mkdir,      SYS_symlink,    SYS_rmdir,    SYS_unlink, SYS_unlinkat,
@@ -150,7 +150,7 @@ TEST_F(InterruptedSave, ThatFailsAtAnyFileCallKeepsAGoodSaveAndSaysSo) {
         SCOPED_TRACE(name);
         int failures = 0, successes = 0;
         for (std::size_t index = 0; index < all.calls.size(); ++index) {
-            if (!file_calls.contains(all.calls[index])) continue;  // the others say nothing of a disk
+            if (!file_calls.contains(all.calls[index])) continue;  // other calls cannot fail because of the disk
             if (failure != ENOSPC && !all_faults() && index % 5 != 0) continue;
             const fs::path path = fresh_run();
             const Traced traced = trace(body, static_cast<long>(index), failure);

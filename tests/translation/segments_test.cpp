@@ -38,7 +38,7 @@ TEST(Segments, JoinWhatComesBack) {
     EXPECT_EQ(segments.take(1), nullptr);
 }
 
-// Two pieces that happen to be neighbours in memory stay two.
+// Two pieces that happen to be adjacent in memory are not joined.
 TEST(Segments, NeverJoinTwoPieces) {
     Segments segments;
     segments.add(at(1024), 1024);
@@ -59,7 +59,7 @@ TEST(Segments, TakeTheSmallestThatFits) {
     EXPECT_EQ(segments.take(512), at(0x10000));
 }
 
-// Thousands of random requests: blocks never overlap and never leave their pieces, and in the end all is one whole again.
+// Thousands of random requests: blocks never overlap and never leave their pieces, and in the end everything is whole again.
 TEST(Segments, HoldUnderRandomUse) {
     Sequence numbers(3);
     Segments segments;

@@ -1,4 +1,4 @@
-// A SentencePiece model made to harm: it is refused with an Error before the library, which trusts it, sees it.
+// Malicious SentencePiece models are refused with an Error before the library, which trusts them, reads them.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -29,7 +29,7 @@ std::string trained(VocabularyType type = VocabularyType::unigram) {
     return train_sentencepiece({.type = type, .size = 45}, views)->serialized();
 }
 
-// The message with field `number` as `change` makes it.
+// The message with field `number` replaced by `change` of it.
 std::string changed(std::string_view message, unsigned number, const std::function<std::string(std::string_view)>& change) {
     std::string out;
     for (ProtobufFields fields(message); fields.next();) {
@@ -73,14 +73,14 @@ std::string with_piece(const std::string& model, const std::string& message) {
     return out;
 }
 
-// Loads the model and puts text through it; what it says when it is refused.
+// Loads the model and encodes text with it; returns the error's message.
 std::string refusal(const std::string& model) {
     try {
         const auto vocabulary = load_sentencepiece(model, "vocab.model", false);
         for (const std::string& line : lines) {
             try {
                 vocabulary->decode(vocabulary->encode(line));
-            } catch (const Error&) {  // the library says what it cannot encode
+            } catch (const Error&) {  // the library reports what it cannot encode
             }
         }
     } catch (const Error& error) {
@@ -95,7 +95,7 @@ void expect_refused(const std::string& model, const std::string& why) {
     EXPECT_NE(message.find(why), std::string::npos) << "wanted: " << why << "\ngot: " << message;
 }
 
-// ---- the double array of the normalisation rules
+// ---- the double array of normalisation rules
 
 std::string map_of(const std::vector<std::uint32_t>& units, const std::string& texts) {
     std::string map;
@@ -104,12 +104,12 @@ std::string map_of(const std::vector<std::uint32_t>& units, const std::string& t
     return map + texts;
 }
 
-// A node at `node` whose children have the base `base`, for a byte.
+// A unit at `node` whose children have the base `base`, for one byte.
 std::uint32_t unit(std::size_t node, std::size_t base, unsigned label, bool leaf = false) {
     return static_cast<std::uint32_t>(node ^ base) << 10 | (leaf ? 1u << 8 : 0) | label;
 }
 
-// Rules for "a", "aa", "aaa", ...: so many, each with the same text.
+// This many rules for "a", "aa", "aaa", ..., all with the same text.
 std::vector<std::uint32_t> nested(std::size_t rules, bool leaves = true) {
     std::vector<std::uint32_t> units(256 * (rules + 2), 1u << 31);
     units[0] = unit(0, 256, 0);
@@ -129,7 +129,7 @@ TEST(HostileSentencePiece, TheTablesStandOnModelsThatLoad) {
     EXPECT_EQ(refusal(with_map(model, "")), "");
     EXPECT_EQ(refusal(with_piece(model, piece("new", -2))), "");
     EXPECT_EQ(refusal(with_piece(model, piece(std::string(longest_piece, 'a')))), "");
-    // Rules are followed: "aa" becomes "x".
+    // The rules are applied: "aa" becomes "x".
     const auto vocabulary = load_sentencepiece(with_map(model, map_of(nested(2), texts)), "model", false);
     EXPECT_EQ(vocabulary->decode(vocabulary->encode("aab")), vocabulary->decode(vocabulary->encode("xb")));
 }
@@ -166,7 +166,7 @@ TEST(HostileSentencePiece, RulesThatLeadAnywhereAreRefused) {
     };
     for (const auto& [map, why] : cases)
         for (const unsigned normalizer : {3u, 5u}) expect_refused(with_map(model, map, normalizer), why);
-    // The last word counts, as in protobuf: the map behind a good one.
+    // The last field counts, as in protobuf: a bad map after a good one.
     std::string spec, twice = model;
     put_bytes(spec, 2, cases[4].first);
     put_bytes(twice, 3, spec);
@@ -174,7 +174,7 @@ TEST(HostileSentencePiece, RulesThatLeadAnywhereAreRefused) {
 }
 
 TEST(HostileSentencePiece, RulesThatShareTheirEndsAreReadInLinearTime) {
-    // Each base is reached by 255 bytes: 255^200 ways through.
+    // Each base is reached by 255 bytes: 255^200 paths.
     constexpr std::size_t levels = 200;
     std::vector<std::uint32_t> units(256 * (levels + 2), 1u << 31);
     units[0] = unit(0, 256, 0);
@@ -191,7 +191,7 @@ TEST(HostileSentencePiece, DamagedRulesAreRefusedOrHarmless) {
     int refused = 0;
     for (int trial = 0; trial < 60; ++trial) {
         std::string map = good;
-        // Of the trie, whose first units matter most.
+        // Changes the trie, whose first units matter most.
         const std::size_t reach = trial % 2 == 0 ? 4096 : map.size();
         for (int change = 0; change < 200; ++change) map[4 + random.below(reach - 4)] = static_cast<char>(random.below(256));
         if (!refusal(with_map(model, map)).empty()) ++refused;
@@ -199,7 +199,7 @@ TEST(HostileSentencePiece, DamagedRulesAreRefusedOrHarmless) {
     EXPECT_GT(refused, 50);
 }
 
-// ---- tokens and the message around them
+// ---- tokens and the surrounding message
 
 TEST(HostileSentencePiece, TokensThatTheLibraryCannotHoldAreRefused) {
     const std::string model = trained();
@@ -217,7 +217,7 @@ TEST(HostileSentencePiece, TokensThatTheLibraryCannotHoldAreRefused) {
 }
 
 TEST(HostileSentencePiece, UserDefinedSymbolsThatBeginAlikeAreBounded) {
-    // 2^32 + 4 is narrowed to the type 4, a user-defined symbol.
+    // 2^32 + 4 is truncated to the type 4, a user-defined symbol.
     for (const std::uint64_t type : {std::uint64_t{4}, (std::uint64_t{1} << 32) + 4}) {
         std::string model = trained();
         for (std::size_t size = 1; size <= most_nested_symbols; ++size)
@@ -248,7 +248,7 @@ TEST(HostileSentencePiece, AMessageThatIsNoneIsRefused) {
 }
 
 TEST(HostileSentencePiece, ItsSelfTestIsLeftOut) {
-    // Run by the library, this one fails, and its words go to stderr as they are.
+    // The library would run this self-test, which fails, and print its texts to stderr unchanged.
     std::string sample, samples, model = trained();
     put_bytes(sample, 1, "the fox");
     put_bytes(sample, 2, "\x1b[31mred");

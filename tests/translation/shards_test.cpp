@@ -1,4 +1,4 @@
-// Shards: how batches are cut, and the tree along which their gradients are summed.
+// Shards: the division of batches, and the tree in which gradients are summed.
 #include "apps/translation/training/shards.h"
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ TEST(Shards, HoldAllSentencesOnceInTheirOrder) {
             EXPECT_EQ(begins.front(), 0);
             EXPECT_EQ(begins.back(), static_cast<std::int64_t>(sentences));
             EXPECT_TRUE(std::is_sorted(begins.begin(), begins.end()));
-            // A boundary is the one nearest to where it is due, so it is off by half a sentence at most.
+            // A boundary is the sentence boundary nearest to the ideal one, so it is off by half a sentence at most.
             for (std::int64_t shard = 1; shard < shards; ++shard) {
                 const auto end = tokens.begin() + begins[static_cast<std::size_t>(shard)];
                 const std::int64_t before = std::accumulate(tokens.begin(), end, std::int64_t{0});
@@ -187,8 +187,8 @@ TEST(Shards, AreComputedWithTheSameBitsAgain) {
     EXPECT_EQ(shard_key(0, 7), 7u) << "a single shard has the keys that an update had before there were shards";
 }
 
-// Twice the same sentences: in one update of two shards, and alone. With one mask for both shards the loss of both together is
-// exactly twice that of the first, which is computed with the keys of an update without shards.
+// The same sentences twice: as one update of two shards, and alone. If both shards had the same mask, their loss would be
+// exactly twice that of the first one, which is computed with the keys of an update without shards.
 TEST(Shards, HaveMasksOfTheirOwn) {
     const TrainingData data = copy_data(60);
     const auto first_loss = [&](double dropout, std::int64_t shards) {

@@ -1,4 +1,4 @@
-// Files that hold several texts, such as TMX and the test sets of WMT: which of them is read.
+// Files that contain several texts, such as TMX and WMT's test sets: which of them is read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ const std::string tmx =
     "<tu><tuv xml:lang=\"de\"><seg>Eins</seg></tuv><tuv xml:lang=\"en\"><seg>One</seg></tuv></tu>\n"
     "<tu><tuv xml:lang=\"de\"><seg>Zwei</seg></tuv><tuv xml:lang=\"en\"><seg>Two</seg></tuv></tu>\n</body></tmx>\n";
 
-// Two documents as WMT has them, with `more` in the second.
+// Two documents in WMT's format, with `more` in the second.
 std::string campaign(const std::string& more = "") {
     const auto document = [](const std::string& id, const std::string& inner) {
         return "<doc origlang=\"de\" id=\"" + id +

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace std::string_literals;
 
-// ---- which format
+// ---- detection
 
 TEST(TextFormat, IsKnownByTheBeginning) {
     const std::pair<std::string, TextFormat> cases[] = {
@@ -45,7 +45,7 @@ TEST(TextFormat, IsKnownByTheBeginning) {
         {"<refset setid=\"a\">", TextFormat::xml},
         {"<tstset>", TextFormat::xml},
         {"<mtevaluation>", TextFormat::text},
-        // A page's title is no talk, and a talk has no other tags.
+        // A page's title is not a talk's, and a talk has no other tags.
         {"<title>\u00dcber uns</title>\nGuten Tag\n", TextFormat::text},
         {"<title>About us</title>\n<b>Important:</b> please read.\nGood day\n", TextFormat::text},
         {"<description>x</description>\n<keywords>a</keywords>\n", TextFormat::text},
@@ -56,7 +56,7 @@ TEST(TextFormat, IsKnownByTheBeginning) {
         {"<url>x</url>\n</b>\n", TextFormat::text},
         {"<doc docid=\"1\">\n<br>\n", TextFormat::text},
         {"<title>x</title>\n<talkid>3</talkid>\n<reviewer href=\"y\">z</reviewer>\n<3 a\n</doc>\n", TextFormat::tags},
-        {"<url>x</url>\n<descr", TextFormat::tags},  // where the beginning ends
+        {"<url>x</url>\n<descr", TextFormat::tags},  // cut at the end of beginning()
     };
     for (const auto& [beginning, format] : cases) EXPECT_EQ(recognised(beginning), format) << beginning;
 }
@@ -168,7 +168,7 @@ TEST_F(Formats, ReadSgmlThatIsNoXml) {
 
 TEST_F(Formats, WithoutAnEndAreAnErrorWithThePlace) {
     const std::string whole = document("<seg id=\"1\">eins</seg>\n<seg id=\"2\">zwei</seg>\n<seg id=\"3\">drei</seg>\n");
-    // Cut anywhere, it never passes for a shorter test set.
+    // Truncated anywhere, it is never accepted as a shorter test set.
     const std::size_t end = whole.find("</mteval>") + 9;
     for (std::size_t size = whole.find("<mteval"); size < end; ++size)
         EXPECT_NE(error(whole.substr(0, size)), "") << whole.substr(0, size);
@@ -286,7 +286,7 @@ TEST_F(Formats, OfSegmentsThatPartAreAnErrorWithBothCounts) {
                 AllOf(HasSubstr("has 2 segments"), HasSubstr("has 1 line")));
 }
 
-// ---- where they are looked for, and as a stream
+// ---- file names and streams
 
 TEST_F(Formats, AreFoundUnderTheirUsualNames) {
     write("t.de.xml", document("<seg id=\"1\">a</seg>\n"));
@@ -327,7 +327,7 @@ TEST_F(Formats, ComeFromAStream) {
     EXPECT_EQ(read("a\nb\nc", TextFormat::automatic), (Lines{"a", "b", "c"}));
 }
 
-// ---- the real thing
+// ---- real data
 
 TEST_F(Formats, ReadTheRealTalks) {
     const std::string folder = HEDDLE_SOURCE_DIR "/../shared/data/iwslt";

@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// The notes on pairs of equal sides, given in two pieces, with a vocabulary of these lines.
+// The notes about these pairs with equal sides, given in two pieces, with a vocabulary of the same lines.
 Lines said_of(const Lines& lines, VocabularyOptions options) {
     Vocabularies vocabularies;
     vocabularies.source = vocabularies.target = train_vocabulary(options, lines);

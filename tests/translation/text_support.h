@@ -1,4 +1,4 @@
-// What the tests of text files share.
+// Helpers for the tests of text files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@
 
 namespace heddle::app {
 
-/// The byte order mark of UTF-8.
+/// The byte order mark in UTF-8.
 inline const std::string bom = "\xEF\xBB\xBF";
 
-/// A folder for files of some format, and what reading them says.
+/// A folder for files, which records the notes of reading them.
 class Formats : public testing::Test {
   protected:
     std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
@@ -26,7 +26,7 @@ class Formats : public testing::Test {
                 .say = [this](std::string_view line) { said_.emplace_back(line); },
                 .format = format};
     }
-    /// One file with these bytes.
+    /// Reads a file with these bytes.
     std::vector<std::string> lines(const std::string& bytes, TextFormat format = TextFormat::automatic,
                                    bool replace_invalid = false) {
         write("t", bytes);
@@ -52,7 +52,7 @@ class Formats : public testing::Test {
     TemporaryFolder folder_;
 };
 
-/// A test set of one document with these segments, as IWSLT writes it.
+/// IWSLT's format of a test set with one document and these segments.
 inline std::string document(const std::string& segments) {
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<mteval>\n<srcset setid=\"s\" srclang=\"german\">\n"
            "<doc docid=\"17\" genre=\"lectures\">\n<talkid>17</talkid>\n<title>A &amp; B</title>\n" +

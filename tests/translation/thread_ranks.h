@@ -1,4 +1,4 @@
-// Ranks as threads of one process, so that what ranks compute together is tested in every build, with MPI or without.
+// Ranks as threads of one process, so that distributed code is tested in every build, with MPI or without.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace heddle::app {
 
-/// What the threads share: messages by sender, receiver and number (0: of exchange and broadcast), in their order.
+/// Shared by the threads: messages by sender, receiver and number (0: of exchange and broadcast), in order.
 class Mailboxes {
   public:
     void put(int from, int to, std::span<const std::byte> bytes) {
@@ -28,12 +28,12 @@ class Mailboxes {
         const std::span<const std::byte> copied = copy;
         add({from, to, 0}, {std::move(copy), copied});
     }
-    /// Without a copy: the sender's bytes are read when the receiver takes the message.
+    /// Does not copy: the sender's bytes are read when the receiver takes the message.
     void offer(int from, int to, int number, std::span<const std::byte> bytes) { add({from, to, number}, {{}, bytes}); }
     void take(int from, int to, std::span<std::byte> room, int number = 0) {
         if (!take_within(std::chrono::seconds(60), from, to, room, number)) fail("ranks: no message came");
     }
-    /// False when there is none within this time.
+    /// Returns false if there is none within this time.
     bool take_within(std::chrono::seconds limit, int from, int to, std::span<std::byte> room, int number) {
         std::unique_lock lock(mutex_);
         auto& queue = messages_[{from, to, number}];
@@ -46,7 +46,7 @@ class Mailboxes {
         changed_.notify_all();
         return true;
     }
-    /// Until all messages from this rank were taken.
+    /// Waits until all messages from this rank were taken.
     void wait_until_taken(int from) {
         std::unique_lock lock(mutex_);
         if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return waiting_[from] == 0; }))
@@ -59,7 +59,7 @@ class Mailboxes {
 
   private:
     struct Message {
-        std::vector<std::byte> copy;  // empty where the sender keeps the bytes
+        std::vector<std::byte> copy;  // empty if the sender keeps the bytes
         std::span<const std::byte> bytes;
     };
     using Way = std::tuple<int, int, int>;
@@ -75,7 +75,7 @@ class Mailboxes {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::map<Way, std::deque<Message>> messages_;
-    std::map<int, int> waiting_;  // messages by sender
+    std::map<int, int> waiting_;  // number of messages by sender
     std::size_t bytes_ = 0;
 };
 
@@ -129,8 +129,8 @@ class ThreadRank final : public Ranks {
     std::int64_t arrived_ = 0;
 };
 
-/// Calls body(rank) on so many threads, this one being rank 0, and throws the first error that one of them threw. Returns how
-/// many bytes were sent.
+/// Calls body(rank) on `size` threads, this one being rank 0, and rethrows the first error of any. Returns the number of bytes
+/// sent.
 inline std::size_t on_threads(int size, const std::function<void(Ranks&)>& body) {
     Mailboxes mail;
     std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));

@@ -23,7 +23,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The weights after a few updates of a model with dropout.
+// Weights after a few updates of a model with dropout.
 std::vector<float> trained_weights(const TrainingData& data, std::uint64_t seed) {
     TrainingOptions options = tiny_training();
     options.updates = 12;
@@ -35,7 +35,7 @@ std::vector<float> trained_weights(const TrainingData& data, std::uint64_t seed)
     return weights_of(trainer.learner());
 }
 
-// A tiny model, trained on this data without a word.
+// Trains a tiny model on this data without output.
 TrainingResult trained(const TrainingData& data, const TrainingOptions& options) {
     nn::Transformer model(tiny_model(data));
     TrainingLog log({}, true);
@@ -43,7 +43,7 @@ TrainingResult trained(const TrainingData& data, const TrainingOptions& options)
 }
 
 TEST(Trainer, TeachesATinyModelToCopy) {
-    const WithThreads alone(1);  // waking a second one would cost more than it computes
+    const WithThreads alone(1);  // waking a second thread would cost more than it computes
     const TrainingData data = copy_data(800, 100);
     TrainingOptions options = tiny_training();
     options.epochs = 15;
@@ -69,7 +69,7 @@ TEST(Trainer, GivesTheSameBitsForTheSameSeedAndAnyNumberOfThreads) {
     EXPECT_NE(trained_weights(data, 4), once);
 }
 
-// What TensorBoard and all_scalars.json have of the losses and accuracies.
+// The losses and accuracies in TensorBoard's events and in all_scalars.json.
 std::vector<std::pair<std::int64_t, float>> curve_points(std::int64_t log_every, std::int64_t events_every) {
     const TrainingData data = copy_data(300);
     TrainingOptions options = tiny_training();
@@ -105,7 +105,7 @@ TEST(Trainer, EndsAfterUpdatesInTheMiddleOfAnEpoch) {
 TEST(Trainer, EndsWhenPatienceIsOver) {
     const TrainingData data = copy_data(100, 20);
     TrainingOptions options = tiny_training();
-    options.lr = 0;  // nothing ever gets better
+    options.lr = 0;  // nothing ever improves
     options.epochs = 50;
     options.patience = 2;
     const TrainingResult result = trained(data, options);
@@ -114,7 +114,7 @@ TEST(Trainer, EndsWhenPatienceIsOver) {
     EXPECT_THAT(result.limit, HasSubstr("2 validations"));
 }
 
-// So many epochs that their updates cannot be counted: the cosine never leaves its peak.
+// More epochs than updates can be counted for: the cosine schedule never leaves its peak.
 TEST(Trainer, PlansMoreEpochsThanItCanCountUpdates) {
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     const TrainingData data = copy_data(100, 20);
@@ -162,7 +162,7 @@ TEST(TrainingResult, SaysOnceHowManyUpdatesThereWere) {
     EXPECT_EQ(how_it_ended(result), "nothing to train: the run is already at epoch 3");
 }
 
-// What the training says where stderr is no terminal, and what it leaves.
+// A training's output when stderr is not a terminal, and its result.
 struct Said {
     std::string text;
     std::size_t log_lines = 0;
@@ -215,7 +215,7 @@ std::string said_by(const TrainingOptions& options) {
 }
 
 TEST(Trainer, SaysThatTheRateDoesNotReachItsPeak) {
-    TrainingOptions options = tiny_training();  // whose warm-up is 30 updates
+    TrainingOptions options = tiny_training();  // which has a warm-up of 30 updates
     options.updates = 12;
     const std::string note =
         "the learning rate rises to 40 % of its peak only: 12 of 30 updates of warm-up; train longer, or lower --warmup, to 1 "
@@ -234,7 +234,7 @@ TEST(Trainer, SaysThatTheRateDoesNotReachItsPeak) {
     options.updates = options.warmup = 12;
     EXPECT_THAT(said_by(options), testing::Not(HasSubstr("of its peak")));
 
-    // Where the end is not known before, it is said there.
+    // If the end is not known before, the log states it at the end.
     options = tiny_training();
     options.minutes = 1e-6;
     const std::string late = said_by(options);
@@ -267,7 +267,7 @@ TEST(WeightAverage, KeepsCopies) {
     EXPECT_THROW(WeightAverage(1).mean(), Error);
 }
 
-// Learned positions number no more tokens than their table has rows: longer sentences are left out, in training and validation.
+// Learned positions are limited to the rows of their table: longer sentences are left out of training and validation.
 TEST(Trainer, LeavesOutWhatLearnedPositionsCannotNumber) {
     const TrainingData data = copy_data(200, 20);
     nn::TransformerOptions narrow = tiny_model(data);
@@ -293,7 +293,7 @@ TEST(PlanNotes, WarnWhereALimitLeavesOutMoreThanATenth) {
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_EQ(notes[0], "training: 85 pairs, 7 batches of up to 300 tokens an epoch (22 pairs too long, 4 empty are left out)");
     EXPECT_EQ(notes[1], "warning: 12 of 111 pairs are longer than a batch of --batch-tokens 300, and are not trained on");
-    // The limit that is in effect.
+    // The message names the limit in effect.
     const PlanCounts long_ones{.sentences = 1, .too_long = 3};
     options.max_length = 20;
     const auto warning = [&](std::optional<std::int64_t> table) { return plan_notes(long_ones, 1, options, table).at(1); };

@@ -1,4 +1,4 @@
-// Training in bf16 on the CUDA device, emulated or real: f32 weights and gradients around a model that computes in bf16.
+// Training in bf16 on the CUDA device, emulated or real: f32 weights and gradients of a model that computes in bf16.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ Variable loss_of(const nn::Transformer& model, const PairBatch& batch, Tensor* s
                       {.ignore = -1, .divisor = static_cast<double>(batch.target_tokens)}, statistics);
 }
 
-// ---- against training on the CPU
+// ---- compared with training on the CPU
 
 // x rounded to bf16, up or down by chance, so that the mean is x.
 float rounded_by_chance(float x, Sequence& chance) {
@@ -67,7 +67,7 @@ float rounded_by_chance(float x, Sequence& chance) {
     return x;
 }
 
-// The mean losses of f32 training on the CPU. With `seed` its model computes with weights that were rounded by chance.
+// The mean losses of f32 training on the CPU. With a `seed`, the weights are rounded by chance.
 std::vector<double> cpu_losses(const Setting& setting, std::int64_t updates, std::uint64_t seed = 0) {
     nn::Transformer model(tiny_model(setting.data, setting.dropout), 3);
     nn::FlatParameters parameters = nn::flatten(model);
@@ -92,13 +92,12 @@ std::vector<double> cpu_losses(const Setting& setting, std::int64_t updates, std
     return losses;
 }
 
-// How far may a bf16 loss lie from the f32 one? What bf16 does to training is a disturbance of each weight, and of each value
-// that is written, by its rounding. To the nearest, its mean square is 1/12 of the square of a unit in the last place. Up or down
-// by chance, it is 1/6 (the mean of t (1 - t)): as much as a weight's rounding and that of the product it goes into together, and
-// nearly everything that the model writes is such a product, or follows from one by an addition or a norm. So f32 trainings on
-// the CPU whose weights are rounded by chance stray from the f32 losses as a plain bf16 training does. The largest distance that
-// any of several reached up to an update stands for that plain error, and twice of it is allowed, as for every op
-// (tests/devices.h).
+// How far may a bf16 loss be from the f32 one? bf16 disturbs each weight, and each value that is written, by rounding. The mean
+// square of rounding to nearest is 1/12 of the square of a unit in the last place. Rounding by chance gives 1/6 (the mean of t
+// (1 - t)): as much as rounding a weight and the product it goes into together, and nearly everything that the model writes is
+// such a product, or follows from one by an addition or a norm. So f32 trainings on the CPU with weights rounded by chance
+// deviate from the f32 losses as a plain bf16 training does. The largest deviation of several of them up to an update estimates
+// that error, and twice of it is allowed, as for every op (tests/devices.h).
 TEST_F(HalfTraining, TwentyUpdatesGiveTheLossesOfTheCpuWithinWhatRoundingDoes) {
     const Setting setting;
     constexpr std::int64_t kUpdates = 20;
@@ -133,9 +132,9 @@ TEST_F(HalfTraining, AnUpdateHasTheSameBitsAgain) {
     EXPECT_TRUE(same_bits(weights[0], weights[1]));
 }
 
-// ---- the three arrays
+// ---- weights, gradients and the bf16 copy
 
-// The f32 weights are more than bf16 can hold, and the model computes with them, rounded.
+// The f32 weights have more digits than bf16, and the model computes with them rounded.
 void expect_rounded_masters(const Training& training) {
     const nn::FlatParameters& flat = training.parameters();
     ASSERT_EQ(flat.values.dtype(), DType::f32);
@@ -165,7 +164,7 @@ TEST_F(HalfTraining, TheModelComputesWithTheRoundedWeightsAfterEveryUpdate) {
     }
 }
 
-// Steps of a thousandth of bf16's last place: only f32 weights can take them.
+// Steps of a thousandth of bf16's last place: only f32 weights can accumulate them.
 TEST_F(HalfTraining, StepsThatBf16WouldRoundAwayAreTaken) {
     Setting setting;
     setting.options.lr = 1e-6;
@@ -203,8 +202,8 @@ TEST_F(HalfTraining, FrozenParametersStayAsTheyAre) {
 
 // ---- gradients
 
-// The gradients of one batch by name, as f32 on the CPU, of a model on the device that computes in bf16; and of an f32 model on
-// the CPU that has the same, rounded weights.
+// The gradients of one batch by name, in f32 on the CPU: of a bf16 model on the device, and of an f32 model on the CPU with the
+// same, rounded weights.
 struct BothGradients {
     nn::NamedTensors bf16, f32;
 };
@@ -243,8 +242,8 @@ double distance(const nn::NamedTensors& a, const nn::NamedTensors& b, const std:
     return std::sqrt(error / size);
 }
 
-// Between a weight and the loss stand fewer than 15 tensors that are written, forward and backward together fewer than 30, and
-// each is rounded by a part of 2^-8 at most. (Roundings go up and down: the distance that is seen is nearer to the root of 30 of
+// Fewer than 15 tensors are written between a weight and the loss, forward and backward together fewer than 30, and each is
+// rounded by at most 2^-8 of its value. (Roundings go up and down, so the actual distance is closer to the square root of 30 of
 // them.)
 TEST_F(HalfTraining, GradientsAreThoseOfTheRoundedWeights) {
     Setting setting;
@@ -252,14 +251,14 @@ TEST_F(HalfTraining, GradientsAreThoseOfTheRoundedWeights) {
     for (const nn::Tie tie : {nn::Tie::all, nn::Tie::none}) {
         const BothGradients gradients = gradients_of(setting, tie);
         EXPECT_LE(distance(gradients.bf16, gradients.f32, ""), 30 * std::exp2(-8));
-        // One tensor that is table of both embeddings and output matrix: all three add to its gradient.
+        // One tensor is the table of both embeddings and the output matrix: all three add to its gradient.
         if (tie == nn::Tie::all) {
             EXPECT_LE(distance(gradients.bf16, gradients.f32, "embedding.weight"), 30 * std::exp2(-8));
         }
     }
 }
 
-// Small batches add up in f32: bf16 would be 2^-9 off. An update with both has the mean over all their tokens.
+// Small batches are summed in f32; bf16 would be off by 2^-9. An update with both has the mean over all their tokens.
 TEST_F(HalfTraining, GradientsOfSmallBatchesAddUpInF32) {
     Setting setting;
     setting.dropout = 0;
@@ -286,7 +285,7 @@ TEST_F(HalfTraining, GradientsOfSmallBatchesAddUpInF32) {
 
 // ---- saves
 
-// Trains in legs, each a process that goes on from the save of the one before; the weights at the end.
+// Trains in legs, each of which resumes from the previous one's save; returns the final weights.
 struct Leg {
     Device device;
     DType dtype;
@@ -318,7 +317,7 @@ Tensor train(const Setting& setting, const std::vector<Leg>& legs) {
         EXPECT_TRUE(result.result && std::isfinite(result.result->loss));
         const SafetensorsFile saved(latest_save(run.path()) / "model.safetensors");
         for (const std::string& name : saved.names()) EXPECT_EQ(saved.dtype(name), "F32") << name;
-        if (flat.bf16_copy.defined()) {  // the averaged weights
+        if (flat.bf16_copy.defined()) {  // now of the averaged weights
             EXPECT_TRUE(same_bits(copy_on_cpu(flat.bf16_copy), copy_on_cpu(flat.values).to(DType::bf16)));
         }
         weights = copy_on_cpu(flat.values);
@@ -337,13 +336,13 @@ TEST_F(HalfTraining, ARunGoesOnInTheOtherDtypeAndOnTheOtherDevice) {
     const Tensor f32 = train(setting, {{Device::cpu, DType::f32, 6}});
     const Tensor mixed =
         train(setting, {{Device::cuda, DType::bf16, 2}, {Device::cpu, DType::f32, 4}, {Device::cuda, DType::bf16, 6}});
-    // The arrays have gaps of other lengths: only the differences of what is used count, and the rest is zero in both.
+    // The arrays have gaps of different lengths, which are zero: only differences of used elements count.
     std::vector<double> weights[2] = {f32.to_vector(), mixed.to_vector()};
     for (std::vector<double>& each : weights) std::erase(each, 0.0);
     ASSERT_EQ(weights[0].size(), weights[1].size());
     double largest = 0;
     for (std::size_t i = 0; i < weights[0].size(); ++i) largest = std::max(largest, std::abs(weights[0][i] - weights[1][i]));
-    // Adam turns a tiny gradient's sign into a whole step, so each of the six updates may lead a weight the other way.
+    // Adam makes a whole step of a tiny gradient's sign, so each of the six updates may move a weight the other way.
     EXPECT_LE(largest, 2 * 6 * *setting.options.lr);
 }
 
@@ -388,7 +387,7 @@ TEST_F(HalfTraining, SkippedUpdatesLeaveNoTrace) {
     expect_rounded_masters(training);
 }
 
-// ---- what cannot be
+// ---- errors
 
 TEST(Flatten, KnowsWhichDtypesGoTogether) {
     const TrainingData data = copy_data(20);

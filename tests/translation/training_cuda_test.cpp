@@ -1,4 +1,4 @@
-// Training on the CUDA device, emulated or real, against training on the CPU.
+// Training on the CUDA device, emulated or real, compared with training on the CPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ std::vector<double> losses(const TrainingData& data, Device device, std::int64_t
     return losses(tiny_model(data, 0.1), data, device, updates, weights);
 }
 
-// Models that differ in what their layers read, in heads of keys, ties, biases and embeddings.
+// Models that differ in the memory that layers read, key heads, ties, biases and embeddings.
 std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
     std::vector<nn::TransformerOptions> kinds(3, tiny_model(data, 0.1));
     kinds[0].encoder_layers = kinds[0].decoder_layers = 2;
@@ -113,7 +113,7 @@ struct Setting {
     std::vector<PairBatch> batches(std::int64_t update) const { return {batch(2 * update), batch(2 * update + 1)}; }
 };
 
-// The update as it is with a host that looks at every number: the same kernels, and the decisions here.
+// Updates with a host that reads every number: the same kernels, with the decisions made here.
 Trained train_waiting(const Setting& setting, std::int64_t updates) {
     nn::Transformer model(tiny_model(setting.data, 0.1), 3);
     model.to(Device::cuda);
@@ -152,7 +152,7 @@ Trained train_waiting(const Setting& setting, std::int64_t updates) {
 TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
     Setting setting;
     setting.options.clip = 0.5;
-    setting.options.cuda_graphs = false;  // whose capacity lets products add in another order; training_graphs_test has them
+    setting.options.cuda_graphs = false;  // its capacity changes the order of sums; training_graphs_test covers it
     setting.options.label_smoothing = 0.1;
     nn::Transformer model(tiny_model(setting.data, 0.1), 3);
     model.to(Device::cuda);
@@ -183,7 +183,7 @@ TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
     EXPECT_EQ(learner.read().updates, 0) << "nothing is told twice";
 }
 
-// Makes one weight NaN before update `bad`, asks for two more updates behind it, and gives the message of the divergence.
+// Makes one weight NaN before update `bad`, requests two more updates after it, and returns the message of the divergence.
 std::string divergence_message(const Setting& setting, Device device, std::int64_t bad) {
     nn::Transformer model(tiny_model(setting.data, 0.1), 3);
     model.to(device);
@@ -219,7 +219,7 @@ TEST_F(DeviceTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
     EXPECT_EQ(cuda, cpu);
 }
 
-// Skipping waits for every update, so that what comes behind is built on the weights of the last good one.
+// Skipping waits for every update, so that later ones are based on the weights of the last good one.
 TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
     Setting setting;
     setting.options.on_divergence = OnDivergence::skip;
@@ -241,7 +241,7 @@ TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
     EXPECT_TRUE(same_bits(copy_on_cpu(values), train_waiting(setting, 2).weights));
 }
 
-// Counts are whole numbers: what the device tallied is what the host counts, whoever reads it and when.
+// Counts are integers: the device's tally must equal the host's, whenever it is read.
 TEST_F(DeviceTraining, AccuracyIsThatOfTheCpu) {
     Setting setting;
     const std::int64_t updates = 6;
@@ -295,7 +295,7 @@ std::vector<Logged> logged_in(const std::filesystem::path& file) {
     return result;
 }
 
-// Log lines, validations, saves and ends of epochs fall between one another, and no loss is lost or counted twice.
+// Log lines, validations, saves and ends of epochs at different updates: no loss is lost or counted twice.
 TEST_F(DeviceTraining, LogLinesTellTheLossesAndTheAccuracyOfTheirUpdates) {
     const TrainingData data = copy_data(60, 10);
     TrainingOptions options = short_training();
@@ -328,7 +328,7 @@ TEST_F(DeviceTraining, LogLinesTellTheLossesAndTheAccuracyOfTheirUpdates) {
     }
 }
 
-// The report's measurement, behind a training with captured updates.
+// Measures an update for the report, after a training with captured updates.
 TEST_F(DeviceTraining, AnUpdateIsMeasuredAndNoWeightChanges) {
     const TrainingData data = copy_data(60);
     TrainingOptions options = short_training();
@@ -349,7 +349,7 @@ TEST_F(DeviceTraining, AnUpdateIsMeasuredAndNoWeightChanges) {
     }
 }
 
-// A run that began on the CPU goes on on the device and back: weights and moments travel by the save.
+// A run started on the CPU is resumed on the device and back: weights and moments are in the save.
 TEST_F(DeviceTraining, ARunSavedOnOneDeviceResumesOnTheOther) {
     const TrainingData data = copy_data(200, 20);
     TrainingOptions options = short_training();
@@ -380,7 +380,7 @@ TEST_F(DeviceTraining, ARunSavedOnOneDeviceResumesOnTheOther) {
         largest = std::max(largest, std::abs(static_cast<double>(cpu[i])));
         difference = std::max(difference, std::abs(static_cast<double>(cpu[i]) - static_cast<double>(mixed[i])));
     }
-    // Two of six updates were computed with other roundings, and Adam turns a tiny gradient's sign into a whole step.
+    // Two of six updates had other roundings, and Adam makes a whole step of a tiny gradient's sign.
     EXPECT_LE(difference, 2 * 2 * *options.lr);
     EXPECT_GT(largest, 0);
 }

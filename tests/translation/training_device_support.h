@@ -1,4 +1,4 @@
-// What the tests of training on a device share.
+// Helpers for the tests of training on a device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace heddle::app {
 
-/// Skipped, loudly, where there is no device.
+/// Skips its tests, with the reason, if there is no device.
 class TrainingOnDevice : public testing::Test {
   protected:
     void SetUp() override {

@@ -1,4 +1,4 @@
-// Training steps that are captured and replayed, against the same steps as they come.
+// Captured and replayed training steps, compared with direct ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using TrainingGraphs = TrainingOnDevice;
 
 TrainingOptions warming_up(bool graphs = true) {
     TrainingOptions options = short_training();
-    options.schedule = optim::ScheduleKind::inverse_sqrt;  // another rate in each update
+    options.schedule = optim::ScheduleKind::inverse_sqrt;  // a different rate in each update
     options.warmup = 2;
     options.cuda_graphs = graphs;
     return options;
@@ -36,7 +36,7 @@ std::vector<PairBatch> some_batches(const TrainingData& data, std::int64_t count
     return batches;
 }
 
-/// A model on the device that adds gradients of batches.
+/// A model on the device that accumulates gradients of batches.
 struct Subject {
     explicit Subject(const TrainingData& data, double dropout = 0.1) : Subject(tiny_model(data, dropout)) {}
     explicit Subject(const nn::TransformerOptions& options) : model(options, 3) {
@@ -64,14 +64,14 @@ struct Subject {
         backward(loss);
     }
 
-    /// The gradients of what was added since the last call.
+    /// The gradients accumulated since the last call.
     Tensor take() {
         const Tensor gradients = copy_on_cpu(parameters.gradients);
         parameters.zero_gradients();
         return gradients;
     }
 
-    /// The summed loss of what was added since the last call.
+    /// The summed loss accumulated since the last call.
     double take_loss() {
         const std::vector<double> numbers = tally.to_vector();
         tally.fill_(0);
@@ -93,11 +93,11 @@ TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
     const TrainingData data = copy_data(200);
     const std::vector<PairBatch> batches = some_batches(data, 4);
     Subject subject(data);
-    // Cut from segments, as on a GPU; the other tests use the arena that the emulator has by default.
+    // Memory from segments, as on a GPU; the other tests use the emulator's default arena.
     MemoryArena arena(false);
     StepGraphs graphs(subject.step(), arena, std::nullopt);
     std::vector<Tensor> replayed;
-    // Batches of one capacity in turns: the first is direct, the second captured, the others replayed.
+    // Alternates batches of one capacity: the first runs directly, the second is captured, the others are replayed.
     for (std::int64_t i = 0; i < 8; ++i) {
         graphs.run(batches[static_cast<std::size_t>(i % 4)], key_of(i), 40.0 + static_cast<double>(i));
         replayed.push_back(subject.take());
@@ -111,7 +111,7 @@ TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
     }
 }
 
-// Rows and sentences that only fill the capacity add nothing: the gradients are those of the batch alone, but for the order of
+// Rows and sentences that only fill the capacity add nothing: the gradients are those of the batch alone, up to the order of
 // sums.
 TEST_F(TrainingGraphs, ACapacityAddsNothing) {
     const TrainingData data = copy_data(200);
@@ -138,7 +138,7 @@ TEST_F(TrainingGraphs, ACapacityAddsNothing) {
             difference = std::max(difference, std::abs(a - b));
         }
         EXPECT_GT(largest, 1e-3);
-        // f32 sums of up to 64 terms in two orders.
+        // f32 sums of up to 64 terms in two different orders.
         EXPECT_LE(difference, 64 * 0x1p-24 * largest);
     }
 }
@@ -215,11 +215,11 @@ TEST_F(TrainingGraphs, TakeEveryOptimizer) {
         without.cuda_graphs = false;
         const double with = train(data, options, Device::cuda, 4).reading.loss;
         const double direct = train(data, without, Device::cuda, 4).reading.loss;
-        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << word_of(optimizer);  // adam_device_test has the bits
+        EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << word_of(optimizer);  // adam_device_test compares bits
     }
 }
 
-// The key that a replay finds decides about its dropout, not the one that it was captured with.
+// Dropout uses the key at the time of the replay, not that of the capture.
 TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
     const TrainingData data = copy_data(100);
     const PairBatch batch = some_batches(data, 1).front();
@@ -234,7 +234,7 @@ TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
     EXPECT_TRUE(same_bits(gradients[2], gradients[4]));
 }
 
-// A longer sentence extends the table of positions; what was captured before still reads the shorter one.
+// A longer sentence extends the table of positions; graphs captured before still read the shorter one.
 TEST_F(TrainingGraphs, OutliveALongerTableOfPositions) {
     const TrainingData data = copy_data(100);
     nn::TransformerOptions options = tiny_model(data, 0.1);

@@ -57,7 +57,7 @@ class TrainingLogTest : public testing::Test {
     fs::path file_ = folder_ / "log.jsonl", events_ = folder_ / event_file_name;
 };
 
-// A megabyte is all that a file may have, and one of the two has it: what is captured of stderr, and the other one, are smaller.
+// One log is filled to the 1 MB limit; the other, and the captured stderr, are not.
 TEST_F(TrainingLogTest, SaysOnceThatTheDiskIsFullAndGoesOn) {
     constexpr std::size_t most = 1 << 20;
     write_file_atomically(file_, std::string(most - 1, ' ') + "\n");
@@ -155,7 +155,7 @@ TEST_F(TrainingLogTest, BeginsAnewWhenItsFilesAreRemoved) {
     expect_readable();
 }
 
-// Whatever became of the files since the save: what a run that goes on appends can be read.
+// Whatever happened to the files since the save, the lines that a resumed run appends can be read.
 TEST_F(TrainingLogTest, IsCutBackToWhatIsWhole) {
     LogLengths saved;
     {

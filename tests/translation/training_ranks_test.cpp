@@ -1,5 +1,5 @@
-// Ranks that train together on devices: gradients travel while backward runs, and the bits are those of one process. The ranks
-// are threads, each with a stream of its own; their device is one, so what they send goes by way of the host.
+// Ranks that train together on devices: gradients are sent while backward runs, and the bits are those of one process. The ranks
+// are threads, each with its own stream; they share one device, so messages go through the host.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -36,7 +36,7 @@ void on_streams(int size, const std::function<void(Ranks&)>& body) {
 
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// Each bucket is read behind its own mark, in the middle of a pass, direct, captured or replayed; the rest when it is over.
+// Each bucket is read after its own mark, during a pass that is direct, captured or replayed; the rest at its end.
 TEST_F(TrainingRanks, BucketsLeaveInTheOrderInWhichTheyAreComplete) {
     GradientBuckets cut(std::vector<std::int64_t>{0, 4000, 8000}, {}, 1000);
     const std::span<const GradientBucket> buckets = cut.all();
@@ -51,7 +51,7 @@ TEST_F(TrainingRanks, BucketsLeaveInTheOrderInWhichTheyAreComplete) {
             gradients.slice(buckets[i].begin, buckets[i].end).copy_(value);
             stream.complete(i);
         }
-        for (int i = 0; i < 50; ++i) kernels::fill(rest, i);  // what still runs when the first ones are exchanged
+        for (int i = 0; i < 50; ++i) kernels::fill(rest, i);  // still running when the first ones are exchanged
     };
     device::Graph graph;
     for (const std::size_t early : {8, 3, 8, 1}) {
@@ -79,7 +79,7 @@ TEST_F(TrainingRanks, BucketsLeaveInTheOrderInWhichTheyAreComplete) {
             EXPECT_GE(stream.in_time(), 1u) << "it runs what is waited for, and little else";
         }
         EXPECT_GE(stream.waited(), 0);
-        gradients.fill_(std::numeric_limits<double>::quiet_NaN());  // comes after the exchange
+        gradients.fill_(std::numeric_limits<double>::quiet_NaN());  // after the exchange
     }
     stream.send_early(2);
     EXPECT_EQ(stream.early(), 3u);
@@ -88,7 +88,7 @@ TEST_F(TrainingRanks, BucketsLeaveInTheOrderInWhichTheyAreComplete) {
     device::synchronize();
 }
 
-// Parameters whose gradients are what is asked for: of the sum of parameter * wanted.
+// Parameters with given gradients: those of the sum of parameter * wanted.
 class Asked {
   public:
     Asked(const Tensor& gradients, std::span<const Span> leaves)
@@ -193,14 +193,14 @@ TEST_F(TrainingRanks, SumAndMeasureWithTheSameBits) {
     }
 }
 
-// What a training leaves: weights, and the numbers of its reports.
+// The results of a training: weights, and the numbers of its reports.
 struct Left {
     std::vector<double> weights, numbers;
 
     friend bool operator==(const Left&, const Left&) = default;
 };
 
-// With fewer sentences than shards, the last shards are empty.
+// With fewer sentences than shards the last shards are empty.
 TEST_F(TrainingRanks, LeaveTheBytesOfOneProcess) {
     const TrainingData data = copy_data(60);
     TrainingOptions options = tiny_training();
@@ -226,7 +226,7 @@ TEST_F(TrainingRanks, LeaveTheBytesOfOneProcess) {
         return left;
     };
     const auto subject = [&](Ranks* ranks, const auto& use) {
-        // Other weights on the other ranks: they get rank 0's.
+        // The other ranks start with other weights, and receive rank 0's.
         nn::Transformer model(tiny_model(data, 0.2), static_cast<std::uint64_t>(1 + (ranks != nullptr ? ranks->rank() : 0)));
         model.to(Device::cuda);
         Learner learner(model, options, 0, DType::f32, ranks);

@@ -1,4 +1,4 @@
-// The report of a training: what the log said, and what was measured.
+// The report of a training: numbers from the log, and measured times.
 #include "apps/translation/report/training.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ using testing::Not;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// The cells of the table whose header begins so.
+// The cells of the table whose header begins with `header`.
 Rows table_of(const std::string& page, const std::string& header) {
     const std::size_t begin = page.find("<th>" + header), end = page.find("</table>", begin);
     EXPECT_NE(begin, std::string::npos) << header;
@@ -136,7 +136,7 @@ TEST_F(TrainingReport, BeginsWithTheWeightsThatWereKept) {
         << "an average from before the run went on";
 }
 
-// Of references of one word, BLEU is 0 whatever the translations are.
+// With references of one word, BLEU is 0 for all translations.
 TEST_F(TrainingReport, ShowsExactTranslationsAloneWhereBleuMeasuresNothing) {
     testing::internal::CaptureStderr();
     {
@@ -286,7 +286,7 @@ TEST_F(TrainingReport, TellsWhereTheTimeOfAnUpdateGoesAndChangesNoWeight) {
         EXPECT_EQ(works[once].calls, 1) << once;
     EXPECT_NEAR(sum + times.unexplained(), times.seconds, 1e-9);
     EXPECT_GE(times.unexplained(), 0) << "no time is counted twice";
-    // A busy machine may take the processor away where nothing is counted, but not each time.
+    // A busy machine may interrupt the process where no time is counted, but not every time.
     double share = times.unexplained() / times.seconds;
     for (int i = 0; i < 4; ++i) {
         const UpdateTimes again = measure_update(model, trainer);
@@ -368,7 +368,7 @@ TEST(TerminalText, HasNothingThatATerminalObeys) {
               "\\x9b31m \\xff");
     EXPECT_EQ(terminal_text("\u202etxt.exe\u2066"), "\\u202etxt.exe\\u2066");
     EXPECT_EQ(terminal_text("\u061ca\u200eb\u200fc"), "\\u061ca\\u200eb\\u200fc");
-    // Characters that draw nothing are shown by number; those that shape letters and emoji are part of them.
+    // Invisible characters are shown by number; those that shape letters and emoji are part of them.
     EXPECT_EQ(terminal_text("'\u200b' \u00ad\ufe0f \ufeff\u2060"), "'\\u200b' \\u00ad\\ufe0f \\ufeff\\u2060");
     const std::string shaped = "\u0645\u06cc\u200c\u062e\u0648 \u2764\ufe0f\u200d\U0001F525";
     EXPECT_EQ(terminal_text(shaped), shaped);

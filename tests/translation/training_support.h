@@ -1,4 +1,4 @@
-// What the tests of training share: a small corpus and a model small enough to learn it.
+// Helpers for the tests of training: a small corpus, and a model small enough to learn it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace heddle::app {
 
-// A small corpus of the copy task: `count` sentences of two to four of five letters.
+// A small corpus of the copy task: `count` sentences of two to four letters, out of five.
 inline TrainingData copy_data(std::int64_t count, std::int64_t validation = 0) {
     Sequence numbers(5);
     TrainingText text;
@@ -38,7 +38,7 @@ inline nn::TransformerOptions tiny_model(const TrainingData& data, double dropou
     return options;
 }
 
-// Training teaches to say one word only, validation asks for a copy: the longer it learns, the worse it copies.
+// Training teaches a single word, validation asks for copies: the longer it learns, the worse it copies.
 inline TrainingData worsening_data(std::int64_t count, std::int64_t validation) {
     TrainingData data = copy_data(count, validation);
     for (TokenPair& pair : data.training) std::fill(pair.target.begin(), pair.target.end(), data.training[0].target[0]);

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Lines of one to eight of twenty words, enough for several batches.
+// Lines of one to eight words, out of twenty; enough for several batches.
 std::vector<std::string> many_lines(std::size_t count) {
     Sequence random(3);
     std::vector<std::string> lines;
@@ -101,7 +101,7 @@ TEST_F(LineTranslation, GivesTheBestOfEachLineFirst) {
     }
 }
 
-// The input comes in pieces: whatever their size, a line's samples are the same.
+// A line's samples do not depend on the sizes of the pieces in which the input arrives.
 TEST_F(LineTranslation, DrawsByTheLinesNumberInTheWholeInput) {
     const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
     const DecodeOptions options{.n_best = 2, .prefix = {}, .sampling = Sampling{.seed = 4}};
@@ -142,7 +142,7 @@ TEST_F(LineTranslation, AnEmptyLineScoresWhatTheModelSaysOfTheEmptyPair) {
         EXPECT_THAT(each.text, StartsWith(vocabularies_.target->decode(std::vector<std::int32_t>{5})));
 }
 
-// Of characters that no vocabulary has seen a translation comes all the same, of every kind of vocabulary.
+// Text of unknown characters is translated, too, with every kind of vocabulary.
 TEST_F(LineTranslation, UnknownCharactersLoseNoLine) {
     const std::vector<std::string> odd{"\xE6\x97\xA5\xE6\x9C\xAC",
                                        "\xF0\x9F\xA6\x84 \xF0\x9F\xA6\x84",

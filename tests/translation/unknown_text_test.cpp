@@ -11,7 +11,7 @@ using Lines = std::vector<std::string>;
 
 const Lines known = {"ein Hund, ein Haus", "das Haus ist klein", "der Hund ist da"};
 
-// What is said of these lines, which come piece by piece.
+// The notes about these lines, which arrive in pieces.
 Lines said_of(VocabularyType type, const std::vector<Lines>& pieces) {
     const auto vocabulary = train_vocabulary({.type = type, .size = type == VocabularyType::bpe ? 30 : 0}, known);
     Lines said;
@@ -38,7 +38,7 @@ TEST(UnknownText, WarnsAtTheFirstPartAndCountsAtTheEnd) {
     EXPECT_EQ(subwords, Lines{"warning: input, line 2: 'Q' is not in the vocabulary; the model reads it as unknown"});
 }
 
-// SentencePiece joins them to one token.
+// SentencePiece joins neighbouring unknown characters to one token.
 TEST(UnknownText, CountsEachOfNeighbouringCharacters) {
     EXPECT_EQ(said_of(VocabularyType::bpe, {{"漢字漢字", "Haus", "漢字 Haus字"}}),
               (Lines{"warning: input, line 1: '漢字漢字' is not in the vocabulary; the model reads it as unknown",

@@ -56,7 +56,7 @@ TEST(Validation, KnowsThatBleuMeasuresNothingOfReferencesOfLessThanFourWords) {
     EXPECT_TRUE(report.bleu) << "it is in the log all the same";
     EXPECT_DOUBLE_EQ(*report.exact_share(), 1.0 / 3);
     EXPECT_TRUE(report.chrf) << "chrF measures them";
-    text.pairs[1].target = "a b c.";  // four: BLEU counts the full stop
+    text.pairs[1].target = "a b c.";  // four tokens: BLEU counts the full stop
     report = validated();
     EXPECT_TRUE(report.bleu_applies);
     EXPECT_FALSE(report.chrf);

@@ -34,7 +34,7 @@ std::string message_of(Action action) {
     return "no error";
 }
 
-/// Trains, saves, loads, and holds the two against each other on the way.
+/// Trains, saves and loads a vocabulary, and compares both on the way.
 class SavedVocabulary {
   public:
     explicit SavedVocabulary(const Vocabulary& vocabulary) {
@@ -159,7 +159,7 @@ std::unique_ptr<Vocabulary> largest(VocabularyType type, Normalization normaliza
     }
 }
 
-// The size that the error names.
+// The size named by the error.
 std::int64_t size_that_works(const VocabularyOptions& options) {
     try {
         train_vocabulary(options, sample);
@@ -260,7 +260,7 @@ TEST_P(Subwords, KnowTheirNormalizationWhereverTheyAreLoaded) {
     EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = 64}, sample)->normalization(), Normalization::nfc);
 }
 
-// SentencePiece itself reads the model, and cuts each line into the same tokens.
+// SentencePiece itself reads the model, and splits each line into the same tokens.
 TEST_P(Subwords, AreSentencePieces) {
     HEDDLE_NEEDS_PYTHON_WITH("sentencepiece");
     const Lines lines{sample[1],
@@ -289,7 +289,7 @@ TEST_P(Subwords, AreSentencePieces) {
     }
 }
 
-// The same model with other pieces as its special tokens: trainer_spec has their names in the fields 45 to 48.
+// The model with other pieces as special tokens, whose names are in trainer_spec's fields 45 to 48.
 std::string renamed(std::string model, unsigned field, std::string_view piece) {
     std::string spec;
     put_bytes(spec, field, piece);
@@ -319,7 +319,7 @@ TEST(SentencePieceModel, MayNumberItsTokensInAnyWay) {
     EXPECT_EQ(numbered->unknown_parts("the \u4e2d"), (Lines{"\u4e2d"}));
     EXPECT_EQ(numbered->decode(numbered->encode("\u4e2d")), vocabulary->decode(vocabulary->encode("\u4e2d")));
     EXPECT_THROW(numbered->token(65), Error);
-    // Begin and end exchanged.
+    // Begin and end are exchanged.
     write(saved.path(), renamed(renamed(vocabulary->serialized(), 46, "</s>"), 47, "<s>"));
     EXPECT_EQ(saved.load()->size(), 64);
     EXPECT_EQ(saved.load()->token(bos_id), "</s>");

@@ -1,4 +1,4 @@
-// Vocabularies of words: which words they keep, and how lines are split into words and joined again.
+// Vocabularies of words: which words they keep, and how lines are split into words and rejoined.
 #include <gtest/gtest.h>
 
 #include <filesystem>
