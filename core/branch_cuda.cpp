@@ -12,20 +12,20 @@
 namespace heddle::device {
 namespace {
 
-// What waits in the branch of this thread.
+// The unjoined work in this thread's branch.
 struct Pending {
-    bool open = false;             // there are Branches
-    cudaStream_t aside = nullptr;  // null: nothing waits
-    std::vector<Tensor> held;      // their memory must not be given to others before the join
+    bool open = false;             // a Branches exists
+    cudaStream_t aside = nullptr;  // null: no unjoined work
+    std::vector<Tensor> held;      // keeps their memory from being reused before the join
     std::vector<Tensor> written;
     std::int64_t bytes = 0;
 };
 thread_local Pending pending;
 
-// Tensors that could have been freed.
+// Limit for tensors that are only kept alive for the branch.
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
 
-// One for each stream, kept as long as the process: a captured stream cannot be destroyed.
+// One per stream, kept until the process ends: a captured stream cannot be destroyed.
 cudaStream_t aside_of(cudaStream_t stream) {
     static std::mutex mutex;
     static auto* const streams = new std::map<cudaStream_t, cudaStream_t>;
@@ -35,7 +35,7 @@ cudaStream_t aside_of(cudaStream_t stream) {
     return aside;
 }
 
-// Work that comes into `later` from now on comes after all that is in `earlier`.
+// Orders future work in `later` after all that is in `earlier` now.
 void order(cudaStream_t earlier, cudaStream_t later) {
     cudaEvent_t event = nullptr;
     must(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");

@@ -10,7 +10,7 @@ namespace heddle {
 
 /// Error "op: argument has shape [..], wanted [..]" unless the shapes agree.
 void check_shape(const char* op, const char* argument, const Tensor& tensor, const Shape& wanted);
-/// Error unless `tensor` is defined and of the dtype that is wanted.
+/// Error unless `tensor` is defined and has the wanted dtype.
 void check_dtype(const char* op, const char* argument, const Tensor& tensor, DType wanted);
 /// Error unless `tensor` has `rank` axes.
 void check_rank(const char* op, const char* argument, const Tensor& tensor, int rank);
@@ -24,12 +24,11 @@ struct Argument {
     const char* name;
     const Tensor& tensor;
 };
-/// Error "op: mask lies on cpu, but x on cuda; move it with to()" unless all are on the first one's device. Undefined tensors
+/// Error "op: mask lies on cpu, but x on cuda; move it with to()" unless all are on the device of the first. Undefined tensors
 /// pass.
 void check_device(const char* op, std::initializer_list<Argument> arguments);
 
-/// dispatch_float for the CPU path of an op. Also an Error that names `op` when `tensor` is on CUDA: the op then has no CUDA
-/// path.
+/// dispatch_float for an op's CPU path. Error that names `op` when `tensor` is on CUDA: the op then has no CUDA path.
 template <class Body>
 void dispatch_float(const char* op, const Tensor& tensor, Body&& body) {
     if (tensor.device() != Device::cpu) fail(std::string(op) + ": has no CUDA kernel; move its arguments to the CPU with to()");

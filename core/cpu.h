@@ -1,4 +1,4 @@
-// The x86-64 level of the vectorised code. On other processors, and in the debugger build, there is one level, named v2.
+// The x86-64 level of the vectorised code. On other processors, and in the debugger build, there is only one level, called v2.
 #pragma once
 
 #include <string_view>
@@ -26,9 +26,9 @@ CpuLevel cpu_level();
 /// Sets the level of the whole process, before the first op. Error when the processor does not support it, or another level is
 /// already in use.
 void set_cpu_level(CpuLevel level);
-/// Whether a run at one of these levels gives the same bits as at the other.
+/// True if a run gives the same bits at both levels.
 bool same_bits(CpuLevel a, CpuLevel b);
-/// "v4 (AVX-512)" and the like.
+/// A name such as "v4 (AVX-512)".
 std::string_view name(CpuLevel level);
 
 }  // namespace heddle

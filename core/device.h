@@ -1,4 +1,4 @@
-// The CUDA device as host code sees it. No CUDA header is needed; a build without CUDA has no device.
+// The host's interface to the CUDA device. Needs no CUDA header; a build without CUDA has no device.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace heddle::device {
 
-/// Whether tensors may lie on Device::cuda: the build has CUDA kernels, and a device (a GPU, or the emulated one) is there.
+/// True if tensors can be on Device::cuda: the build has CUDA kernels, and there is a device (a GPU, or the emulated one).
 bool available();
-/// Why CUDA is not available, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device: <the driver's
-/// message>". Empty when it is available.
+/// The reason why CUDA is not available, and what to do: "this build has no CUDA kernels; configure with ..", "no CUDA device:
+/// <the driver's message>". Empty if it is available.
 std::string why_unavailable();
-/// Whether the device is emulated on the CPU.
+/// True if the device is emulated on the CPU.
 bool emulated();
-/// "NVIDIA H200, sm_90, 139 GiB", "emulated sm_90 (no GPU: kernels run on the CPU)", or why there is none.
+/// "NVIDIA H200, sm_90, 139 GiB", "emulated sm_90 (no GPU: kernels run on the CPU)", or the reason why there is none.
 std::string description();
-/// How many blocks run at once, at least: what a grid-stride loop launches a small multiple of. Error when there is no device.
+/// Each multiprocessor runs at least one block: grid-stride loops launch a small multiple of this. Error without a device.
 int multiprocessors();
 
-/// The stream that launches and copies of this thread go to (a cudaStream_t); one of the process by default. Error when there is
-/// no device.
+/// The stream of this thread's launches and copies (a cudaStream_t); by default one for the whole process. Error without a
+/// device.
 void* current_stream();
 /// While one exists, `stream` is this thread's current stream; null: the process's own. Tensors created meanwhile belong to that
 /// stream: when the last handle is destroyed, later work of the stream may reuse their memory, so other streams must have

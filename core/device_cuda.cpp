@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-/// The result of looking for a device, done once.
+/// The result of looking for a device, which is done once.
 struct Found {
     std::string why_not;
     std::string description;
@@ -47,7 +47,7 @@ Found look() {
                                        : fmt::format("{}, {}, {:.0f} GiB", properties.name, chip,
                                                      static_cast<double>(properties.totalGlobalMem) / kGiB);
     found.multiprocessors = properties.multiProcessorCount;
-    // Not the legacy default stream, which waits for all others and cannot be captured into a graph.
+    // Not the legacy default stream, which waits for all others and cannot be captured.
     must(cudaStreamCreateWithFlags(&found.stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     return found;
 }
@@ -149,7 +149,7 @@ std::byte* take_in_order(std::int64_t bytes, void* stream) {
     return block_or_null(error, block, "cudaMallocAsync");
 }
 
-// Destructors call both, so an error of earlier work is left to the next call that waits.
+// Called by destructors, so an error of earlier work is left to the next call that waits.
 void give_at_once(std::byte* block, void*) { cudaFree(block); }
 void give_in_order(std::byte* block, void* stream) { cudaFreeAsync(block, static_cast<cudaStream_t>(stream)); }
 

@@ -1,4 +1,4 @@
-// For files that call the CUDA runtime.
+// Helpers for files that call the CUDA runtime.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,15 +7,15 @@
 
 namespace heddle::device {
 
-/// Throws an Error with CUDA's message unless `error` is success. CUDA reports some errors again at the next call; this clears
-/// the error, because it has been reported.
+/// Throws an Error with CUDA's message unless `error` is success. CUDA may report an error again at the next call; this clears
+/// it, because it has been reported.
 void must(cudaError_t error, const char* call);
 
-/// The current stream, as the CUDA runtime calls it.
+/// The current stream as a CUDA type.
 inline cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
 
 namespace detail {
-/// While this thread captures, copies between host and device are errors: what they read would be gone at the replay.
+/// While this thread captures, copies between host and device are errors: their host data would be gone at the replay.
 void set_capturing(bool capturing);
 bool capturing();
 void count_graph();

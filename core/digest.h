@@ -9,8 +9,7 @@
 
 namespace heddle {
 
-/// 64 bits of XXH3 (https://github.com/Cyan4973/xxHash) over everything that was added. It detects accidents, not
-/// tampering.
+/// 64 bits of XXH3 (https://github.com/Cyan4973/xxHash) over all bytes added. Detects accidents, not tampering.
 class Digest {
   public:
     Digest();
@@ -20,7 +19,7 @@ class Digest {
 
     Digest& add(std::span<const std::byte> bytes);
     Digest& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
-    /// Of what was added so far: 16 hexadecimal digits.
+    /// The digest of the bytes added so far: 16 hexadecimal digits.
     std::string text() const;
 
   private:

@@ -1,4 +1,4 @@
-// From a run-time dtype to a C++ element type.
+// Calls templates with the C++ element type of a run-time dtype.
 #pragma once
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace heddle {
 template <class T>
 struct TypeTag {};
 
-/// Calls `body` with the type tag of any dtype that exists on every device; an Error for dual (core/dual.h has dispatch_all).
+/// Calls `body` with the type tag of any dtype that exists on every device. Error for dual (core/dual.h has dispatch_all).
 template <class Body>
 void dispatch_any(DType dtype, Body&& body) {
     switch (dtype) {
@@ -45,8 +45,8 @@ double to_double(T value) {
         return static_cast<double>(value);
 }
 
-/// Element conversion as C++ does it, through float to bf16. Where C++ leaves it open, a floating-point number beyond an integer
-/// type becomes that type's nearest value, and NaN becomes 0.
+/// Element conversion as in C++, and through float to bf16. Where C++ leaves the result undefined, a floating-point number
+/// beyond an integer type becomes that type's nearest value, and NaN becomes 0.
 template <class To, class From>
 To convert(From value) {
     if constexpr (std::is_same_v<To, From>) {

@@ -1,4 +1,4 @@
-// Element types and devices of a tensor.
+// Element types and devices of tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-/// `dual` is a value and its derivative (core/dual.h), 16 bytes: on the CPU only, never in a file.
+/// `dual` is a value and its derivative (core/dual.h), 16 bytes: only on the CPU, never in a file.
 enum class DType : std::uint8_t { f64, f32, bf16, i32, u8, dual };
 enum class Device : std::uint8_t { cpu, cuda };
 /// What a model computes in; the other element types are no choice.

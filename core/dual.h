@@ -95,35 +95,35 @@ inline Dual erfc(const Dual& x) {
 }
 inline bool isnan(const Dual& x) { return std::isnan(x.value); }
 inline bool isinf(const Dual& x) { return std::isinf(x.value); }
-/// Whether value and derivative are.
+/// True if value and derivative are finite.
 inline bool isfinite(const Dual& x) { return std::isfinite(x.value) && std::isfinite(x.derivative); }
 
-/// What the reference loops sum T in: double for float and double, Dual for Dual.
+/// The type in which reference loops sum elements of type T: double for float and double, Dual for Dual.
 template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, Dual>, Dual, double>;
 
-/// dispatch_any, or dual: for code of the CPU alone.
+/// dispatch_any including dual, for code that only runs on the CPU.
 template <class Body>
 void dispatch_all(DType dtype, Body&& body) {
     if (dtype == DType::dual) return body(TypeTag<Dual>{});
     dispatch_any(dtype, std::forward<Body>(body));
 }
 
-/// dispatch_float, or dual: for reference loops, whose derivatives can so be proven exactly.
+/// dispatch_float including dual, for reference loops, so that their derivatives can be proven exactly.
 template <class Body>
 void dispatch_real(const char* op, DType dtype, Body&& body) {
     if (dtype == DType::dual) return body(TypeTag<Dual>{});
     dispatch_float(op, dtype, std::forward<Body>(body));
 }
 
-/// The same for the CPU path of an op; an Error that names `op` when `tensor` is on CUDA.
+/// dispatch_real for an op's CPU path. Error that names `op` when `tensor` is on CUDA.
 template <class Body>
 void dispatch_real(const char* op, const Tensor& tensor, Body&& body) {
     if (tensor.dtype() == DType::dual) return body(TypeTag<Dual>{});
     dispatch_float(op, tensor, std::forward<Body>(body));
 }
 
-/// value + derivative e for each element. Both f64 on the CPU, of one shape, which is the result's. Error otherwise.
+/// value + derivative e for each element. Both must be f64 on the CPU and of one shape, which the result has; Error otherwise.
 Tensor make_dual(const Tensor& value, const Tensor& derivative);
 
 /// The derivatives of a dual tensor, f64. (to(DType::f64) gives the values.) Error for another dtype.

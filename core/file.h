@@ -12,10 +12,10 @@
 
 namespace heddle {
 
-/// Everything in the file, which may also be a pipe. Error, with path and reason, when it cannot be read.
+/// Reads the whole file, which may also be a pipe. Error, with path and reason, when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
-/// Everything in a file that has to be a regular one, of at most `longest` bytes. Error, with path and reason, when it is not:
-/// reading a named pipe could block, and a device has no end.
+/// Reads a regular file of at most `longest` bytes. Error, with path and reason, for anything else: reading a named pipe could
+/// block, and a device has no end.
 std::string read_regular_file(const std::filesystem::path& path, std::size_t longest = std::numeric_limits<std::size_t>::max());
 
 /// Replaces the file at `path` by these bytes: a reader sees the complete old or new file, and after a power
@@ -27,17 +27,17 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 /// Syncs a file's contents to disk (fsync). Does nothing when the file does not exist or the file system has no sync.
 void sync_file(const std::filesystem::path& path);
 
-/// Syncs a folder's entries to disk: a rename is safe only after it. Error when the folder does not exist; no error when the
-/// file system cannot sync folders.
+/// Syncs a folder's entries to disk: only then is a rename safe. Error when the folder does not exist; no error when the file
+/// system cannot sync folders.
 void sync_folder(const std::filesystem::path& folder);
 
-/// Prepares a file for others to open and append to: makes an empty one where there is none, and a copy of its own where the file
-/// has a second name (a hard link, as in a copy of a folder by `cp -al`). Error when a symbolic link lies there, which would lead
-/// to a foreign file, or anything else that is not a regular file.
+/// Prepares a file for others to open and append to: makes an empty one if there is none, and a separate copy if the file has a
+/// second name (a hard link, as made by `cp -al`). Error when there is a symbolic link, which would lead to a foreign file, or
+/// anything else that is not a regular file.
 void make_appendable(const std::filesystem::path& path);
 
-/// Whether some process is writing this file or folder: an AtomicFile not yet committed, or one with a WriteMark. What
-/// a killed process left half written is not being written. Always false where the file system has no locks.
+/// True if some process is writing this file or folder: an AtomicFile not yet committed, or one with a WriteMark. False for what
+/// a killed process left half written. Always false on file systems without locks.
 bool is_being_written(const std::filesystem::path& path);
 
 /// While one exists, is_being_written(path) is true.

@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-/// As std::from_chars. The stand-in reads what strtod of the "C" locale reads, but no spaces, plus sign or hexadecimal number.
+/// Like std::from_chars. The replacement reads what strtod in the "C" locale reads, but no spaces, plus signs or hex numbers.
 template <class T>
 std::from_chars_result from_chars(const char* begin, const char* end, T& value) {
 #if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000

@@ -8,8 +8,8 @@
 
 namespace heddle::device {
 
-/// A CUDA graph: launches, fills and copies that were captured, to be run again with the same addresses and arguments. One call
-/// starts them all, where each launch by itself costs the host a few microseconds.
+/// A CUDA graph: captured launches, fills and copies that can be run again with the same addresses and arguments. One call
+/// starts them all, while each single launch costs the host a few microseconds.
 ///
 /// Captured work must not wait for the device, nor copy from pageable host memory. Its tensors must keep their addresses for the
 /// replays: allocate them in a MemoryArena (core/storage.h) that lives as long as the graph.
@@ -21,12 +21,12 @@ class Graph {
     Graph& operator=(const Graph&) = delete;
 
     /// Captures the work that body() puts into the current stream, without running it. No other thread may use this stream
-    /// meanwhile (threads share the process's own stream unless they use WithStream): its work would be captured, too.
-    /// Error with CUDA's message when something cannot be captured; exceptions of body() propagate. In both cases there is no
-    /// graph afterwards. Capturing again is cheaper when only arguments have changed since: the prepared graph gets them.
+    /// meanwhile (threads share the process's stream unless they use WithStream): its work would be captured, too. Error with
+    /// CUDA's message when something cannot be captured; exceptions of body() propagate. In both cases there is no graph
+    /// afterwards. If only arguments have changed, capturing again is cheaper: the existing graph is updated.
     void capture(const std::function<void()>& body);
     bool captured() const { return executable_ != nullptr; }
-    /// Puts the captured work into the current stream. Error when nothing was captured.
+    /// Puts the captured work into the current stream. Error if nothing was captured.
     void launch();
 
   private:
@@ -48,7 +48,7 @@ class Staging {
     /// `bytes` of host memory to fill. Waits if the copy from kPieces turns ago is still pending: the host is that far ahead of
     /// the device.
     std::byte* begin(std::int64_t bytes);
-    /// Copies the first `bytes` of it to the device, in the current stream's order. Error while this thread captures a graph.
+    /// Copies the first `bytes` of it to the device, in the current stream's order. Error while this thread captures.
     void send(void* to, std::int64_t bytes);
 
     static constexpr std::size_t kPieces = 32;

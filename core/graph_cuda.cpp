@@ -17,7 +17,7 @@ void Graph::forget() {
     executable_ = nullptr;
 }
 
-// A graph that differs from the one before in arguments alone takes its place without being prepared again.
+// Updates the graph in place if the new one differs only in arguments; returns false otherwise.
 bool Graph::update(void* captured) {
     if (executable_ == nullptr) return false;
     cudaGraphExecUpdateResultInfo result = {};
@@ -31,7 +31,7 @@ bool Graph::update(void* captured) {
 
 void Graph::capture(const std::function<void()>& body) {
     // Relaxed, because kernels may be loaded for the first time, and arenas may grow, during the capture.
-    void* const before = std::exchange(executable_, nullptr);  // there is none unless all goes well
+    void* const before = std::exchange(executable_, nullptr);  // no graph if capturing fails
     Graph last;
     last.executable_ = before;
     must(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");

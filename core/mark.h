@@ -1,4 +1,4 @@
-// Order between streams: marks that one sets and others wait for, and a stream beside the current one.
+// Order between streams: marks that one stream sets and others wait for, and a second stream.
 #pragma once
 
 namespace heddle::device {
@@ -12,12 +12,12 @@ class Mark {
     Mark(const Mark&) = delete;
     Mark& operator=(const Mark&) = delete;
 
-    /// The moment after everything that is in the current stream now. While the stream is captured (core/graph.h): after
-    /// everything captured so far, and each launch of the graph sets the mark again. The mark must outlive the launches.
+    /// Sets the mark after everything in the current stream so far. During a capture (core/graph.h): after everything captured
+    /// so far, and each launch of the graph sets the mark again. The mark must outlive the launches.
     void set();
-    /// Later work in the current stream waits for the moment set last. Not in a capture. Error when it was never set.
+    /// Makes later work in the current stream wait for the moment last set. Not in a capture. Error if it was never set.
     void wait() const;
-    /// Seconds from the moment of `earlier` to this one. Both must be timed. Waits for both.
+    /// Seconds between the moments of `earlier` and of this mark. Both must be timed. Waits for both.
     double seconds_since(const Mark& earlier) const;
 
   private:
@@ -25,12 +25,12 @@ class Mark {
     void* event_ = nullptr;
 };
 
-/// A stream of its own, for WithStream (core/device.h).
+/// An additional stream, for WithStream (core/device.h).
 class SideStream {
   public:
     /// Error when there is no device.
     SideStream();
-    /// Work that is in it is still done.
+    /// Does not wait: queued work is still done.
     ~SideStream();
     SideStream(const SideStream&) = delete;
     SideStream& operator=(const SideStream&) = delete;

@@ -10,7 +10,7 @@ namespace heddle {
 std::string duration_text(double seconds);
 /// 1234567 -> "1,234,567".
 std::string grouped_text(std::int64_t number);
-/// Of bytes: "512 bytes", "3.1 MB", "2.0 GB"; a GB has 1e9.
+/// Bytes as text: "512 bytes", "3.1 MB", "2.0 GB"; a GB is 1e9 bytes.
 std::string size_text(std::int64_t bytes);
 
 }  // namespace heddle

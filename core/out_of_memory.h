@@ -8,10 +8,10 @@
 
 namespace heddle {
 
-/// An allocation failed. The message has the size and the device; the caller adds which option to reduce, and to what.
+/// A failed allocation. The message has the size and the device; the caller adds which option to reduce, and to what.
 class OutOfMemory : public Error {
   public:
-    /// `wanted`: the bytes of the allocation; `in_use`: those of all tensors there. 0 when they are not known.
+    /// `wanted`: bytes of the allocation; `in_use`: bytes of all tensors on the device. 0 if unknown.
     explicit OutOfMemory(const std::string& what, std::int64_t wanted = 0, std::int64_t in_use = 0)
         : Error(what), wanted_(wanted), in_use_(in_use) {}
 

@@ -1,4 +1,4 @@
-// parallel_for, through which all threading goes.
+// parallel_for, the only way in which work is threaded.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ constexpr std::size_t kLineWidth = 75;     // characters
 constexpr std::int64_t kThreshold = 1000;  // elements; of larger tensors only the edges are shown
 constexpr std::int64_t kEdge = 3;
 
-// Whether as many digits as restore a float are enough. Of dual numbers the value is shown.
+// True if the digits needed to restore a float suffice. Dual numbers print their value.
 bool is_single(DType dtype) { return dtype != DType::f64 && dtype != DType::dual; }
 
 // The digits before and after the decimal point, without the point, and the exponent: "e+05" or empty.

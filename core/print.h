@@ -1,4 +1,4 @@
-// Tensors as text, as NumPy prints arrays.
+// Tensors as text in NumPy's format.
 #pragma once
 
 #include <fmt/format.h>

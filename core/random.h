@@ -39,8 +39,8 @@ constexpr Counter philox4x32(std::uint64_t key, Counter counter) {
 struct Dropout {
     std::uint64_t key = 0;
     std::uint32_t threshold = 0;  ///< 0: dropout is off
-    /// On CUDA: null, or where the step's part of the key lies on the device; `key` is then the rest of it (Generator). A launch
-    /// that is replayed draws the numbers of the step whose key stands there.
+    /// On CUDA: null, or the address of the step's part of the key on the device; `key` is then the rest of it (Generator). A
+    /// replayed launch draws the numbers of the step whose key is there.
     const std::uint64_t* step_key = nullptr;
 
     Dropout() = default;
@@ -61,7 +61,7 @@ struct Dropout {
     }
 };
 
-/// Where the random keys of a training run come from:
+/// The source of a training run's random keys:
 ///     key = hash(seed, update, micro-batch, dotted module name, number of the call)
 ///     key of a dropout = hash(seed, dotted module name, number of the call) xor hash(seed, "step", update, micro-batch)
 /// A run that resumes at an update draws what the uninterrupted run drew. The second part of a dropout's key, the step's, is one
@@ -71,11 +71,11 @@ struct Generator {
     std::uint64_t update = 0;
     std::uint64_t micro_batch = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> calls;  ///< per name, within this micro-batch
-    const std::uint64_t* step_key_on_device = nullptr;       ///< where step_key() lies for the kernels; null: they are given it
+    const std::uint64_t* step_key_on_device = nullptr;       ///< where kernels read step_key(); null: it is passed as an argument
 
-    /// The key of the next call under `name`.
+    /// The key of the next call with this name.
     std::uint64_t next_key(std::string_view name);
-    /// The dropout of the next call under `name`. Error as Dropout.
+    /// The dropout of the next call with this name. Error as Dropout.
     Dropout next_dropout(std::string_view name, double probability);
     /// The step's part of a dropout's key.
     std::uint64_t step_key() const;
@@ -86,8 +86,8 @@ struct Generator {
 /// The thread's default generator.
 Generator& generator();
 
-/// While one exists, the thread's default generator continues from `state`; afterwards the previous one is restored. Code that
-/// draws keys can so be rerun with the same keys.
+/// While one exists, the thread's default generator continues from `state`; afterwards the previous one is restored. So code
+/// that draws keys can be rerun with the same keys.
 class RandomState {
   public:
     explicit RandomState(Generator state) : before_(std::exchange(generator(), std::move(state))) {}

@@ -1,4 +1,4 @@
-// Named tensors in a file: the safetensors format.
+// Reads and writes named tensors in the safetensors file format.
 //
 // Source: https://github.com/huggingface/safetensors (README, "Format"): eight bytes with the header's length n (unsigned, little
 // endian), n bytes of JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [BEGIN, END]}, ...} with optional
@@ -32,19 +32,19 @@ class SafetensorsFile {
     /// All tensors, in the order of the header.
     const std::vector<std::string>& names() const { return names_; }
     bool contains(std::string_view name) const;
-    /// Error when there is no such tensor; so in the functions below.
+    /// Error if there is no such tensor; also in the functions below.
     const Shape& shape(std::string_view name) const;
-    /// The dtype as the file writes it: "F64", "F32", "F16", "BF16", "I64", "I32", "U8", "BOOL" can be loaded.
+    /// The dtype as written in the file. "F64", "F32", "F16", "BF16", "I64", "I32", "U8" and "BOOL" can be loaded.
     std::string_view dtype(std::string_view name) const;
 
-    /// A copy of the tensor: F64 F32 BF16 I32 U8 as they are, F16 as f32, I64 as i32, BOOL as u8 (0 or 1). Error for
-    /// any other dtype, and for an I64 number that i32 cannot hold.
+    /// A copy of the tensor: F64 F32 BF16 I32 U8 unchanged, F16 as f32, I64 as i32, BOOL as u8 (0 or 1). Error for any other
+    /// dtype, and for an I64 number that does not fit into i32.
     Tensor load(std::string_view name) const;
-    /// The same, then converted to `wanted`.
+    /// A copy of the tensor, converted to `wanted`.
     Tensor load(std::string_view name, DType wanted) const;
     /// Fills `into`, on any device, with the elements, converted to its dtype. Error when the shapes differ.
     void load_into(std::string_view name, Tensor& into, Where where = Where::current()) const;
-    /// The elements as the file holds them, aligned to nothing; valid as long as this object.
+    /// The elements as in the file, unaligned; valid as long as this object.
     std::span<const std::byte> bytes(std::string_view name) const;
 
     /// The texts of "__metadata__".

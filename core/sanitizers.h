@@ -1,5 +1,5 @@
-// Which sanitizers this file is compiled for: HEDDLE_ADDRESS_SANITIZER and HEDDLE_THREAD_SANITIZER, each defined or not. GCC says
-// so with macros, clang with __has_feature.
+// Defines HEDDLE_ADDRESS_SANITIZER and HEDDLE_THREAD_SANITIZER if this file is compiled for them. GCC tells by macros, clang by
+// __has_feature.
 #pragma once
 
 #if defined(__has_feature)

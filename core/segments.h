@@ -1,4 +1,4 @@
-// Blocks cut from large pieces of memory.
+// Cuts blocks from large pieces of memory.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ class Segments {
     /// Blocks begin at multiples of this, counted from their piece.
     static constexpr std::int64_t kAlignment = 256;
 
-    /// Another piece to cut from.
+    /// Adds a piece to cut from.
     void add(std::byte* piece, std::int64_t bytes);
-    /// A block of at least `bytes`: best fit, the lowest address among equals. Null when no free block is large enough.
+    /// A block of at least `bytes`: best fit, then lowest address. Null if no free block is large enough.
     std::byte* take(std::int64_t bytes);
-    /// Returns a block that take() gave.
+    /// Returns a block obtained from take().
     void give(std::byte* block);
     /// Removes and returns the pieces that are completely free.
     std::vector<std::byte*> release();
@@ -30,7 +30,7 @@ class Segments {
     struct Block {
         std::int64_t bytes = 0;
         bool free = true;
-        bool first = false;  // of its piece: not to be joined with what lies before it
+        bool first = false;  // at the start of its piece: must not be merged with the block before it
     };
     using Blocks = std::map<std::byte*, Block>;
 

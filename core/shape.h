@@ -24,7 +24,7 @@ class Shape {
     /// Error when there is no such axis or the extent is negative.
     void set(int axis, std::int64_t extent);
     void append(std::int64_t extent);
-    /// The product of all extents; 1 for a scalar. Error when 64 bits cannot count them.
+    /// The product of all extents; 1 for a scalar. Error if it exceeds 64 bits.
     std::int64_t numel() const;
     /// The last extent; 1 for a scalar.
     std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[static_cast<std::size_t>(rank_ - 1)]; }

@@ -1,4 +1,4 @@
-// Words of command lines, for messages that say what to type.
+// Words of command lines, for messages that show commands.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-/// A word of a command line as a shell reads it: quoted where it has to be.
+/// A word quoted for a shell if necessary.
 std::string shell_word(std::string_view word);
 
 }  // namespace heddle

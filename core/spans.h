@@ -24,7 +24,7 @@ class Spans;
 /// A table computed from spans; its size depends only on the capacity.
 using MakeTable = std::vector<std::int32_t> (*)(const Spans& spans, std::int64_t parameter);
 
-/// Which table.
+/// Identifies a table.
 struct SpansTableKey {
     MakeTable make = nullptr;
     std::int64_t parameter = 0;
@@ -32,7 +32,7 @@ struct SpansTableKey {
     friend bool operator==(const SpansTableKey&, const SpansTableKey&) = default;
 };
 
-/// A table that kernels read beside their spans.
+/// A table that kernels read along with their spans.
 struct SpansTable {
     SpansTableKey key;
     Tensor tensor;  ///< i32 [numbers] on Device::cuda
@@ -42,17 +42,17 @@ struct SpansTable {
 struct SpansCapacity {
     std::int64_t rows = 0;
     std::int64_t sentences = 0;
-    std::int64_t longest = 0;  ///< no sentence is longer
+    std::int64_t longest = 0;  ///< maximum length of a sentence
 
     friend auto operator<=>(const SpansCapacity&, const SpansCapacity&) = default;
 };
 
-/// The sentences of a batch in order. Spans ascend and do not overlap; rows between them belong to no sentence (padding, or
-/// the zero tail of a batch with a capacity): every op that takes spans gives such rows zeros, outputs and gradients.
+/// The sentences of a batch in order. Spans ascend and do not overlap; rows between them belong to no sentence (padding, or the
+/// unused tail of a batch with a capacity): every op that takes spans writes zeros to such rows of outputs and gradients.
 class Spans {
   public:
     Spans() = default;
-    /// `rows` is the number of rows of the tensors that the spans describe. Error when a span leaves them or overlaps the one
+    /// `rows` is the number of rows of the tensors that the spans describe. Error if a span exceeds them or overlaps the one
     /// before.
     Spans(std::vector<Span> spans, std::int64_t rows);
 
@@ -61,7 +61,7 @@ class Spans {
     static Spans packed(std::initializer_list<std::int64_t> lengths) {
         return packed(std::span<const std::int64_t>(lengths.begin(), lengths.size()));
     }
-    /// The same, `sentences` of `length` rows each.
+    /// `sentences` sentences of `length` rows each, without gaps.
     static Spans equal(std::int64_t sentences, std::int64_t length);
     /// A padded [batch, time] tensor seen as [batch * time] rows. Error when a length exceeds `time`.
     static Spans padded(std::span<const std::int64_t> lengths, std::int64_t time);
@@ -71,29 +71,28 @@ class Spans {
     /// is left.
     Spans within(const SpansCapacity& capacity) const;
 
-    /// Of empty ones, too.
+    /// Number of sentences, including empty ones.
     std::int64_t size() const { return static_cast<std::int64_t>(spans_.size()); }
     std::int64_t rows() const { return rows_; }
     const Span& operator[](std::int64_t sentence) const { return spans_[static_cast<std::size_t>(sentence)]; }
     auto begin() const { return spans_.begin(); }
     auto end() const { return spans_.end(); }
-    /// Rows that belong to a sentence.
+    /// Number of rows that belong to a sentence.
     std::int64_t tokens() const { return tokens_; }
-    /// No sentence is longer; with a capacity, its longest.
+    /// Length of the longest sentence; with a capacity, its limit.
     std::int64_t longest() const { return longest_; }
     bool has_gaps() const { return within_capacity_ || tokens_ != rows_; }
     bool within_capacity() const { return within_capacity_; }
 
-    /// i32 [size, 2] on Device::cuda: start and length of each sentence; table() of these numbers.
+    /// i32 [size, 2] on Device::cuda: start and length of each sentence, as a table().
     Tensor on_device() const;
-    /// make(spans, parameter) as i32 [numbers] on Device::cuda. Computed and uploaded at the first call in the current
-    /// stream, in its order, then cached for this stream, for these spans and all their copies. Error when there are more than
-    /// 2^31 - 1 rows.
+    /// make(spans, parameter) as i32 [numbers] on Device::cuda. Computed and uploaded at the first call in the current stream,
+    /// in its order, then cached for this stream and for all copies of these spans. Error if there are more than 2^31 - 1 rows.
     Tensor table(MakeTable make, std::int64_t parameter) const;
     /// The tables that the current stream has requested.
     std::vector<SpansTable> tables() const;
-    /// Moves the current stream's tables, in the order of tables(), to memory of the caller: as many i32 each. The caller is
-    /// responsible for their contents from then on.
+    /// Moves the current stream's tables, in the order of tables(), to the caller's memory of the same sizes. The caller is then
+    /// responsible for their contents.
     void move_tables(const std::vector<Tensor>& memory) const;
 
     friend bool operator==(const Spans& a, const Spans& b) {

@@ -1,12 +1,12 @@
-// Times of work on the CUDA device, by the device's own clock.
+// Timing of work on the CUDA device by the device's own clock.
 #pragma once
 
 #include <vector>
 
 namespace heddle::device {
 
-/// Marks moments in the current stream while the host goes on queueing work, and reads them all at the end. On the emulated
-/// device the times are those of the emulation, not of a GPU. Error when there is no device.
+/// Marks moments in the current stream while the host continues to queue work, and reads them all at the end. On the emulated
+/// device the times are those of the emulation, not of a GPU. Error if there is no device.
 class Stopwatch {
   public:
     Stopwatch();
@@ -16,7 +16,7 @@ class Stopwatch {
 
     /// Marks the moment at which all work queued so far in the current stream is done.
     void mark();
-    /// Seconds from each mark to the next, one fewer than there are marks, and forgets the marks. Waits for the device.
+    /// Seconds from each mark to the next (one fewer than there are marks); clears the marks. Waits for the device.
     std::vector<double> laps();
 
   private:

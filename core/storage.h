@@ -13,10 +13,10 @@ namespace heddle {
 
 class Pool;
 
-/// CUDA memory for captured work (core/graph.h). While a Use exists, allocations of this thread come from the arena and return to
-/// it, and no other allocation gets that memory: a replayed graph finds its addresses unchanged. Several graphs may share an
-/// arena if they run one after the other in one stream and pass each other no data in it; it is then about as large as the
-/// largest of them needs. For one stream.
+/// CUDA memory for captured work (core/graph.h). While a Use exists, this thread's allocations come from the arena and return to
+/// it, and nobody else gets that memory, so a replayed graph finds its addresses unchanged. Several graphs may share an arena if
+/// they run one after the other in one stream and pass each other no data in it; it is then about as large as the largest of
+/// them needs. For one stream.
 class MemoryArena {
   public:
     MemoryArena();
@@ -54,11 +54,11 @@ class LastingMemory {
     MemoryArena::Use use_;
 };
 
-/// One block of device memory. Tensors share it; the last one gives it back to the allocator, which keeps it for the next.
+/// A block of device memory, shared by tensors. The last one returns it to the allocator, which keeps it for reuse.
 class Storage {
   public:
-    /// Memory of `bytes` bytes, uninitialised, aligned to 64 on the CPU and to 256 on CUDA, where it belongs to the current
-    /// stream. Error when the device has none left or is not there.
+    /// `bytes` bytes of uninitialised memory, aligned to 64 on the CPU and to 256 on CUDA, where it belongs to the current
+    /// stream. Error if the device is out of memory or not available.
     Storage(std::int64_t bytes, Device device);
     ~Storage();
     Storage(const Storage&) = delete;
@@ -76,7 +76,7 @@ class Storage {
     }
     /// Where the last in-place change was made.
     const Where& changed_at() const { return changed_at_; }
-    /// Distinguishes this storage from every other one of the process, also after its address was reused.
+    /// Unique in the process, even after the address was reused.
     std::uint64_t id() const { return id_; }
 
   private:
@@ -91,20 +91,20 @@ class Storage {
     std::uint64_t id_;
 };
 
-/// What a device's caching allocator holds, in bytes; arenas are not counted. (The emulated device keeps nothing: there, each
-/// tensor has its own memory of exactly its bytes, so that every access beyond its end is detected.)
+/// State of a device's caching allocator, in bytes; arenas are not counted. (The emulated device keeps nothing: each tensor has
+/// its own memory of exactly its size, so that every access beyond its end is detected.)
 struct MemoryStatistics {
     std::int64_t in_use = 0;       ///< handed out now
     std::int64_t peak = 0;         ///< the most that was handed out at once
     std::int64_t kept = 0;         ///< free, kept for the next request
     std::int64_t requests = 0;     ///< blocks requested so far
-    std::int64_t from_system = 0;  ///< of these, how many came from the system
+    std::int64_t from_system = 0;  ///< of these, how many were taken from the system
 };
 
 MemoryStatistics memory_statistics(Device device = Device::cpu);
 /// Starts a new measurement of the peak.
 void reset_peak_memory(Device device = Device::cpu);
-/// Gives all free blocks back to the system.
+/// Returns all free blocks to the system.
 void release_kept_memory(Device device = Device::cpu);
 
 }  // namespace heddle

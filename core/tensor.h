@@ -14,8 +14,8 @@
 namespace heddle {
 
 /// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
-/// strides: a view is a reshape or a leading slice and shares the storage. Nothing is written through a const handle; a copy or a
-/// view of it is a handle of its own. A default-constructed Tensor is undefined.
+/// strides: a view is a reshape or a leading slice and shares the storage. A const handle gives no write access, but its copies
+/// and views do. A default-constructed Tensor is undefined.
 class Tensor {
   public:
     Tensor() = default;
@@ -31,7 +31,7 @@ class Tensor {
     static Tensor rand(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu);
     /// 0, 1, ..., count - 1. Error when `count` is negative.
     static Tensor arange(std::int64_t count, DType dtype = DType::i32, Device device = Device::cpu);
-    /// A copy of `values`, on the CPU. Error when their number is not the shape's.
+    /// A copy of `values`, on the CPU. Error if their number does not match the shape.
     template <class T>
     static Tensor from(std::span<const T> values, const Shape& shape);
     template <class T>
@@ -56,55 +56,55 @@ class Tensor {
     DType dtype() const { return dtype_; }
     Device device() const { return storage_ ? storage_->device() : Device::cpu; }
 
-    /// The elements of a tensor on the CPU, to read. Error when T is not the element type or the tensor lies on CUDA.
+    /// Read access to the elements of a tensor on the CPU. Error if T is not the element type or the tensor is on CUDA.
     template <class T>
     std::span<const T> values() const {
         return host_span<T>();
     }
-    /// The same, to write: bumps the version, so that backward refuses a tensor that was saved before and changed since.
+    /// Write access. Bumps the version, so that backward detects a saved tensor that was changed.
     template <class T>
     std::span<T> mutable_values(Where where = Where::current()) {
         bump_version(where);
         return host_span<T>();
     }
 
-    /// For kernels: the first element, in the memory of its device, and all bytes. Error when T is not the tensor's element type
+    /// For kernels: pointers to the first element and to the bytes, in the device's memory. Error if T is not the element type
     /// or the tensor is undefined; the bytes of an undefined tensor are nullptr.
     template <class T>
     const T* data() const {
         return elements<T>();
     }
     const std::byte* bytes_data() const { return first_byte(); }
-    /// The same, to write; a kernel takes its results as `Tensor&` or `Tensor`. Bumps no version, because loops ask for the
-    /// pointer in every piece and thread: whoever overwrites a tensor in place calls bump_version(), once.
+    /// Write access for kernels, which take results as `Tensor&` or `Tensor`. Does not bump the version, because loops ask for
+    /// the pointer in every piece and thread: whoever overwrites a tensor in place calls bump_version() once.
     template <class T>
     T* mutable_data() {
         return elements<T>();
     }
     std::byte* mutable_bytes_data() { return first_byte(); }
 
-    /// The only element of a one-element tensor, as double, whatever its type. On CUDA the host waits for it.
+    /// The element of a one-element tensor as double, whatever its type. On CUDA the host waits for it.
     double item() const;
     /// All elements as double, whatever their type; for tests and printing. On CUDA the host waits for them.
     std::vector<double> to_vector() const;
 
-    /// The same elements under another shape of the same number of elements.
+    /// The same elements with another shape of equal size.
     Tensor reshape(const Shape& shape) const;
     /// Rows [begin, end) of the first axis, sharing the storage.
     Tensor slice(std::int64_t begin, std::int64_t end) const;
-    /// All bytes seen as elements of another type, one row: [bytes / size]. Error when they are no whole number of them.
+    /// The bytes as elements of another type, in one row: [bytes / size]. Error if their number is not divisible.
     Tensor view_as(DType dtype) const;
     Tensor clone() const;
-    /// Converted to `dtype` (bf16 rounds to nearest even); the same handle when nothing changes. On CUDA by way of the host,
-    /// which is slow: kernels/cast converts there.
+    /// Converts to `dtype` (bf16 rounds to nearest even); returns the same handle if nothing changes. On CUDA through the host,
+    /// which is slow: use kernels/cast there.
     Tensor to(DType dtype) const;
-    /// On `device`; the same handle when it lies there already, else a copy in the current stream's order.
+    /// Moves to `device`: the same handle if it is there already, else a copy in the current stream's order.
     Tensor to(Device device) const;
 
     /// Overwrites the elements in place and bumps the version. On CUDA values other than 0 are copied from the host, which is
     /// slow.
     void fill_(double value, Where where = Where::current());
-    /// The source may lie on another device and overlap the target.
+    /// The source may be on another device and may overlap the target.
     void copy_(const Tensor& source, Where where = Where::current());
 
     std::uint64_t version() const { return storage_ ? storage_->version() : 0; }
@@ -140,8 +140,8 @@ class Tensor {
 /// A copy of the elements on the CPU, independent of `tensor`.
 Tensor copy_on_cpu(const Tensor& tensor);
 
-/// Columns [begin, begin + count) of a [rows, pitch] tensor: the one strided form, which matrix product and attention
-/// accept, so that q, k and v are read in place from one [tokens, 3 d_model] projection.
+/// Columns [begin, begin + count) of a [rows, pitch] tensor: the only strided form. Matrix product and attention accept it, so
+/// that q, k and v are read in place from one [tokens, 3 d_model] projection.
 struct Columns {
     Tensor base;
     std::int64_t begin = 0;

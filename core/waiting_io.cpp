@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// Whether a call that failed is to be made again, after the wait for it.
+// After a failed call: waits if necessary, and returns true if the call should be repeated.
 bool is_to_be_repeated(int descriptor, short events) {
     if (errno == EINTR) return true;
     if (errno != EAGAIN) return false;

@@ -5,8 +5,8 @@
 
 namespace heddle {
 
-/// The file and line of a call, for errors and reports: declared as the last parameter, `Where where = Where::current()`, it is
-/// the caller's location. Like std::source_location, but also for compilers that lack it.
+/// The file and line of a call, for errors and reports. As the last parameter, `Where where = Where::current()`, it is the
+/// caller's location. Like std::source_location, but also for compilers without it.
 class Where {
   public:
     Where() = default;
@@ -14,7 +14,7 @@ class Where {
         return {in_project(file), line};
     }
 
-    /// "nn/linear.cpp" for a file of the project, wherever that was built; any other file as the compiler spells it.
+    /// "nn/linear.cpp" for a file of the project, wherever it was built; for other files the compiler's spelling.
     constexpr const char* file_name() const { return file_; }
     constexpr int line() const { return line_; }
 

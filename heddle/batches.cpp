@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Rows order[begin, end) of `tensor`, which any element type may have.
+// Rows order[begin, end) of `tensor`, which may have any element type.
 Tensor rows_of(const Tensor& tensor, const std::vector<std::int64_t>& order, std::int64_t begin, std::int64_t end) {
     Shape shape = tensor.shape();
     shape.set(0, end - begin);

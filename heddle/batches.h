@@ -1,4 +1,4 @@
-// A data set in batches.
+// Divides a data set into batches.
 #pragma once
 
 #include <concepts>
@@ -13,13 +13,13 @@
 
 namespace heddle {
 
-/// Some examples: the inputs [n, ...] and what belongs to each [n, ...].
+/// Some examples: inputs [n, ...] and their targets [n, ...].
 struct Batch {
     Tensor x;
     Tensor y;
 };
 
-/// The seed of an order: any integer. A bool is none, so {.shuffle = true} does not compile.
+/// The seed of a shuffle: any integer, but not a bool, so {.shuffle = true} does not compile.
 struct ShuffleSeed {
     template <std::integral Number>
     requires(!std::same_as<Number, bool>) ShuffleSeed(Number number) : value(static_cast<std::uint64_t>(number)) {}  // NOLINT
@@ -28,8 +28,8 @@ struct ShuffleSeed {
 };
 
 struct BatchOptions {
-    std::optional<ShuffleSeed> shuffle = {};  ///< the order of the examples is drawn with this seed; nothing: as they are
-    bool drop_last = false;                   ///< leaves out a last batch of fewer examples
+    std::optional<ShuffleSeed> shuffle = {};  ///< shuffles with this seed; empty: in the given order
+    bool drop_last = false;                   ///< omits a last batch with fewer examples
 };
 
 /// The batches of a data set, one after the other, for a loop:
@@ -57,15 +57,15 @@ class Batches {
         std::int64_t number_ = 0;
     };
 
-    /// x [n, ...], y [n, ...]. Error when they differ in n, or `batch_size` is not positive.
+    /// x [n, ...], y [n, ...]. Error if they differ in n, or `batch_size` is not positive.
     Batches(Tensor x, Tensor y, std::int64_t batch_size, const BatchOptions& options = {});
 
     Iterator begin() const { return {this, 0}; }
     Iterator end() const { return {this, size()}; }
-    /// How many batches.
+    /// Number of batches.
     std::int64_t size() const { return size_; }
-    /// The examples of batch `number`: views when they are not shuffled, else copies on the device of the data set. Error when
-    /// there is no such batch.
+    /// The examples of batch `number`: views if they are not shuffled, else copies on the same device. Error if there is no such
+    /// batch.
     Batch batch(std::int64_t number) const;
 
   private:
@@ -73,14 +73,14 @@ class Batches {
     Tensor y_;
     std::int64_t batch_size_;
     std::int64_t size_;
-    std::vector<std::int64_t> order_;  // empty: as they are
+    std::vector<std::int64_t> order_;  // empty: in the given order
 };
 
 /// Batches of two tensors. Error as Batches.
 Batches batches(const Tensor& x, const Tensor& y, std::int64_t batch_size, const BatchOptions& options = {});
 Batches batches(const std::pair<Tensor, Tensor>& examples, std::int64_t batch_size, const BatchOptions& options = {});
-/// Batches of single examples on one device, which are laid one under the other: x of shape [...] becomes [n, ...]. Error when
-/// there is none, or their shapes, dtypes or devices differ.
+/// Batches of single examples on one device, which are stacked: x of shape [...] becomes [n, ...]. Error if there are none, or
+/// their shapes, dtypes or devices differ.
 Batches batches(const std::vector<std::pair<Tensor, Tensor>>& examples, std::int64_t batch_size,
                 const BatchOptions& options = {});
 

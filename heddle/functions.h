@@ -14,23 +14,23 @@ namespace heddle {
 using nn::score;
 using nn::translate;
 
-/// Over all elements; a scalar (shape []).
+/// The mean over all elements, a scalar (shape []).
 inline Variable mean(const Variable& x, Where where = Where::current()) {
     return ops::scale(ops::sum(x, where), 1.0 / static_cast<double>(x.value().numel()), where);
 }
 
-/// ops::cross_entropy with targets i32 [rows] that the program holds as a Variable.
+/// ops::cross_entropy with targets i32 [rows] given as a Variable.
 inline Variable cross_entropy(const Variable& logits, const Variable& targets, const ops::LossOptions& options = {},
                               Where where = Where::current()) {
     return ops::cross_entropy(logits, targets.value(), options, nullptr, where);
 }
 
-/// Row tokens[i] of the table [vocabulary, d_model] for each i.
+/// Row tokens[i] of the table [vocabulary, d_model], for each i.
 inline Variable embedding(const Variable& table, const Tensor& tokens, Where where = Where::current()) {
     return ops::embedding(table, tokens, Spans({{0, tokens.numel()}}, tokens.numel()), {}, where);
 }
 
-/// permute(x, {1, 0, 2}) and concat({a, b}, 0), as ops::permute and ops::concat.
+/// ops::permute and ops::concat with initializer lists: permute(x, {1, 0, 2}), concat({a, b}, 0).
 inline Variable permute(const Variable& x, std::initializer_list<int> axes, Where where = Where::current()) {
     return ops::permute(x, std::span<const int>(axes.begin(), axes.size()), where);
 }

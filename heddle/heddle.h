@@ -1,4 +1,4 @@
-// All that a program needs: tensors, Variables with operators, the ops, modules, optimizers, batches, printing.
+// The whole library: tensors, Variables with operators, ops, modules, optimizers, batches, printing.
 //
 //     #include <heddle/heddle.h>
 //     using namespace heddle;

@@ -1,4 +1,4 @@
-// Optimizers over a module.
+// Optimizers of a module's parameters.
 #pragma once
 
 #include "nn/flat.h"
@@ -6,17 +6,17 @@
 
 namespace heddle::optim {
 
-/// Kingma and Ba 2015, with the paper's defaults. Leaving out the learning rate does not compile.
+/// Kingma and Ba 2015, with the paper's defaults. The learning rate is required: leaving it out does not compile.
 struct AdamOptions {
     Rate lr;
     double beta1 = 0.9;
     double beta2 = 0.999;
     double eps = 1e-8;
     double weight_decay = 0;  ///< L2: added to the gradient
-    double clip = 0;          ///< the greatest norm of the gradient; 0: no clipping
+    double clip = 0;          ///< maximum norm of the gradient; 0: no clipping
 };
 
-/// Loshchilov and Hutter 2019: the weights decay beside the gradient.
+/// Loshchilov and Hutter 2019: decoupled weight decay.
 struct AdamWOptions {
     Rate lr;
     double beta1 = 0.9;
@@ -34,25 +34,25 @@ struct SGDOptions {
     double clip = 0;
 };
 
-/// Trains the parameters of a module: it lays them on one array (nn::flatten) and works on that. The module must outlive it, and
-/// stays on its device meanwhile. Parameters that are frozen at a step are left as they are.
+/// Trains a module's parameters, which it moves into one array (nn::flatten). The module must outlive it and stay on its device.
+/// Parameters that are frozen during a step do not change.
 class ModuleOptimizer {
   public:
-    /// Two optimizers of one model would count its updates apart.
+    /// Copies would count the updates of one model separately.
     ModuleOptimizer(const ModuleOptimizer&) = delete;
     ModuleOptimizer& operator=(const ModuleOptimizer&) = delete;
 
     /// Sets all gradients to zero.
     void zero_grad(Where where = Where::current());
-    /// One update, in place, with the rate of the options. Returns the norm of the gradient before clipping. NotFinite when it is
-    /// NaN or infinite; nothing was changed then.
+    /// One update, in place, with the options' rate. Returns the norm of the gradient before clipping. NotFinite if it is NaN or
+    /// infinite; nothing is changed then.
     double step(Where where = Where::current());
-    /// The same with another rate for this update, as a schedule gives it.
+    /// One update with another rate, for example a schedule's.
     double step(Rate lr, Where where = Where::current());
 
     /// The parameters and gradients as flat arrays.
     const nn::FlatParameters& parameters() const { return parameters_; }
-    /// What is below: the moments and the number of updates, to save and resume.
+    /// The underlying optimizer with the moments and the number of updates, for saving and resuming.
     Optimizer& optimizer() { return optimizer_; }
 
   protected:

@@ -81,7 +81,7 @@ kernels::AdamStep Optimizer::adam_step(double lr, double factor) const {
             .gradient_factor = factor};
 }
 
-// What was measured takes the place of the factor.
+// A factor measured into `memory` replaces `factor`.
 void Optimizer::apply(double lr, double factor, const kernels::UpdateInMemory& memory, Where where) {
     if (options_.method == Method::sgd)
         kernels::sgd_step(parameters_, gradients_, first_, active_, sgd_step(lr, factor), memory, where);

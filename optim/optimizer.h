@@ -1,4 +1,4 @@
-// From gradients to new parameters.
+// Updates parameters with their gradients.
 //
 // An optimizer works on two flat arrays, all parameters and all gradients of a model, and keeps its own flat arrays beside them.
 // The formulas stand in kernels/adam/adam.h.
@@ -24,7 +24,7 @@ constexpr auto enum_words(Method) {
     return words_for<Method>({{Method::adam, "adam"}, {Method::adamw, "adamw"}, {Method::sgd, "sgd"}});
 }
 
-/// "sgd", "adam", "adamw". Error that lists them for any other name.
+/// The method with this name: "sgd", "adam", "adamw". Error, listing these, for any other name.
 Method method(std::string_view name);
 
 struct OptimizerOptions {
@@ -40,7 +40,7 @@ struct OptimizerOptions {
 class NotFinite : public Error {
   public:
     using Error::Error;
-    /// With the norm in its message, and how many updates were made before.
+    /// The message has the norm and the number of updates before.
     static NotFinite of_gradient(double norm, std::int64_t updates);
 };
 
@@ -58,8 +58,8 @@ class Rate {
 /// Options of one update.
 struct StepOptions {
     Rate lr;
-    double clip = 0;            ///< the greatest norm of the gradient; 0: no clipping
-    double gradient_scale = 1;  ///< the gradients are multiplied by this first: one over the number of accumulated batches
+    double clip = 0;            ///< maximum norm of the gradient; 0: no clipping
+    double gradient_scale = 1;  ///< factor for the gradients: one over the number of accumulated batches
 };
 
 class Optimizer {
@@ -68,22 +68,22 @@ class Optimizer {
     /// shapes or dtypes differ.
     Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options = {});
 
-    /// From now on only the elements of these ascending ranges are updated. The others are frozen: neither gradient nor weight
-    /// decay changes them, and the norm excludes them. Error when a range leaves the parameters or overlaps the one before.
+    /// Restricts updates to the elements of these ascending ranges. The others are frozen: neither gradient nor weight decay
+    /// changes them, and the norm excludes them. Error if a range exceeds the parameters or overlaps the one before.
     void set_active(std::vector<Span> ranges);
-    /// From now on each update also writes what it changed, rounded, to `copy`, bf16 [n] beside the parameters: the weights that
-    /// a model computes with.
+    /// Makes each update also write the changed elements, rounded, to `copy`, bf16 [n] on the parameters' device: the weights
+    /// that a model computes with.
     void round_to(Tensor copy);
 
-    /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. NotFinite when the norm is not
-    /// finite; nothing was changed then.
+    /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. NotFinite if the norm is not finite;
+    /// nothing is changed then.
     double step(const StepOptions& with, Where where = Where::current());
-    /// The same update in two halves, for a host that does not wait for the device. The first: the norm that step() returns and
-    /// the factor that the gradients are to be multiplied by, f64 [2], where the parameters lie.
+    /// First half of an update without waiting for the device: the norm that step() returns and the factor for the gradients,
+    /// f64 [2], on the parameters' device.
     Tensor measure(const StepOptions& with) const;
-    /// The second: one update with the measured norm and factor, in place. If the norm is not finite when the kernel runs, it
-    /// skips the update but still increments updates(). With `numbers`, f64 [3] on the parameters' device, it reads the rate and
-    /// the other values that differ between updates from there: numbers() of the step. So a captured call can be replayed for a
+    /// Second half: an update in place with the measured norm and factor. If the norm is not finite when the kernel runs, it
+    /// skips the update but still increments updates(). With `numbers`, f64 [3] on the parameters' device (see numbers()), it
+    /// reads the rate and the other values that change between updates from there, so that a captured call can be replayed for a
     /// later update; call count_replay() for each replay.
     void step_measured(const StepOptions& with, const Tensor& measured, const Tensor& numbers = {},
                        Where where = Where::current());
@@ -92,12 +92,12 @@ class Optimizer {
     /// Sets all gradients to zero.
     void zero_gradients(Where where = Where::current());
 
-    /// Updates made so far; Adam's bias correction counts them.
+    /// Number of updates so far, which Adam's bias correction uses.
     std::int64_t updates() const { return updates_; }
-    /// For a run that is resumed.
+    /// Sets the number of updates, for a resumed run.
     void set_updates(std::int64_t updates);
-    /// The state's arrays by name ("momentum", or "first_moment" and "second_moment"), sharing their storage: a save reads them,
-    /// a resumed run copies into them.
+    /// The state's arrays by name ("momentum", or "first_moment" and "second_moment"). They share storage: a save reads them, a
+    /// resumed run copies into them.
     std::vector<std::pair<std::string, Tensor>> state() const;
     const OptimizerOptions& options() const { return options_; }
 

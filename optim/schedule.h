@@ -28,7 +28,7 @@ constexpr auto enum_words(ScheduleKind) {
 
 struct Schedule {
     ScheduleKind kind = ScheduleKind::inverse_sqrt;
-    double lr = 3e-3;           ///< the peak; for noam the factor of the formula
+    double lr = 3e-3;           ///< peak; for noam the formula's factor
     std::int64_t warmup = 500;  ///< updates; constant has none
     std::int64_t d_model = 0;   ///< noam only
     std::int64_t total = 0;     ///< cosine only: the update at which the floor is reached
@@ -39,7 +39,7 @@ struct Schedule {
     double rate(std::int64_t update) const;
 };
 
-/// "constant", "inverse-sqrt", "noam", "cosine". Error that lists them for any other name.
+/// The schedule with this name: "constant", "inverse-sqrt", "noam", "cosine". Error, listing these, for any other name.
 ScheduleKind schedule_kind(std::string_view name);
 
 }  // namespace heddle::optim

@@ -121,7 +121,7 @@ TEST(AddAnOp, TheMistakeOfThePageIsExplainedAsThePageSays) {
     const Tensor beta = random_input({3}, 2);
     const auto report = gradcheck([](auto in) { return forgetful_swish(in[0], in[1]); }, {x, beta});
     EXPECT_FALSE(report.passed);
-    // What is allowed comes from measured rounding errors, which differ between processors.
+    // The allowed errors come from measured rounding errors, which differ between processors.
     const auto without_allowed = [](const std::string& text) {
         return std::regex_replace(text, std::regex("allowed [^)]*"), "");
     };

@@ -20,7 +20,7 @@ TEST(AttentionGradient, OneProjectionReceivesAllThreeSlicesInOneTensor) {
         ops::attention(ColumnsOf(base, 0, 16), ColumnsOf(base, 16, 16), ColumnsOf(base, 32, 16), spans, spans, options);
     const Tensor cotangent = normal({7, 16}, DType::f32, 2);
     backward(y, cotangent);
-    // The same with three separate tensors.
+    // The same three inputs as separate tensors.
     std::vector<Variable> apart;
     for (std::int64_t i = 0; i < 3; ++i) {
         Tensor part = Tensor::empty({7, 16}, DType::f32);

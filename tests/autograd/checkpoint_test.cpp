@@ -166,7 +166,7 @@ TEST(Checkpoint, RefusesAParameterThatChangedBetweenForwardAndBackward) {
     expect_error([&] { backward(y, random_input({4, 6}, 2)); }, "the second run gave another value than the first");
 }
 
-// Sizes that are no multiple of 8 bytes: the last element counts, and what lies behind it does not.
+// Sizes that are not a multiple of 8 bytes: the last element is compared, and the bytes after it are not.
 TEST(Checkpoint, ComparesEveryElementOfBothRunsAndNothingBehindThem) {
     for (const DType dtype : {DType::f32, DType::bf16})
         for (std::int64_t count = 1; count <= 9; ++count) {

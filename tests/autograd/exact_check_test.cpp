@@ -1,4 +1,4 @@
-// The checks that run on dual numbers: they pass every case and refuse wrong backwards, each by itself.
+// Each of the checks with dual numbers passes every case and rejects wrong backwards.
 #include "autograd/exact_check.h"
 
 #include <set>
@@ -26,7 +26,7 @@ TEST_P(Exact, ChecksPassFor) {
 
 INSTANTIATE_TEST_SUITE_P(Op, Exact, testing::Range<std::size_t>(0, all_cases().size()), case_name);
 
-// The forward derivative is the CPU's, the backward the device's.
+// The forward derivative is computed on the CPU, the backward on the device.
 TEST(ExactCheck, TheDevicesBackwardIsTheTransposeOfTheReference) {
     if (!device::available()) GTEST_SKIP() << "there is no device";
     for (GradientCase one : all_cases()) {
@@ -55,7 +55,7 @@ GradientFunction square(Change change) {
 
 ExactReport check_square(Change change) { return exact_check(square(std::move(change)), {random_input({3, 4}, 1)}); }
 
-// Element `at` of a tensor of either dtype times `factor`.
+// A copy of an f64 or dual tensor with element `at` multiplied by `factor`.
 Tensor element_times(const Tensor& x, std::int64_t at, double factor) {
     Tensor result = x.clone();
     dispatch_real("element_times", x,
@@ -88,11 +88,11 @@ TEST(ExactCheck, ABackwardInF32IsRefused) {
     EXPECT_NE(report.message.find("adjoint identity"), std::string::npos) << report.message;
 }
 
-// A backward that is right in f64 and wrong on dual numbers: only the third check can find it.
+// A backward that is right in f64 and wrong for dual numbers: only the third check can find it.
 TEST(ExactCheck, TheHessianRefusesTheGradientOfNoFunction) {
     const ExactReport report = check_square([](const Tensor& g, const Tensor& x) {
         if (x.dtype() != DType::dual) return g;
-        // A term of another element's input: its derivative is not symmetric. The value is kept.
+        // Adds a term of another element's input, whose derivative is not symmetric, without changing the value.
         Tensor result = g.clone();
         const double slope = 1e-6 * x.values<Dual>()[5].derivative;
         result.mutable_values<Dual>()[2].derivative += slope;
@@ -104,7 +104,7 @@ TEST(ExactCheck, TheHessianRefusesTheGradientOfNoFunction) {
     EXPECT_NE(report.message.find("the Hessian is not symmetric"), std::string::npos) << report.message;
 }
 
-// A wrong factor keeps the Hessian symmetric; the gradient's differences see it.
+// A wrong factor keeps the Hessian symmetric, but differs from the differences of the gradient.
 TEST(ExactCheck, TheHessianEqualsDifferencesOfTheGradient) {
     const ExactReport report = check_square([](const Tensor& g, const Tensor& x) {
         return x.dtype() == DType::dual ? make_dual(g.to(DType::f64), kernels::scale(derivative_of(g), 1.001)) : g;
@@ -133,7 +133,7 @@ TEST(ExactCheck, AnotherValueOnDualNumbersIsRefused) {
     EXPECT_NE(report.message.find("on dual numbers output"), std::string::npos) << report.message;
 }
 
-// ---- every op's backward, broken a little
+// ---- every op's backward with a small error
 
 // The case's function with the gradient of input `target` times 1 + 1e-9, or one element of it dropped.
 GradientFunction broken(const GradientFunction& function, std::size_t target, bool drop, std::int64_t element) {
@@ -158,13 +158,13 @@ TEST_P(Exact, ChecksRefuseABrokenBackwardOf) {
         const std::vector<double> gradient = leaves[i].grad().to_vector();
         const auto most =
             std::max_element(gradient.begin(), gradient.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
-        if (most == gradient.end() || !(std::abs(*most) > 1e-9)) continue;  // the gradient is zero: the change is none
+        if (most == gradient.end() || !(std::abs(*most) > 1e-9)) continue;  // the gradient is zero, so the change has no effect
         for (const bool drop : {false, true}) {
             const ExactReport report =
                 exact_check(broken(one.function, i, drop, most - gradient.begin()), one.inputs, one.options);
             EXPECT_FALSE(report.passed) << one.op << ", " << one.what << ": input " << i << (drop ? ", dropped" : ", a factor");
             EXPECT_GT(report.adjoint, kExactBound) << one.op << ", " << one.what << ": input " << i;
-            // Without its forward derivative, too, where an element's gradient depends on other elements.
+            // The Hessian also finds it without the forward derivative if an element's gradient depends on other elements.
             if (drop && kCoupled.contains(one.op)) {
                 EXPECT_GT(report.hessian, kExactBound) << one.op << ", " << one.what << ": input " << i;
             }
@@ -172,7 +172,7 @@ TEST_P(Exact, ChecksRefuseABrokenBackwardOf) {
     }
 }
 
-// ---- what a function must be
+// ---- requirements on functions
 
 TEST(ExactCheck, AnOpThatCannotTakeDualNumbersIsNamed) {
     const GradientFunction plain = [](std::span<const Variable> in) {

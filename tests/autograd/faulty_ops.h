@@ -1,4 +1,4 @@
-// Small ops in plain loops with a right backward, and wrong ones to order: what the gradient check is checked with.
+// Small ops in plain loops with a correct backward or a selectable mistake, for testing the gradient check.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace heddle::faulty {
 
-/// The mistake that an op's backward makes.
+/// The mistake in an op's backward.
 enum class Mistake {
     none,
     sign_flipped,
@@ -20,16 +20,16 @@ enum class Mistake {
     transposed,         // product: dw transposed
     missing_batch_sum,  // product, layer norm: only the last row's contribution
     shifted,            // product: the operand's next row is read
-    wrong_alone,        // wrong only when this input alone needs a gradient
-    not_deterministic,  // another gradient at each call
+    wrong_alone,        // wrong only if no other input needs a gradient
+    not_deterministic,  // a different gradient at each call
     not_a_number,       // 0/0 in one element
-    not_zero_for_zero,  // adds what does not depend on the cotangent
+    not_zero_for_zero,  // adds a term that does not depend on the cotangent
     ignores_cotangent,  // the gradient for a cotangent of ones
     nothing,            // never gives a gradient
-    consumes_saved,     // overwrites what it saved
+    consumes_saved,     // overwrites its saved tensor
 };
 
-/// y = softmax(x) per row over columns j with mask(j), x [rows, cols]; the others are 0.
+/// y = softmax(x) per row over columns j with mask(j), x [rows, cols]; other columns are 0.
 inline Variable softmax(const Variable& x, Mistake mistake = Mistake::none, std::int64_t masked_column = -1) {
     const std::int64_t rows = x.rows();
     const std::int64_t cols = x.cols();
@@ -175,7 +175,7 @@ inline Variable absolute(const Variable& x) {
          }});
 }
 
-/// The sum of all elements, to see what a cotangent of ones sees.
+/// The sum of all elements, whose gradient is a cotangent of ones.
 inline Variable sum(const Variable& x) {
     double total = 0;
     for (const double value : x.value().values<double>()) total += value;

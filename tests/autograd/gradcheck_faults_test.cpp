@@ -1,5 +1,5 @@
-// Faults that a gradient check must not miss, each with its own sentence; and right functions that are hard to differentiate,
-// which it must prove, or refuse without calling backward wrong.
+// Faults that the gradient check must find, with a message for each; and correct functions that are hard to differentiate, which
+// it must prove, or reject without calling the backward wrong.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST(GradcheckFault, NoInputs) {
 }
 
 TEST(GradcheckFault, AGradientOfZerosThatNobodyDeclared) {
-    // All values lie on the flat side, where a backward that gives nothing is right.
+    // All values are on the flat side, where a backward that gives nothing is right.
     const auto flat = mapping([](double x) { return std::max(x, 0.0); }, [](double) { return 0.0; });
     const Tensor negative = numbers({-1, -2, -0.5});
     expect_not_blamed(gradcheck(flat, {negative}), "every derivative by input 0 [3] is zero within 0, so nothing can be proven");
@@ -76,7 +76,7 @@ TEST(GradcheckFault, AnErrorBesideAnInputOf1e8) {
     expect_refused(gradcheck(wrong, {x}), "the gradient of input 0 [3] is wrong at [1]");
 }
 
-// ---- what belongs to one run alone
+// ---- faults that only show in repeated or different runs
 
 TEST(GradcheckFault, AssignmentForAddition) {
     expect_refused(gradcheck(
@@ -209,11 +209,11 @@ void both(Gradients& g) {
 TEST(GradcheckFault, NoneInAnOpOfSeveralOutputs) {
     const GradcheckReport report = check_two_outputs(both);
     expect_proven(report, 1e-9);
-    // The sum, each output alone, and a Jacobian of 10 outputs.
+    // The sum, each output by itself, and a Jacobian of 10 outputs.
     EXPECT_EQ(report.compared, 5 + 2 * 5 + 5 * 10);
 }
 
-// The bound of 1e8 x would hide a mistake of 1e-5 in the other output.
+// The error bound of 1e8 x would hide a mistake of 1e-5 in the other output.
 TEST(GradcheckFault, NoneThatALargeOutputCouldHide) {
     const auto pair = [](In in) {
         const Tensor& x = in[0].value();
@@ -313,7 +313,7 @@ TEST(GradcheckHard, AKinkNearbyIsProvenAndAKinkHereIsNamed) {
     for (const double at : {0.0, 1e-12})
         expect_not_blamed(gradcheck(absolute, {numbers({1, -2, at})}),
                           "the function has a kink or jump within a step of this input");
-    // Half of each side's derivative is what central differences give.
+    // On the kink, central differences give the mean of both sides' derivatives.
     const auto halfway = mapping([](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1 : x < 0 ? 0 : 0.5; });
     expect_not_blamed(gradcheck(halfway, {numbers({1, -2, 0})}), "the function has a kink at [2] of input 0 [3]");
 }

@@ -1,4 +1,4 @@
-// Shared by the tests of the gradient check: ops of plain loops whose backward is given, and what a report must say.
+// Helpers for the tests of the gradient check: ops in plain loops with a given backward, and expectations on reports.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ inline double one(double) { return 1; }
 inline Tensor numbers(const std::vector<double>& values) { return Tensor::from(values, {std::ssize(values)}); }
 inline Tensor some_numbers() { return numbers({0.3, -1.2, 2.1, 0.7, -0.4}); }
 
-// y = exp(x), whose backward is given.
+// y = exp(x) with the given backward.
 inline Variable exponential(const Variable& x, Backward backward) {
     const Tensor y = mapped(x.value(), std::exp);
     return record(y,
@@ -62,7 +62,7 @@ inline void expect_refused(const GradcheckReport& report, const std::string& bec
                                                                << report.message;
 }
 
-// Refused, but backward is not called wrong.
+// Expects that the check fails without calling the backward wrong.
 inline void expect_not_blamed(const GradcheckReport& report, const std::string& because) {
     expect_refused(report, because);
     EXPECT_EQ(report.message.find("is wrong"), std::string::npos) << report.message;

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// y = a b, whose backward is given.
+// y = a b with the given backward.
 GradientFunction times(const Backward& backward) {
     return [=](In in) {
         return record(product(in[0].value(), in[1].value()), {.op = "times",
@@ -53,7 +53,7 @@ TEST(GradcheckRepeats, OneVariableGivenTwiceThatGetsOneGradientOnly) {
         })(in);
     };
     expect_refused(gradcheck(once, two_inputs()), "one Variable given as inputs 0 and 1 must get the sum of their gradients");
-    // Inputs of other shapes cannot be one Variable.
+    // Inputs of different shapes cannot be one Variable.
     expect_proven(gradcheck([](In in) { return ops::mul(in[0], in[1]); }, {random_input({3, 5}, 1), random_input({5}, 2)}), 1e-9);
 }
 
@@ -86,7 +86,7 @@ TEST(GradcheckRepeats, AValueThatIsAnotherOneOnAnotherThread) {
     expect_refused(gradcheck(other, two_inputs()), "on another thread the value is another one");
 }
 
-// Stands for a race, but is the same in every run of the test.
+// Like a race, but deterministic.
 TEST(GradcheckRepeats, AGradientThatIsWrongInOneRunOfAHundred) {
     for (const int phase : {0, 33, 77, 99}) {
         const auto runs = std::make_shared<int>(phase);

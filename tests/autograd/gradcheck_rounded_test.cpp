@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// All cases in these numbers; the largest error in units of rounding goes to the test's record.
+// Checks all cases with these numbers; records the largest error, in units of rounding, in the test's output.
 void expect_all_close(const Numbers& numbers) {
     double worst = 0;
     for (GradientCase one : all_cases()) {
@@ -33,7 +33,7 @@ TEST(RoundedGradient, FollowsF64OnEveryDevice) {
         if (numbers.dtype != DType::f64) expect_all_close(numbers);
 }
 
-// What only moves bf16 elements works on the CPU, too; everything else names the dtypes that it takes.
+// Ops that only move bf16 elements also work on the CPU; the others must name the dtypes that they accept.
 void expect_bf16_is_close_or_refused() {
     int followed = 0;
     for (const GradientCase& one : all_cases()) {
@@ -49,7 +49,7 @@ void expect_bf16_is_close_or_refused() {
     EXPECT_GT(followed, 0);
 }
 
-// A process has one level, so each level runs in a process of its own.
+// A process has one level, so each level is tested in a separate process.
 TEST(RoundedGradient, FollowsF64AtThisLevel) {
     expect_all_close({Device::cpu, DType::f32});
     expect_bf16_is_close_or_refused();
@@ -66,7 +66,7 @@ TEST(RoundedGradient, FollowsF64AtEachCpuLevel) {
     }
 }
 
-// exp(x), in f32 with a factor on its gradient.
+// exp(x) in f32, with a factor on its gradient.
 template <class T>
 Variable exponential(const Variable& x, T factor) {
     Tensor y = x.value().clone();

@@ -1,5 +1,5 @@
-// Right functions whose values are coarse, huge or close to a kink: the gradient check proves them, or says why it cannot; it
-// never calls their backward wrong, and still finds a backward that is.
+// Correct functions whose values are coarse, huge or near a kink: the gradient check proves them or says why it cannot, never
+// calls their backward wrong, and still finds a wrong one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 double relu(double x) { return std::max(x, 0.0); }
 double relu_slope(double x) { return x > 0 ? 1 : 0; }
 
-// How often a function is proven, refused for a reason, and blamed, at many inputs; and how often the backward that is 1.001
-// times the right one is proven.
+// Counts over many inputs: how often a function is proven, rejected for a reason, and blamed, and how often a backward that is
+// 1.001 times the right one is proven.
 struct Verdicts {
     int proven = 0, refused = 0, blamed = 0, missed = 0;
 };
@@ -70,7 +70,7 @@ TEST(GradcheckKink, ReluCloseToItsKinkIsProven) {
             const Tensor x = numbers({distance, 1, -distance});
             const GradcheckReport report = gradcheck([](auto in) { return ops::relu(in[0]); }, {x}, options);
             EXPECT_TRUE(report.passed) << distance << ", seed " << seed << ": " << report.message;
-            // The side that is wrong is found, as far as a kink does not explain it.
+            // A wrong side is found unless a kink could explain the difference.
             const auto wrong = mapping(relu, [](double at) { return at > 0 ? 3.0 : 0.0; });
             EXPECT_FALSE(gradcheck(wrong, {x}, options).passed) << distance;
         }
@@ -90,7 +90,7 @@ TEST(GradcheckKink, IsNeverBlamedOnBackward) {
     verdicts([](double x) { return relu(x) * relu(x); }, [](double x) { return 2 * relu(x); }, 0, 1e-2);
 }
 
-// Beyond the probed elements, too, where only a direction through many kinks is left.
+// Not only for the probed elements: the random direction crosses many kinks.
 TEST(GradcheckKink, ManyOfThemInALargeInput) {
     GradcheckOptions options;
     options.elements_up_to = 16;
@@ -119,7 +119,7 @@ TEST(GradcheckRounding, DifferencesOfLargeNumbers) {
         0);
 }
 
-// The sum of x + large over 20 elements, less 20 large.
+// The sum of x + large over 20 elements, minus 20 large.
 GradientFunction total(double large, double factor) {
     return [=](In in) {
         double sum = 0;
@@ -143,7 +143,7 @@ TEST(GradcheckRounding, ASumThatCancels) {
     expect_not_blamed(gradcheck(total(1e11, 1), {random_input({20}, 3)}), "cannot be proven");
 }
 
-// One element is rounded coarsely, the other is not: the value moves at each step, but not by the first.
+// One of two elements is rounded coarsely: the value changes at each step, but not because of that element.
 TEST(GradcheckRounding, OneElementOfTwoIsCoarse) {
     const auto mixed = [](bool forgets) {
         return [forgets](In in) {
@@ -234,7 +234,7 @@ TEST(GradcheckWords, AFactorCloseToOneIsOneNumber) {
                        text);
 }
 
-// An error in a small element leaves the factor that fits best at exactly 1.
+// With an error in a small element, the best-fitting factor is exactly 1.
 TEST(GradcheckWords, AFactorOfExactlyOneIsNoCause) {
     const proof::Values analytic{2000, 2 + 1e-11}, numeric{2000, 2}, allowed{2e-10, 1e-12};
     const std::string cause =

@@ -1,4 +1,4 @@
-// Errors over the step: their shape for right, wrong and linear functions.
+// The error as a function of the step, for correct, wrong and linear functions.
 #include "autograd/gradcheck_steps.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ TEST(StepErrors, TheRemainderOfARightBackwardFallsWithTheSquareOfTheStep) {
     EXPECT_NEAR(errors.steps.back(), 1e-10, 1e-22);
     EXPECT_EQ(errors.differences.size(), 19u);
     EXPECT_EQ(errors.remainders.size(), 19u);
-    // x x is differenced exactly but for rounding, which a small step magnifies.
+    // For x x the only error of differences is rounding, which a small step magnifies.
     EXPECT_LT(errors.differences.front(), 1e-14);
     EXPECT_GT(errors.differences.back(), 1e-9);
 }

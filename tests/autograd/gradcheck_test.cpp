@@ -280,7 +280,7 @@ TEST(Gradcheck, WorksUnderNoGrad) {
     EXPECT_TRUE(check_softmax(Mistake::none).passed);
 }
 
-// One row of 200 has a gradient: probed at random alone, it would be missed for most seeds.
+// Only one row of 200 has a gradient: random probes alone would miss it for most seeds.
 TEST(Gradcheck, ProvesAGradientOfOneRowOfALargeInput) {
     const auto row = [](auto in) { return ops::mul(ops::slice(in[0], 0, 70, 71), ops::slice(in[0], 0, 70, 71)); };
     GradcheckOptions options;

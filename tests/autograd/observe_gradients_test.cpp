@@ -1,4 +1,4 @@
-// The hook that tells when a leaf's gradient is complete, in the middle of backward.
+// The hook that is called when a leaf's gradient is complete, during backward.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,7 @@ namespace {
 
 Variable named(const std::string& name, const Shape& shape) { return Variable(Tensor::randn(shape, 7), true, name); }
 
-// The names of the leaves in the order in which they were complete, and their gradients at that moment.
+// The names of the leaves in the order of completion, and their gradients at that moment.
 struct Completed {
     std::vector<std::string> names;
     std::map<std::string, std::vector<double>> gradients;
@@ -50,7 +50,7 @@ TEST(ObserveGradients, LeavesOutFrozenLeavesAndThoseWithoutAGradient) {
     const Variable x(Tensor::randn({4, 3}, 1)), weight = named("weight", {3, 3}), elsewhere = named("elsewhere", {3, 3});
     Variable frozen = named("frozen", {3, 3});
     frozen.set_requires_grad(false);
-    const Variable other = ops::linear(x, elsewhere);  // on the same tape, but nothing of the output
+    const Variable other = ops::linear(x, elsewhere);  // on the same tape, but not part of the output
     const Completed found = completed_in([&] { backward(ops::linear(ops::linear(x, frozen), weight), Tensor::full({4, 3}, 1)); });
     EXPECT_EQ(found.names, std::vector<std::string>{"weight"});
     backward(other, Tensor::full({4, 3}, 1));
@@ -72,7 +72,7 @@ TEST(ObserveGradients, CallsTheInnermostHookAgainAfterAnError) {
     EXPECT_EQ(outer, 1);
 }
 
-// Weights inside a checkpoint are complete after its second run's backward, whose own leaves are no one's.
+// Weights inside a checkpoint are complete after the backward of its second run, whose own leaves are not reported.
 TEST(ObserveGradients, TellsOfTheLeavesOfACheckpointWhenItIsDone) {
     const Variable x(Tensor::randn({4, 3}, 1)), inner = named("inner", {3, 3}), outer = named("outer", {3, 3});
     const auto twice = [](std::span<const Variable> in) { return ops::linear(ops::linear(in[0], in[1]), in[1]); };
@@ -83,7 +83,7 @@ TEST(ObserveGradients, TellsOfTheLeavesOfACheckpointWhenItIsDone) {
     for (const Variable& leaf : {inner, outer}) EXPECT_EQ(found.gradients.at(leaf.name()), leaf.grad().to_vector());
 }
 
-// As modules do it: the function captures the weight, which a later op uses, too.
+// As in modules: the function captures the weight, which a later op uses, too.
 TEST(ObserveGradients, WaitsForACheckpointThatMayAddToTheLeaf) {
     const Variable x(Tensor::randn({4, 3}, 1)), shared = named("shared", {3, 3});
     const auto capturing = [&](std::span<const Variable> in) { return ops::linear(in[0], shared); };
@@ -94,8 +94,8 @@ TEST(ObserveGradients, WaitsForACheckpointThatMayAddToTheLeaf) {
     EXPECT_EQ(found.gradients.at("shared"), shared.grad().to_vector());
 }
 
-// Products for weights run in a branch of a captured step. No leaf makes the stream wait for it: those weights are told of when
-// it has joined, after the input that the last product was not for.
+// Products for weights run in a branch of a captured step. No leaf makes the stream wait for the branch: these weights are
+// reported after it has joined, which is after the last product's input.
 TEST(ObserveGradients, HoldsUpNoBranchOfACapturedStep) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const auto leaf = [](const std::string& name, const Shape& shape) {
@@ -117,8 +117,8 @@ TEST(ObserveGradients, HoldsUpNoBranchOfACapturedStep) {
     EXPECT_EQ(names, (std::vector<std::string>{"x", "second", "first"}));
 }
 
-// A whole model, on each device: every gradient is told of once and already has its last bits, and those of the output long
-// before those of the embedding.
+// A whole model on each device: every gradient is reported once, with its final bits, and the output's long before the
+// embedding's.
 TEST(ObserveGradients, HoldsForEveryParameterOfAModel) {
     for (const Device device : {Device::cpu, Device::cuda}) {
         if (device == Device::cuda && !device::available()) continue;
@@ -142,7 +142,7 @@ TEST(ObserveGradients, HoldsForEveryParameterOfAModel) {
         for (const nn::Parameter& parameter : parameters)
             EXPECT_EQ(found.gradients.at(parameter.variable.name()), parameter.variable.grad().to_vector()) << parameter.name;
         EXPECT_EQ(found.names.front().find("encoder"), std::string::npos) << found.names.front();
-        // A device sums several biases at once: theirs may come last.
+        // A device computes several biases at once, perhaps at the end.
         std::vector<std::string> names = found.names;
         if (device == Device::cuda) std::erase_if(names, [](const std::string& name) { return name.ends_with(".bias"); });
         EXPECT_NE(names.back().find("embedding"), std::string::npos) << names.back();

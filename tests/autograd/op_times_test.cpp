@@ -1,4 +1,4 @@
-// The op timer, and that nothing is timed without one.
+// The op timer, and that nothing is timed without it.
 #include "autograd/op_times.h"
 
 #include <gtest/gtest.h>

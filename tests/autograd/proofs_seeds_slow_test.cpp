@@ -36,7 +36,7 @@ TEST_P(Seeds, ProveEveryCase) {
             hessian = std::max(hessian, exact.hessian);
         }
     });
-    // What exact_check.h says of 50 seeds.
+    // The limits that exact_check.h states for 50 seeds.
     EXPECT_LE(forward, 5e-10);
     EXPECT_LE(adjoint, 9e-15);
     EXPECT_LE(hessian, 2e-15);

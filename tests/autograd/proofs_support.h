@@ -1,4 +1,4 @@
-// Runs an op's list of gradient cases, names tests after them, and gives their gradients mistakes.
+// Runs an op's gradient cases, names tests after them, and inserts mistakes into their gradients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,10 +55,10 @@ inline std::vector<Tensor> gradients_of(const GradientFunction& function, std::s
     return gradients;
 }
 
-/// A copy of a gradient with a mistake.
+/// Returns a copy of a gradient with a mistake.
 using WrongGradient = std::function<Tensor(const Tensor& gradient, const Tensor& cotangent)>;
 
-/// The function as one op, whose gradient of input `target` goes through `wrong`; f64 and dual numbers.
+/// The function as a single op whose gradient of input `target` is changed by `wrong`; for f64 and dual numbers.
 inline GradientFunction with_wrong_gradient(const GradientFunction& function, std::size_t target, WrongGradient wrong) {
     return [=](std::span<const Variable> in) {
         std::vector<Tensor> inputs;

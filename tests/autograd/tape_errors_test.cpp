@@ -1,4 +1,4 @@
-// What the tape says of a wrong op, of a changed tensor, and in anomaly mode of numbers that are not finite.
+// The tape's errors: a wrong op, a changed tensor, and, in anomaly mode, numbers that are not finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ TEST(Tape, SeesAChangeThroughAnotherHandleOnTheSameMemory) {
     expect_error([&] { backward(y, random_input({2, 2}, 1)); }, "changed in place");
 }
 
-// A gradient is an ordinary tensor: an op may have saved it, and the next backward adds to it in place.
+// A gradient is an ordinary tensor: an op may save it, and the next backward adds to it in place.
 TEST(Tape, SeesThatASavedGradientWasAddedTo) {
     const Variable w(random_input({2, 3}, 1), true);
     const Tensor ones = Tensor::full({2, 2}, 1, DType::f64);

@@ -181,7 +181,7 @@ TEST(Tape, NeverTakesAStaleHandleForANewNode) {
     EXPECT_EQ(x.grad().item(), 2);
 }
 
-// Destroyed at program exit, when only they hold their tape: the test is that the program exits normally.
+// Destroyed at program exit as the last owners of their tape: the test is that the program exits normally.
 Variable at_exit_leaf;
 Variable at_exit_result;
 

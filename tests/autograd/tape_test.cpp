@@ -15,7 +15,7 @@ namespace {
 
 using faulty::product;
 
-// ---- the walk
+// ---- order of the backward pass
 
 TEST(Tape, GoesBackInTheReverseOfTheCreationOrder) {
     std::vector<int> order;
@@ -68,7 +68,7 @@ TEST(Tape, PassesAGradientThroughWithoutACopy) {
     const Variable x = leaf({1, 2});
     Variable y = times(x, 2);
     for (int i = 0; i < 3; ++i) y = times(y, 2);
-    backward(y, kOnes, true);  // now the allocator keeps all blocks that the second walk needs
+    backward(y, kOnes, true);  // now the allocator keeps all blocks that the second pass needs
     const std::int64_t before = memory_statistics().requests;
     Variable(x).zero_grad();
     backward(y, kOnes);
@@ -118,7 +118,7 @@ TEST(Tape, GoesBackFromSeveralOutputsInOneWalk) {
     EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{18, 18}));
 }
 
-// On CUDA the sums for several biases wait for one launch: for a leaf's until the walk ends, for an op's result until it is read.
+// On CUDA one launch computes several biases' sums: for leaves when the pass ends, for an op's result when it is read.
 TEST(Tape, MakesTheSumsForBiasesBeforeSomebodyReadsThem) {
     for (const Device device : {Device::cpu, Device::cuda}) {
         if (device == Device::cuda && !device::available()) continue;
@@ -211,7 +211,7 @@ TEST(Tape, StopsAtADetachedValue) {
     EXPECT_EQ(x.grad().item(), 1);
 }
 
-// ---- retain, and walking twice
+// ---- retained tapes and repeated passes
 
 TEST(Tape, WalksAgainOnlyWhenItWasRetained) {
     const Variable x = leaf({1});

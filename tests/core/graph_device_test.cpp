@@ -1,4 +1,4 @@
-// Captured work, its memory and the staging of its inputs (core/graph.h, core/storage.h), on the emulated device or a real one.
+// Captured work, its memory and the staging of its inputs (core/graph.h, core/storage.h), on the device, emulated or real.
 #include "core/graph.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ TEST_F(DeviceGraph, AnArenasMemoryIsNobodyElses) {
     }
 }
 
-// Another stream waits for the middle of the graph, and then writes what only the part before it reads.
+// Another stream waits for the middle of the graph, and then overwrites data that only the part before reads.
 TEST_F(DeviceGraph, SetsItsMarksAtEachLaunch) {
     const device::SideStream side;
     device::Mark began(true), middle, ended(true), copied;
@@ -179,7 +179,7 @@ TEST_F(DeviceGraph, IsCapturedAgainWithOtherArgumentsAndOtherWork) {
     };
     capture(sum, 2);
     capture(other, 2);  // the same kernels with another argument
-    capture(sum, 3);    // more of them
+    capture(sum, 3);    // more kernels
     capture(sum, 1);
     EXPECT_EQ(sum.to_vector(), (std::vector<double>{6, 12, 18}));
     EXPECT_EQ(other.to_vector(), (std::vector<double>{2, 4, 6}));
@@ -193,18 +193,18 @@ TEST_F(DeviceGraph, ForksAndJoins) {
     using device::Branches;
     const Tensor x = on_device({1, 2, 3, 4}).reshape({2, 2});
     Tensor weight = Tensor::zeros({2, 2}, DType::f32, Device::cuda), sum = weight.clone();
-    // dW = x^T x, and x + dW beside it and behind it.
+    // dW = x^T x, with x + dW both at the same time and after it.
     const auto work = [&] {
         const Branches branches;
         kernels::linear_backward_weight(x, x, weight);
         kernels::accumulate(sum, x);
-        Branches::before_use_of(x);       // only read there
+        Branches::before_use_of(x);       // no join: x is only read there
         Branches::before_use_of(weight);  // joins
         kernels::accumulate(sum, weight);
         kernels::linear_backward_weight(x, x, weight);
         Branches::join();
     };
-    work();  // in the stream
+    work();  // directly, not captured
     EXPECT_EQ(weight.to_vector(), (std::vector<double>{20, 28, 28, 40}));
     EXPECT_EQ(sum.to_vector(), (std::vector<double>{11, 16, 17, 24}));
     MemoryArena arena;

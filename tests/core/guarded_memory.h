@@ -1,16 +1,15 @@
-// Guard bytes around every tensor on a GPU, and poison in it. The emulated device sees each access outside of a tensor by itself.
+// Guard bytes around every tensor on a GPU, and poison inside. The emulated device detects accesses outside of tensors itself.
 #pragma once
 
 #include <string>
 
 namespace heddle {
 
-/// From now on each tensor on CUDA lies between guard bytes and starts as 0xff, a NaN: what a kernel leaves out shows up in
-/// results. Before the first one. All device tests but device_core's do so on a GPU, unless HEDDLE_UNGUARDED_MEMORY is
-/// set, and look at the guards behind each test.
+/// From now on each tensor on CUDA lies between guard bytes and is filled with 0xff, a NaN, so that elements which a kernel does
+/// not write show in results. Must be called before the first tensor is made. On a GPU all device tests except device_core's do
+/// so, unless HEDDLE_UNGUARDED_MEMORY is set, and check the guards after each test.
 void guard_device_memory();
-/// Which guard bytes were overwritten, of the tensors that live and of those that were dropped since the last call; "" when none
-/// were. Waits for the device.
+/// The damaged guard bytes of all tensors, living or destroyed since the last call; "" if there are none. Waits for the device.
 std::string damaged_guards();
 
 }  // namespace heddle

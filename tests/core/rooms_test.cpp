@@ -112,8 +112,8 @@ TEST(Rooms, IncludeOnlyRoomsBeforeThem) {
     EXPECT_GT(files, 500);
 }
 
-// Commands write notes by apps/terminal, which never throws: fmt::print(stderr, ...) does, and a result that was hours of work
-// would be lost. The grader is a program of its own, whose stderr its parent reads.
+// Commands write notes with apps/terminal, which never throws; fmt::print(stderr, ...) does, and would lose the result of hours
+// of work. The grader is a separate program, whose stderr its parent reads.
 TEST(Rooms, OnlyTheTerminalWritesToStderr) {
     const fs::path root = HEDDLE_SOURCE_DIR;
     int files = 0;

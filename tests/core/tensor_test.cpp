@@ -104,7 +104,7 @@ TEST(Tensor, EveryInPlaceChangeBumpsTheVersionThatViewsShare) {
     EXPECT_EQ(tensor.version(), start + 3) << "reading is no change";
 }
 
-// Whether any of the accesses that write is open.
+// True if any function that gives write access can be called.
 template <class T>
 concept Writable = requires(T& tensor) {
     tensor.template mutable_data<float>();
@@ -115,7 +115,7 @@ concept Writable = requires(T& tensor) {
 TEST(Tensor, OnlyTheMutableAccessWrites) {
     Tensor tensor = counting({4, 3});
     const std::span<const float> read = tensor.values<float>();
-    // Also of a tensor that may be written: whoever writes says so.
+    // Reading a writable tensor gives const pointers: write access must be asked for.
     static_assert(std::is_same_v<decltype(tensor.data<float>()), const float*>);
     static_assert(std::is_same_v<decltype(tensor.bytes_data()), const std::byte*>);
     static_assert(std::is_same_v<decltype(Columns(tensor).data<float>()), const float*>);

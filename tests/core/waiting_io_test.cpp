@@ -1,4 +1,4 @@
-// core/waiting_io.h: descriptors that do not block, and signals in the middle.
+// core/waiting_io.h: non-blocking descriptors, and interrupting signals.
 #include "core/waiting_io.h"
 
 #include <fcntl.h>

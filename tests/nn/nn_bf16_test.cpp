@@ -17,7 +17,7 @@ class HalfModel : public testing::Test {
     }
 };
 
-// In f32 with random weights, or the same in bf16 on the device.
+// A model in f32 with random weights, or the same model in bf16 on the device.
 std::unique_ptr<Transformer> model_in(DType dtype, const TransformerOptions& options = tiny_options()) {
     auto model = std::make_unique<Transformer>(options, 3);
     disturb(*model);
@@ -41,14 +41,14 @@ TEST_F(HalfModel, HasTheRoundedWeights) {
     for (const Parameter& parameter : bf16->parameters()) EXPECT_FALSE(parameter.variable.grad().defined());
 }
 
-// Some 30 tensors are written on the way through 2 + 2 layers, and each is rounded by a part of 2^-8 at most.
+// About 30 tensors are written on the way through 2 + 2 layers, each rounded by at most 2^-8 of its value.
 TEST_F(HalfModel, GivesTheF64LogitsWithinRoundingAndAsF32) {
     const NoGrad no_grad;
     const Sentences source = packed({random_tokens(5, 11, 1), random_tokens(40, 11, 2), random_tokens(1, 11, 3)});
     const Sentences target = packed({random_tokens(3, 13, 4), random_tokens(37, 13, 5), random_tokens(6, 13, 6)});
     Tensor logits[2];
     const auto exact = model_in(DType::f32), half = model_in(DType::bf16);
-    exact->to(DType::bf16);  // so that rounding the weights is no error
+    exact->to(DType::bf16);  // so that rounding the weights is not counted as an error
     exact->to(DType::f64);
     for (const Transformer* model : {exact.get(), half.get()}) {
         const Variable memory = model->encode(source.tokens, source.spans);
@@ -111,7 +111,7 @@ TEST_F(HalfModel, DecodesFewRowsInFewLaunches) {
                 for (std::size_t i = 0; i < first.size(); ++i) {
                     const std::int64_t before = device::statistics().launches;
                     const Tensor step = model->step(tokens_of({first[i], second[i]}), cache).to(Device::cpu);
-                    // Two norms in a row are left to the ops. Else 8 launches a layer, the embedding, the cache's table, the
+                    // Two consecutive norms are not fused. Otherwise 8 launches per layer, the embedding, the cache's table, the
                     // logits.
                     if (norm == NormPlace::pre || !final_norm) {
                         EXPECT_EQ(device::statistics().launches - before, 2 * 8 + 3);
@@ -123,7 +123,7 @@ TEST_F(HalfModel, DecodesFewRowsInFewLaunches) {
             }
 }
 
-// Kernels that a feed-forward network of up to 128 columns launches.
+// Number of kernels that a feed-forward network of up to 128 columns launches.
 std::int64_t launches(ops::Activation activation, bool training, double dropout) {
     Module root(1);
     FeedForward network(root, "net", 64, 128, activation, true, dropout);

@@ -1,4 +1,4 @@
-// Decoding step by step against decoding the whole prefix.
+// Step-by-step decoding compared with decoding the whole prefix.
 #include <gtest/gtest.h>
 
 #include "autograd/tape.h"
@@ -8,7 +8,7 @@
 namespace heddle::nn {
 namespace {
 
-// With post-norm all heads share one of keys.
+// The post-norm models have one key head for all heads.
 std::unique_ptr<Transformer> make(NormPlace norm, DType dtype, ops::Activation activation = ops::Activation::relu) {
     TransformerOptions options = tiny_options();
     options.norm = norm;
@@ -31,7 +31,7 @@ const std::vector<Tokens>& sources() {
     return all;
 }
 
-/// Logits of the last place of `prefix` as the translation of source `sentence`, computed from nothing.
+/// The logits at the last position of `prefix` as a translation of source `sentence`, computed without a cache.
 Tensor whole_prefix(const Transformer& model, std::size_t sentence, const Tokens& prefix) {
     const NoGrad no_grad;
     const Sentences source = packed({sources()[sentence]});
@@ -59,7 +59,7 @@ TEST(Decoding, StepWithCacheGivesTheBitsOfTheWholePrefix) {
                 for (std::size_t i = 0; i < 3; ++i) prefixes[i].push_back(next[i]);
                 const Tensor logits = model->step(tokens_of(next), cache);
                 ASSERT_EQ(logits.shape(), Shape({3, 13}));
-                if (place % 7 != 0 && place < 60) continue;  // every place would be slow
+                if (place % 7 != 0 && place < 60) continue;  // every position would be slow
                 for (std::int64_t i = 0; i < 3; ++i) {
                     const auto sentence = static_cast<std::size_t>(i);
                     EXPECT_TRUE(same_bits(logits.slice(i, i + 1), whole_prefix(*model, sentence, prefixes[sentence])))
@@ -83,7 +83,7 @@ TEST(Decoding, BranchingSwappingAndEndingHypothesesKeepTheirOwnPrefixes) {
             const auto sentence = static_cast<std::size_t>(cache.sentences()[at]);
             ASSERT_TRUE(same_bits(logits.slice(i, i + 1), whole_prefix(*model, sentence, prefixes[at]))) << i << " " << place;
         }
-        // Up to three hypotheses per sentence go on from random ones of the same sentence; sentence 1 ends at place 20.
+        // Up to three hypotheses per sentence continue random ones of the same sentence; sentence 1 ends at position 20.
         std::vector<std::int32_t> parents;
         std::vector<Tokens> kept;
         for (std::int32_t sentence = 0; sentence < 3; ++sentence) {
@@ -101,7 +101,7 @@ TEST(Decoding, BranchingSwappingAndEndingHypothesesKeepTheirOwnPrefixes) {
     }
 }
 
-// The cache's table and the orders lie on the device: the host gives work and waits for nothing.
+// The cache's table and the reorderings are on the device, so the host only queues work and never waits.
 TEST(Decoding, OnTheDeviceNeedsNoHostThatKnowsTheParents) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
@@ -127,7 +127,7 @@ TEST(Decoding, OnTheDeviceNeedsNoHostThatKnowsTheParents) {
                 }
             cpu.reorder(parents);
             cuda.reorder(tokens_of(parents).to(Device::cuda), sentences);
-            if (place % 4 == 3) {  // an order of an order
+            if (place % 4 == 3) {  // two reorderings in a row
                 const Tokens swapped{2, 1, 0, 3, 3, 5, 8, 7, 6};
                 cpu.reorder(swapped);
                 cuda.reorder(swapped);

@@ -1,4 +1,4 @@
-// The modules that a Transformer is made of, one by one.
+// The Transformer's modules, one by one.
 #include <gtest/gtest.h>
 
 #include "autograd/tape.h"
@@ -93,7 +93,7 @@ TEST(Attention, WorksWithoutBiasAndWithAnyHeadSize) {
         const SelfAttention self(root, "self", {.d_model = 6, .heads = 2, .head_dim = 5, .bias = bias});
         const CrossAttention cross(root, "cross", {.d_model = 6, .heads = 2, .head_dim = 5, .bias = bias});
         EXPECT_EQ(root.parameter_count(), 2 * (4 * 6 * 10 + (bias ? 3 * 10 + 6 : 0)));
-        const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 9});  // shorter and longer than the heads are wide
+        const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 9});  // shorter and longer than a head's width
         const Variable x = random_rows(12, 6);
         for (const bool causal : {false, true}) EXPECT_EQ(self.forward(x, spans, {.causal = causal}).shape(), Shape({12, 6}));
         EXPECT_EQ(cross.forward(x, spans, random_rows(12, 6, 2), spans).shape(), Shape({12, 6}));
@@ -137,11 +137,11 @@ TEST(Attention, TakesABooleanMask) {
                                     {.mask = Tensor::from(mask, {3, 3}), .weights = &weights});
     const std::vector<double> p = weights.to_vector();
     for (std::size_t i = 0; i < p.size(); ++i) EXPECT_EQ(p[i] > 0, mask[i % 9] != 0) << i;
-    // Nothing to attend to: only the output bias is left.
+    // There is nothing to attend to: only the output's bias remains.
     EXPECT_EQ(y.value().slice(2, 3).to_vector(), named_tensor(root, "self.output.bias").to_vector());
 }
 
-// With the bias ALiBi has (Press et al. 2022): each head takes the distance times a slope of its own.
+// The bias of ALiBi (Press et al. 2022): each head multiplies the distance by a slope of its own.
 Tensor alibi(std::int64_t heads, std::int64_t time, DType dtype) {
     Tensor bias = Tensor::empty({heads, time, time}, DType::f64);
     for (std::int64_t i = 0; i < bias.numel(); ++i)
@@ -178,7 +178,7 @@ TEST(Attention, WithOneHeadOfKeysIsTheFormulaOnNamedWeights) {
     EXPECT_LE(relative_error(y.value(), wanted.value()), 1e-13);
 }
 
-// A learned bias gets its gradient through the module, and self-attention with grouped keys is cross attention to itself.
+// A learned bias gets its gradient through the module, and self-attention with grouped keys equals cross attention to itself.
 TEST(Attention, GroupedKeysAndABiasTrain) {
     Root root;
     const SelfAttention self(root, "self", {.d_model = 8, .heads = 4, .key_heads = 2});
@@ -206,7 +206,7 @@ TEST(Attention, GroupedKeysAndABiasTrain) {
                  "4 heads cannot share 3 heads of keys evenly");
 }
 
-// Decoding token by token over a cache of the narrower keys.
+// Decodes token by token with a cache of the narrower keys.
 TEST(Attention, GroupedKeysDecodeWithACacheToTheSameBits) {
     Root root;
     const SelfAttention self(root, "self", {.d_model = 8, .heads = 4, .key_heads = 2});
@@ -276,8 +276,8 @@ TEST(DropoutPlaces, EachProbabilityActsInTrainingAloneAndNeverInEvaluation) {
     }
 }
 
-// The paper's three places, all at once: with next to everything dropped from both embedding sums and from the output of each
-// sublayer, nothing is left for the final norm, which then gives its bias. A place that did not drop would show: no bias is zero.
+// The paper's three places at once: if nearly everything is dropped from both embedding sums and from each sublayer's output,
+// nothing is left for the final norm, which then gives its bias. A place without dropout would show, since no bias is zero.
 TEST(DropoutPlaces, BothEmbeddingsAndEverySublayerDrop) {
     TransformerOptions options = tiny_options();  // pre-norm
     options.dropout = 0.9999;

@@ -201,7 +201,7 @@ TEST(Module, TwoChildrenOfOneNameAreAnError) {
     expect_error([] { const Twins twins; }, "two children \"same\"");
 }
 
-// A root without parameters is somewhere in every build; a child's weights need the device.
+// A root without parameters needs no device, so it is tested in every build; a child's weights need one.
 TEST(Module, AChildThatComesLaterLiesWhereItsParentDoes) {
     Module root;
     root.to(Device::cuda);
@@ -291,7 +291,7 @@ TEST(Summary, ListsEachModuleWithItsShapes) {
 
 // ---- anomaly mode
 
-// A NaN in one weight is first seen in its module's output; a NaN in a cotangent, in the gradient of the last module's input.
+// A NaN in a weight first appears in its module's output; a NaN in a cotangent, in the gradient of the last module's input.
 TEST(AnomalyMode, NamesTheModuleThatAValueComesFrom) {
     struct Net : Module {
         Linear hidden{*this, "hidden", 4, 4};

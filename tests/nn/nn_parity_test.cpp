@@ -1,4 +1,4 @@
-// The same numbers as PyTorch: golden values made by tests/golden/make_transformer.py.
+// Results equal PyTorch's: golden values made by tests/golden/make_transformer.py.
 #include <gtest/gtest.h>
 
 #include "autograd/tape.h"
@@ -23,8 +23,8 @@ TransformerOptions options_of(const SafetensorsFile& file) {
     return options;
 }
 
-/// The loss does not change when one number is added to all scores of a query, which is what a key bias does: its true gradient
-/// is zero, both sides hold rounding noise, and a relative comparison of noise says nothing.
+/// A key bias adds the same number to all scores of a query, which does not change the loss: its true gradient is zero, and both
+/// sides contain only rounding noise, which cannot be compared.
 bool is_key_bias(const std::string& name) { return name.ends_with("attention.key.bias"); }
 
 class Parity : public testing::TestWithParam<std::string> {
@@ -48,9 +48,9 @@ class Parity : public testing::TestWithParam<std::string> {
         return model.loss(source, target_in, target_out, {.label_smoothing = 0.1});
     }
 
-    /// f32: 2e-6, or twice the largest error of PyTorch's own f32 in the same model. The models are random, not chosen to be well
-    /// conditioned, and rounding alone takes some beyond 2e-6. Of 40 models (3,472 tensors) 33 stayed within it, and the errors
-    /// were 3.0e-7 in the median and 3.6e-6 at most, where PyTorch's own f32 had 4.0e-7 and 4.8e-6.
+    /// The tolerance for f32 is 2e-6, or twice the largest error of PyTorch's own f32 in the same model. The models are random,
+    /// and rounding alone takes some beyond 2e-6. Of 40 models (3,472 tensors) 33 stayed within it; the errors were 3.0e-7 in
+    /// the median and 3.6e-6 at most, those of PyTorch's own f32 4.0e-7 and 4.8e-6.
     double tolerance_for(DType dtype) const {
         return dtype == DType::f64 ? 1e-12 : std::max(2e-6, 2 * file.load("rounding").item());
     }
@@ -104,8 +104,8 @@ TEST_P(AdamParity, TenStepsOfTheWholeModelEqualPyTorchInF64) {
         adam.step({.lr = 1e-2});
     }
     for (const auto& [name, value] : net->named_tensors()) {
-        // Adam divides the rounding noise that is a key bias's gradient by its own size: a step of up to the learning rate in a
-        // direction that means nothing. It changes no output.
+        // A key bias's gradient is rounding noise, which Adam divides by its own size: a step of up to the learning rate in a
+        // random direction, which changes no output.
         if (is_key_bias(name)) continue;
         const double difference = relative_error(value, file.load("adam." + name));
         EXPECT_TRUE(difference <= 1e-9) << name << " differs by " << difference;

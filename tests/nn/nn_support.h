@@ -1,4 +1,4 @@
-// What the tests of nn/ share: small models, random sentences, gradients by name.
+// Helpers for the tests of nn/: small models, random sentences, gradients by name.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ inline Tokens random_tokens(std::int64_t count, std::int64_t vocabulary, std::ui
     return tokens;
 }
 
-/// Sentences one after the other.
+/// The sentences, one after the other, without padding.
 inline Sentences packed(const std::vector<Tokens>& sentences) {
     Tokens all;
     std::vector<std::int64_t> lengths;
@@ -49,7 +49,7 @@ inline Sentences packed(const std::vector<Tokens>& sentences) {
     return {tokens_of(all), Spans::packed(lengths)};
 }
 
-/// Sentences as rows of a [batch, time] tensor, the rest of each row is `filler`.
+/// The sentences as rows of a [batch, time] tensor, filled up with `filler`.
 inline Sentences padded(const std::vector<Tokens>& sentences, std::int64_t time, std::int32_t filler) {
     Tokens all;
     std::vector<std::int64_t> lengths;
@@ -74,7 +74,7 @@ inline void disturb(const Module& module, std::uint64_t seed = 5, double deviati
     }
 }
 
-/// The gradients under the parameters' names.
+/// All gradients by parameter name.
 inline std::map<std::string, Tensor> gradients_of(const Module& module) {
     std::map<std::string, Tensor> all;
     for (const Parameter& parameter : module.parameters())
@@ -87,7 +87,7 @@ inline void zero_gradients(const Module& module) {
     for (Parameter& parameter : module.parameters()) parameter.variable.zero_grad();
 }
 
-/// The tensor of this name; a failure when there is none.
+/// The tensor with this name; fails the test if there is none.
 inline Tensor named_tensor(const Module& module, const std::string& name) {
     for (const auto& [each, tensor] : module.named_tensors())
         if (each == name) return tensor;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kThreads = 4;
 
-// Each calls body(its number), all at the same moment as nearly as it goes. They compute alone: here nobody waits for the pool.
+// Each thread calls body(its number), all at nearly the same moment. They compute without the pool, so that nobody waits for it.
 template <class Body>
 void on_threads(const Body& body) {
     const WithThreads alone(1);
@@ -34,7 +34,7 @@ std::vector<double> logits(const Transformer& model, const Tokens& sentence) {
 }
 
 // The first evaluation after a change packs the weights, and a longer sentence extends the table of positions: here all threads
-// come upon that together.
+// do both at once.
 TEST(Threads, EvaluateOneModelWithTheBitsOfEachAlone) {
     TransformerOptions options = tiny_options();
     options.d_model = 64;

@@ -1,4 +1,4 @@
-// What the whole model promises: causality, independence of sentences, distinct layers and heads.
+// Properties of the whole model: causality, independence of sentences, distinct layers and heads.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace heddle::nn {
 namespace {
 
-/// Every combination that changes the way of the data.
+/// A combination of options that change the data's path.
 struct Variant {
     NormPlace norm;
     ops::Activation activation;
@@ -118,8 +118,8 @@ TEST(Transformer, GradientsAreTheSameBitsForEveryNumberOfThreads) {
     }
 }
 
-// Nothing stands between the logits and the loss: a second softmax could not go below ln(1 + (V - 1) / e), and an activation
-// would show in the logits' signs or in the loss.
+// The loss uses the logits directly: a second softmax could not go below ln(1 + (V - 1) / e), and an activation would show in
+// the logits' signs or in the loss.
 TEST(Transformer, LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero) {
     for (const Variant& variant : variants()) {
         const auto model = make(variant);
@@ -137,7 +137,7 @@ TEST(Transformer, LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero) {
             wanted += (std::log(sum) - words[static_cast<std::size_t>(targets.data<std::int32_t>()[row])]) / 20;
         }
         EXPECT_NEAR(model->loss(source, target, targets).value().item(), wanted, 1e-5 * wanted);
-        if (variant.tie != Tie::none) continue;  // else the output matrix would be the embedding, too
+        if (variant.tie != Tie::none) continue;  // otherwise the output matrix would also be the embedding
         for (Tensor output : {model->output_weight().value(), model->output_bias().value()}) {
             for (double& value : output.mutable_values<double>()) value *= 1e5;
             output.bump_version();
@@ -214,7 +214,7 @@ TEST(Transformer, CrossAttentionMapsAreNotTheSelfAttentionMaps) {
     EXPECT_FALSE(same_bits(maps.cross[0], maps.cross[1]));
     EXPECT_FALSE(same_bits(maps.decoder[0], maps.decoder[1]));
     EXPECT_FALSE(same_bits(maps.encoder[0], maps.encoder[1]));
-    // Another source sentence moves the cross maps and leaves the decoder's first self map alone.
+    // Another source sentence changes the cross maps, but not the decoder's first self map.
     AttentionMaps other;
     const Sentences source2 = packed({random_tokens(6, 11, 3)});
     model->decode(target.tokens, target.spans, model->encode(source2.tokens, source2.spans), source2.spans, &other);

@@ -1,4 +1,4 @@
-// Choices that make one Transformer from another: what the decoder attends to, which matrices are one, which biases there are.
+// Options of the Transformer: what the decoder attends to, shared matrices, biases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ bool has(const Module& module, const std::string& name) {
 
 // ---- what the decoder attends to
 
-// A deeper model begins with the same first layers, so the first layers alone are the oracle.
+// A deeper model begins with the same first layers, so a model of only these gives the wanted values.
 TEST(MemoryFromLayer, HoldsWhatAnEncoderOfSoManyLayersGives) {
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
         for (const bool final_norm : {false, true}) {
@@ -148,7 +148,7 @@ TEST(Tie, OfTheEmbeddingsLeavesTheOutputItsOwnMatrixAndBias) {
     EXPECT_FALSE(has(*model, "source_embedding.weight") || has(*model, "target_embedding.weight"));
     backward(model->loss(source(), target(), tokens_of(random_tokens(8, 13, 5))));
     const Tensor gradient = gradients_of(*model).at("embedding.weight");
-    // A token that only the source has, and one that only the target has.
+    // A token that occurs only in the source, and one that occurs only in the target.
     const std::vector<double> read = source().tokens.to_vector(), asked = target().tokens.to_vector();
     int only_source = 0, only_target = 0;
     for (std::int32_t token = 0; token < 13; ++token) {
@@ -198,7 +198,7 @@ TEST(Embeddings, AreScaledAndInitialisedAsChosen) {
         xavier(root, "xavier", 500, 64, EmbeddingInit::xavier);
     EXPECT_NEAR(deviation(scaled), 0.125, 0.005);
     EXPECT_NEAR(deviation(unit), 1, 0.04);
-    EXPECT_NEAR(deviation(xavier), std::sqrt(2.0 / 564), 0.005);  // of a uniform draw: bound / sqrt(3)
+    EXPECT_NEAR(deviation(xavier), std::sqrt(2.0 / 564), 0.005);  // bound / sqrt(3) for a uniform distribution
     for (const auto& [embedding, factor] : {std::pair(&scaled, 8.0), std::pair(&unit, 1.0), std::pair(&xavier, 8.0)}) {
         const std::vector<double> row = first_row(*embedding);
         for (std::size_t i = 0; i < 64; ++i) {
@@ -214,7 +214,7 @@ TEST(Norm, AddsItsEpsToTheVariance) {
     options.norm_eps = 3;
     const Transformer model(options);
     const NoGrad no_grad;
-    // Rows of variance v have variance v / (v + eps) behind a fresh norm: never 1.
+    // A norm turns rows of variance v into rows of variance v / (v + eps), which is never 1.
     const Tensor result = model.encode(source().tokens, source().spans).value();
     for (std::int64_t row = 0; row < result.rows(); ++row) {
         double square = 0;
@@ -242,7 +242,7 @@ TEST(Generator, GivesLogProbabilitiesWithAGradient) {
         }
         const Tensor logits = model->logits(hidden.value());
         EXPECT_LE(relative_error(result.value(), kernels::log_softmax_forward(logits)), 1e-12);
-        // Minus the mean log-probability of the targets is the loss.
+        // The loss is minus the mean log-probability of the targets.
         const Tensor targets = tokens_of(random_tokens(8, 13, 5));
         double mean = 0;
         for (std::int64_t row = 0; row < 8; ++row)

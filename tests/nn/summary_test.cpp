@@ -1,4 +1,4 @@
-// A model as a table: counts, shapes and memory that are seen in a pass, beside torchinfo's way of counting.
+// A model's summary: counts, shapes and memory as measured in a pass, beside torchinfo's way of counting.
 #include "nn/summary.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ const SummaryRow& row_of(const ModelSummary& summary, const std::string& module)
     fail("test: there is no module " + module);
 }
 
-// The write-up's block: d_model 512, 2048 inside, behind it a norm; a batch of three sentences of four tokens.
+// The write-up's block: d_model 512, 2048 inside, then a norm; a batch of three sentences of four tokens.
 TEST(Summary, OfAFeedForwardBlockHasTorchinfosFiguresBesideTheTrueOnes) {
     TransformerOptions options = tiny_options();
     options.encoder_layers = options.decoder_layers = 1;
@@ -45,7 +45,7 @@ TEST(Summary, OfAFeedForwardBlockHasTorchinfosFiguresBesideTheTrueOnes) {
     EXPECT_EQ(listed.total_bytes(), 8722432);    // 8.72 MB
 }
 
-// Two sentences; source of 5 and target of 3 tokens; d_model 8 in 2 heads, 12 inside, 13 words.
+// Two sentences; 5 source and 3 target tokens; d_model 8 in 2 heads, 12 inside, 13 words.
 TEST(Summary, CountsEachMatrixProductOnceForEveryRow) {
     Transformer model(tiny_options());
     const ModelSummary summary = summarize(model, {.sentences = 2, .source = 5, .target = 3});
@@ -97,7 +97,7 @@ TEST(Summary, MeasuresWhatTrainingKeeps) {
     const ModelSummary few = summarize(model, {.sentences = 2, .source = 5, .target = 3});
     EXPECT_TRUE(model.training());
     EXPECT_TRUE(gradients_of(model).empty());
-    // Encoder layers read 10 rows: attention keeps x, the projections, its own output and the sums of 2 heads.
+    // Encoder layers have 10 rows: attention keeps x, the projections, its own output and the sums of 2 heads.
     EXPECT_EQ(row_of(few, "encoder.layers.0.self_attention").training.kept, 4 * 10 * (24 + 8 + 2) + 4 * 10 * 8);
     std::int64_t parts = 0;
     for (const char* part : {"source_embedding", "target_embedding", "encoder", "decoder", "output"})
@@ -111,7 +111,7 @@ TEST(Summary, MeasuresWhatTrainingKeeps) {
     EXPECT_GT(many.total.training.gradients, 9 * few.total.training.gradients);
 }
 
-// In the middle of training: an optimizer holds the flat arrays, gradients have been added up, dropout was drawn.
+// Called during training: an optimizer holds the flat arrays, gradients were accumulated, dropout was drawn.
 TEST(Summary, LeavesTheModelAndTheGeneratorAsTheyWere) {
     TransformerOptions options = tiny_options();
     options.dropout = 0.3;
@@ -140,7 +140,7 @@ TEST(Summary, LeavesTheModelAndTheGeneratorAsTheyWere) {
     EXPECT_EQ(generator().step_key_on_device, nullptr);
 }
 
-// What the encoder and the decoder do themselves: lay the layers' results side by side, and cut each layer's part out again.
+// Work of the encoder and the decoder themselves: concatenating the layers' results, and slicing out each layer's part.
 TEST(Summary, CountsWhatMemoryOfEachLayerCosts) {
     for (const bool final_norm : {false, true}) {
         TransformerOptions options = tiny_options();
@@ -165,7 +165,7 @@ TEST(Summary, CountsWhatMemoryOfEachLayerCosts) {
     }
 }
 
-// An op that keeps nothing has a gradient of its output all the same: here the sums of residual connections.
+// An op that saves nothing still has a gradient of its output: here the residual sums.
 TEST(Summary, CountsTheGradientsOfOpsThatKeepNothing) {
     TransformerOptions options = tiny_options();
     options.norm = NormPlace::pre;
@@ -181,7 +181,7 @@ TEST(Summary, CountsTheGradientsOfOpsThatKeepNothing) {
     EXPECT_EQ(summarize(model, {.sentences = 2, .source = 5, .target = 3}).total.training.gradients, 0) << "nothing is recorded";
 }
 
-// With one matrix for embedding and output the module reads token ids as well as rows.
+// If embedding and output share a matrix, the module reads token ids as well as rows.
 TEST(SummaryReport, ShowsTheTokensOfATiedEmbedding) {
     TransformerOptions options = tiny_options();
     options.source_vocabulary = options.target_vocabulary;

@@ -9,7 +9,7 @@
 namespace heddle::optim {
 namespace {
 
-// What make_optimizers.py wrote.
+// Reads the results of make_optimizers.py.
 class Golden {
   public:
     Golden() : file_(HEDDLE_SOURCE_DIR "/tests/golden/optimizers.txt") {
@@ -138,7 +138,7 @@ TEST(Optimizer, NeverMovesAFrozenParameter) {
     for (const Method method : {Method::sgd, Method::adam, Method::adamw}) {
         Tensor values = normal({1000}, DType::f32, 1), gradients = normal({1000}, DType::f32, 2);
         const Tensor before = values.clone();
-        gradients.mutable_data<float>()[5] = std::nanf("");  // of a frozen parameter: it must not even count in the norm
+        gradients.mutable_data<float>()[5] = std::nanf("");  // of a frozen parameter, which the norm must not include
         Optimizer optimizer(values, gradients, {.method = method, .weight_decay = 0.3});
         optimizer.set_active({{100, 50}, {300, 700}});
         for (int update = 0; update < 3; ++update) optimizer.step({.lr = 0.1, .clip = 1});
