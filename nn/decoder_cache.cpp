@@ -13,10 +13,10 @@
 namespace heddle::nn {
 namespace {
 
-/// Tokens per hypothesis that a layer's memory has room for at first; it doubles when it is full.
+/// Initial room for tokens per hypothesis in a layer's memory; doubled when it is full.
 constexpr std::int64_t kFirstTokens = 16;
 
-/// The same rows in a tensor with more of them.
+/// A copy of the tensor with room for more rows.
 Tensor grown(const Tensor& from, std::int64_t rows) {
     const Tensor to = Tensor::empty({rows, from.cols()}, from.dtype(), from.device());
     to.slice(0, from.rows()).copy_(from);
@@ -52,7 +52,7 @@ void DecoderCache::set_sentences(std::vector<std::int32_t> sentences) {
     check(sentences.empty() || (sentences.front() >= 0 && sentences.back() < memory_spans_.size()),
           "decoder cache: a hypothesis of a sentence that does not exist, there are {}", memory_spans_.size());
     lengths_.assign(sentences.size(), position_);
-    if (sentences == sentences_) return;  // the spans stay, with what is uploaded of them
+    if (sentences == sentences_) return;  // keeps the spans and their uploaded tables
     std::vector<std::int64_t> counts(static_cast<std::size_t>(memory_spans_.size()), 0);
     for (const std::int32_t sentence : sentences) ++counts[static_cast<std::size_t>(sentence)];
     groups_ = Spans::packed(counts);
@@ -60,7 +60,7 @@ void DecoderCache::set_sentences(std::vector<std::int32_t> sentences) {
     sentences_ = std::move(sentences);
 }
 
-// Parents of parents, when nothing was read between two orders.
+// Composes with an earlier reordering if nothing was read in between.
 void DecoderCache::set_parents(const Tensor& parents) {
     parents_ = parents_.defined() ? kernels::gather_forward(parents_, parents) : parents;
 }

@@ -12,20 +12,19 @@
 namespace heddle::nn {
 
 /// Keys and values of all hypotheses of a batch, per decoder layer. A hypothesis belongs to a sentence and has read `position()`
-/// tokens; it holds the numbers of the rows where the keys and values of its tokens lie. Hypotheses with a common prefix share
-/// these rows, and a beam is reordered by rewriting the numbers, never by moving keys. Keys and values of the memory exist once
-/// per sentence.
+/// tokens; it stores the row numbers of its tokens' keys and values. Hypotheses with a common prefix share rows, and a beam is
+/// reordered by rewriting the row numbers, never by moving keys. Keys and values of the memory are stored once per sentence.
 class DecoderCache {
   public:
-    /// For sentences whose memories lie at `memory_spans`, one hypothesis each at first: at most `hypotheses` at once and
-    /// `capacity` tokens each. `memories` holds for each layer the keys and values of the memory side by side, [rows, 2 width].
+    /// For sentences whose memories are at `memory_spans`, initially one hypothesis each: at most `hypotheses` at once and
+    /// `capacity` tokens each. `memories` has, for each layer, keys and values of the memory side by side, [rows, 2 width].
     DecoderCache(std::vector<Tensor> memories, const Spans& memory_spans, std::int64_t hypotheses, std::int64_t capacity);
 
-    /// Hypotheses now; at first one per sentence, always in the order of the sentences.
+    /// Number of hypotheses, initially one per sentence; always in the order of the sentences.
     std::int64_t hypotheses() const { return static_cast<std::int64_t>(sentences_.size()); }
-    /// Tokens that every hypothesis has read.
+    /// Number of tokens read by every hypothesis.
     std::int64_t position() const { return position_; }
-    /// The most tokens that a hypothesis can read.
+    /// Maximum number of tokens per hypothesis.
     std::int64_t capacity() const { return capacity_; }
     /// The sentence of each hypothesis.
     std::span<const std::int32_t> sentences() const { return sentences_; }
@@ -34,27 +33,27 @@ class DecoderCache {
     /// (it ended). The number of hypotheses becomes that of `parents`. Error when a parent does not exist, the sentences would no
     /// longer be in order, or there are more hypotheses than the constructor allowed.
     void reorder(std::span<const std::int32_t> parents);
-    /// The same for parents on the keys' device, i32 [hypotheses]: the host passes the sentence of each new hypothesis and does
-    /// not synchronise to check that its parent belongs to it, too. A parent that does not exist is an Error (on CUDA it traps
-    /// the kernel).
+    /// reorder() with parents on the keys' device, i32 [hypotheses]: the host passes the sentence of each new hypothesis, and
+    /// does not synchronise to check that its parent belongs to the same one. A parent that does not exist is an Error (on CUDA
+    /// it traps the kernel).
     void reorder(const Tensor& parents, std::vector<std::int32_t> sentences);
 
-    // ---- for the modules, in each step
+    // ---- called by the modules in each step
 
-    /// Makes a place for one more token of every hypothesis. Error when the cache is full.
+    /// Makes room for one more token of every hypothesis. Error when the cache is full.
     void advance();
     /// Stores the newest token's keys and values side by side, one row per hypothesis: [hypotheses, 2 width] columns.
     void store(std::int64_t layer, const Columns& keys_values);
-    /// Where store() puts them, [hypotheses, 2 width]: for a kernel that writes them there itself.
+    /// Where store() would write, [hypotheses, 2 width], for kernels that write there directly.
     Tensor place(std::int64_t layer) const;
     /// The keys and values of all tokens that each hypothesis has read.
     kernels::CachedKeys keys(std::int64_t layer) const;
     /// Keys and values of the memory side by side.
     const Tensor& memory(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)].memory; }
     const Spans& memory_spans() const { return memory_spans_; }
-    /// The rows of each sentence's hypotheses.
+    /// Spans of the hypotheses of each sentence.
     const Spans& groups() const { return groups_; }
-    /// Each hypothesis' row alone.
+    /// A span of one row for each hypothesis.
     const Spans& rows() const { return rows_; }
 
   private:
@@ -76,8 +75,8 @@ class DecoderCache {
     std::int64_t used_rows_ = 0;  // of each layer's own keys
     std::vector<std::int32_t> sentences_;
     std::vector<std::int64_t> lengths_;  // position_ for each hypothesis
-    Tensor table_;                       // i32 [former hypotheses, capacity]: the row of each token; where the keys lie
-    Tensor parents_;                     // i32 [hypotheses] in the table; undefined: the table is up to date
+    Tensor table_;                       // i32 [former hypotheses, capacity]: the row of each token's keys, on their device
+    Tensor parents_;                     // i32 [hypotheses], indices into the table's rows; undefined: the table is up to date
 };
 
 }  // namespace heddle::nn

@@ -26,16 +26,16 @@ constexpr auto enum_words(EmbeddingInit) {
         {{EmbeddingInit::scaled, "scaled"}, {EmbeddingInit::unit, "unit"}, {EmbeddingInit::xavier, "xavier"}});
 }
 
-/// A vector for each place of a sentence.
+/// A vector for each position in a sentence.
 class PositionalEncoding : public Module {
   public:
-    /// Sinusoidal (no parameters): sin and cos of the paper's section 3.5, interleaved; `table` is what is computed in advance, a
-    /// longer sentence extends it. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence is an
-    /// Error.
+    /// Sinusoidal (no parameters): sin and cos of the paper's section 3.5, interleaved; `table` rows are computed in advance,
+    /// and longer sentences extend them. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence
+    /// is an Error.
     PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table, std::int64_t d_model);
 
     std::string_view kind() const override { return "PositionalEncoding"; }
-    /// A table with at least `count` rows; several threads may ask at once. Error when a learned table has fewer.
+    /// A table with at least `count` rows; thread-safe. Error when a learned table has fewer.
     const Variable& table(std::int64_t count) const;
 
   protected:
@@ -47,7 +47,7 @@ class PositionalEncoding : public Module {
 
     Positions positions_;
     std::int64_t d_model_;
-    mutable std::deque<Variable> tables_;  // ever longer ones: a captured step, or another thread, reads the one that it found
+    mutable std::deque<Variable> tables_;  // kept while they grow: a captured step may read an older one
     mutable std::atomic<const Variable*> longest_{nullptr};
     mutable std::mutex extending_;
 };
@@ -59,7 +59,7 @@ using Tokens = std::vector<std::int32_t>;
 struct Sentences {
     Tensor tokens;
     Spans spans;
-    Tensor order = {};  ///< kernels::rows_by_token() of both as i32 [2, rows] beside the tokens, or undefined
+    Tensor order = {};  ///< kernels::rows_by_token(), i32 [2, rows] on the tokens' device, or undefined
 };
 
 /// Sentences one after another, on the host: a model copies its input to its own device.
@@ -68,7 +68,7 @@ Sentences packed(std::span<const Tokens> sentences);
 /// Weight [vocabulary, d_model].
 class Embedding : public Module {
   public:
-    /// `scale`: the rows are read times sqrt(d_model).
+    /// `scale`: multiply the rows by sqrt(d_model).
     Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model,
               EmbeddingInit init = EmbeddingInit::scaled, bool scale = true);
 
@@ -79,7 +79,7 @@ class Embedding : public Module {
     /// sections 3.4, 3.5, 5.4.)
     Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
                      std::int64_t first_position = 0, Where where = Where::current()) const;
-    /// The same for tokens whose order is known (ops::EmbeddingOptions::order).
+    /// With the order of the tokens, if it is known (ops::EmbeddingOptions::order).
     Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
                      Where where = Where::current()) const;
     /// scale weight[tokens], [rows, d_model]: without positions.

@@ -16,8 +16,7 @@ Variable FeedForward::forward(const Variable& x, Where where) const {
     const bool records = will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()});
     if (drop.active() || records || x.value().device() == Device::cuda)
         return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);
-    // The same arithmetic in three ops; on the CPU a step of decoding has few rows, and the two Linears keep their weights
-    // packed.
+    // On the CPU three separate ops compute the same: a decoding step has few rows, and the two Linears keep packed weights.
     const Variable u = inner_.forward(x, where);
     const Variable h = activation_ == ops::Activation::relu ? ops::relu(u, where)
                                                             : ops::gelu(u, activation_ == ops::Activation::gelu_tanh, where);

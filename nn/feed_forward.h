@@ -16,7 +16,7 @@ class FeedForward : public Module {
     std::string_view kind() const override { return "FeedForward"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
-    /// The same for the stream of a step of decoding, added to it; `next` is the norm behind.
+    /// Adds the sublayer's output to the stream of a decoding step; `next` is the norm that follows.
     void step(FewRows& stream, const LayerNorm* next) const;
 
   private:

@@ -16,7 +16,7 @@ Tensor FewRows::read(const Linear& linear, std::optional<ops::Activation> activa
     const Tensor weight = linear.weight().value();
     const std::int64_t out = weight.dim(0) - (tail.defined() ? tail.cols() : 0);
     kernels::FewRowsResult result{Tensor::empty({x_.rows(), out}, DType::bf16, Device::cuda), tail};
-    // Where norms stand behind the residual sum, the normalised value is what goes on.
+    // With post-norm the normalised value becomes the stream.
     if (!pre_ && norm_ != nullptr) result.normed = Tensor::empty(x_.shape(), DType::bf16, Device::cuda);
     kernels::few_rows_linear({x_, weight, value_or_none(linear.bias()), row_norm(), activation}, result);
     residual_ = result.normed.defined() ? result.normed : x_;

@@ -1,5 +1,5 @@
-// A step of decoding with few rows on CUDA in bf16: the stream between sublayers, whose norms and residual sums are part of the
-// products around them (kernels/few_rows).
+// Decoding steps with few rows on CUDA in bf16: a stream between sublayers whose norms and residual sums are fused into the
+// products (kernels/few_rows).
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace heddle::nn {
 
-/// As Stream in layers.h, but with the norm still to be taken: the product that reads it does.
+/// Like Stream in layers.h, but the norm is applied by the product that reads it.
 class FewRows {
   public:
-    /// Whether rows like those of x are taken (kernels::takes_few_rows).
+    /// True if the kernels support rows like those of x (kernels::takes_few_rows).
     static bool takes(const Tensor& x) { return kernels::takes_few_rows(x, x); }
 
-    /// The stream x [rows, d_model], of which the next product reads norm(x); null: x itself. `pre`: residual connections pass
-    /// the norms by (NormPlace::pre).
+    /// The stream x [rows, d_model]; the next product reads norm(x), or x if `norm` is null. `pre`: residual connections bypass
+    /// the norms (NormPlace::pre).
     FewRows(Tensor x, const LayerNorm* norm, bool pre) : x_(std::move(x)), norm_(norm), pre_(pre) {}
 
-    /// norm(x) W^T + b, with the activation; its last columns go to `tail` where that is defined.
+    /// norm(x) W^T + b with the activation; its last columns are written to `tail` if that is defined.
     Tensor read(const Linear& linear, std::optional<ops::Activation> activation = {}, const Tensor& tail = {});
-    /// The stream becomes the residual of what was read last + h W^T + b, and its norm `next`.
+    /// Sets the stream to (the residual of what was last read) + h W^T + b, and its norm to `next`.
     void add(const Tensor& h, const Linear& linear, const LayerNorm* next);
     /// norm(x) W^T + b in f32.
     Tensor logits(const Tensor& weight, const Tensor& bias) const;

@@ -7,7 +7,7 @@
 namespace heddle::nn {
 namespace {
 
-// Full cache lines: vector loads of a parameter never straddle two, and threads that write neighbours never share one.
+// A cache line: vector loads of a parameter never cross two, and threads that write neighbouring parameters never share one.
 constexpr std::int64_t kAlignment = 64;
 
 }  // namespace
@@ -67,7 +67,7 @@ void FlatParameters::round_again() const {
 
 std::vector<Span> FlatParameters::active() const {
     std::vector<Span> ranges;
-    bool joins = false;  // the entry before is active: what lies between belongs to the range
+    bool joins = false;  // the previous entry is active, so the gap before this one belongs to the range
     for (const Entry& entry : entries) {
         const bool trained = entry.parameter.variable.requires_grad();
         if (trained && joins)

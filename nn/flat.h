@@ -13,27 +13,27 @@
 
 namespace heddle::nn {
 
-/// The memory under a model's parameters: the gradient norm, Adam and zeroing are loops over one array.
+/// The memory of a model's parameters, so that the gradient norm, Adam and zeroing are loops over one array.
 struct FlatParameters {
     struct Entry {
         Parameter parameter;
-        std::int64_t begin = 0;  ///< of its first element in `values` and `gradients`
+        std::int64_t begin = 0;  ///< index of its first element in `values` and `gradients`
         std::int64_t count = 0;
     };
 
-    Tensor values;               ///< [n], f32 or f64: what the optimizer changes and files hold
+    Tensor values;               ///< [n], f32 or f64: changed by the optimizer and saved in files
     Tensor gradients;            ///< [n] of the same dtype; backward adds into it
-    Tensor bf16_copy;            ///< bf16 [n]: `values`, rounded, with which the model computes; undefined if it uses `values`
-    std::vector<Entry> entries;  ///< ascending; each begins at a multiple of 64 bytes, the elements between are zero in both
-    std::shared_ptr<const FlatParameters> in_use = {};  ///< while a copy lives, the module stays where it is
+    Tensor bf16_copy;            ///< bf16 [n]: rounded `values`, used by the model's computations; undefined if it uses `values`
+    std::vector<Entry> entries;  ///< ascending; each begins at a multiple of 64 bytes, gaps are zero in both
+    std::shared_ptr<const FlatParameters> in_use = {};  ///< while a copy exists, the module cannot be moved
 
-    /// The ranges of elements that are trained now, frozen parameters left out, neighbours joined.
+    /// The ranges of elements that are trained, without frozen parameters; neighbours are joined.
     std::vector<Span> active() const;
     void zero_gradients();
     /// Updates `bf16_copy` from `values` after a change not made by the optimizer. Does nothing without a copy.
     void round_again() const;
-    /// Any array [n] laid out like `values` (a moment, an average), as tensors under the parameters' names, sharing its storage.
-    /// Error when the shape differs.
+    /// An array [n] with the layout of `values` (a moment, an average) as tensors under the parameters' names, sharing its
+    /// storage. Error when the shape differs.
     NamedTensors named(const Tensor& flat) const;
 };
 
@@ -42,8 +42,8 @@ struct FlatParameters {
 /// it again returns the same arrays, so that two optimizers may train one model; flattening a part of it, or a module that it is
 /// a part of, is an Error.
 FlatParameters flatten(Module& module);
-/// The same for a model that is to compute in `dtype`: its own, or bf16 for one of f32, whose values are then views of
-/// `bf16_copy` and whose gradients are f32. Error for any other.
+/// For a model that computes in `dtype`: its own, or bf16 for an f32 model, whose values then are views of `bf16_copy` and whose
+/// gradients are f32. Error for any other dtype.
 FlatParameters flatten(Module& module, DType dtype);
 
 }  // namespace heddle::nn

@@ -14,7 +14,7 @@ class LayerNorm : public Module {
     std::string_view kind() const override { return "LayerNorm"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
-    /// x + dropout(sublayer) and its normalisation, in one pass.
+    /// x + dropout(sublayer) and its normalisation, computed in one pass.
     ops::ResidualNorm after_residual(const Variable& x, const Variable& sublayer, const Dropout& dropout,
                                      Where where = Where::current()) const;
     const Variable& weight() const { return weight_; }

@@ -1,4 +1,4 @@
-// Encoder and decoder layers, and the way residuals and norms are joined.
+// Encoder and decoder layers with their residual connections and norms.
 #pragma once
 
 #include <memory>
@@ -10,30 +10,30 @@
 
 namespace heddle::nn {
 
-/// What flows from sublayer to sublayer. With NormPlace::pre, `sum` is the running residual sum and `input` its normalisation,
+/// The values passed between sublayers. With NormPlace::pre, `sum` is the running residual sum and `input` its normalisation,
 /// which the next sublayer reads; with NormPlace::post both are the same normalised value.
 struct Stream {
     Variable sum;
     Variable input;
 };
 
-/// A layer of either stack: it joins each sublayer's output to the stream by one fused pass, residual + dropout + norm.
+/// A layer of either stack. Adds each sublayer's output to the stream in one fused pass: residual + dropout + norm.
 ///
-/// Which norm that is, is the whole difference between pre- and post-norm. Sublayers s1 .. sk have norms n1 .. nk:
-///     pre:   s1 reads n1(x);  after si comes n(i+1);  after sk comes the first norm of what follows, `next`
+/// Pre- and post-norm differ only in which norm that is. For sublayers s1 .. sk with norms n1 .. nk:
+///     pre:   s1 reads n1(x);  after si comes n(i+1);  after sk comes `next`, the first norm of the next layer
 ///     post:  s1 reads x;      after si comes ni;      `next` is not used
 class Layer : public Module {
   public:
     Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers);
 
-    /// The stream before the first layer; with NormPlace::pre its input is first(x), or x without `first`.
+    /// The stream before the first layer. With NormPlace::pre its input is first(x), or x if `first` is null.
     static Stream open(const Variable& x, NormPlace norm, const LayerNorm* first);
     const LayerNorm& first_norm() const { return *norms_.front(); }
 
   protected:
-    /// stream + dropout(output of sublayer `i`), and the norm that comes next.
+    /// stream + dropout(output of sublayer `i`), and the norm that follows it.
     Stream join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const;
-    /// That norm; null when there is none.
+    /// The norm that follows sublayer `i`, or null.
     const LayerNorm* norm_behind(std::size_t i, const LayerNorm* next) const;
 
     const TransformerOptions options_;  // with defaults
@@ -49,7 +49,7 @@ class EncoderLayer : public Layer {
     EncoderLayer(Module& parent, std::string_view name, const TransformerOptions& options);
 
     std::string_view kind() const override { return "EncoderLayer"; }
-    /// `next` is the norm that the following layer begins with, the final norm, or null.
+    /// `next` is the first norm of the following layer, the final norm, or null.
     Stream forward(const Stream& stream, const Spans& spans, const LayerNorm* next, Tensor* weights = nullptr) const;
 
   private:

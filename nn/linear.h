@@ -1,4 +1,4 @@
-// Linear projections, alone or several of one input in one product.
+// Linear projections, one or several of the same input in one product.
 #pragma once
 
 #include "autograd/ops.h"
@@ -17,11 +17,11 @@ struct LinearPart {
 class Linear : public Module {
   public:
     Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias = true);
-    /// Several projections of the same input, [each, in] each, as one leaf: part i gives columns [i each, (i + 1) each). Their
-    /// names in files are "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a separate matrix.
+    /// Several projections of the same input, [each, in] each, as one leaf: part i gives columns [i each, (i + 1) each). In
+    /// files they are named "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a separate matrix.
     Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,
            bool bias = true);
-    /// The same for parts of different widths, one beside the other.
+    /// Several projections with different widths.
     Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<LinearPart>& parts, bool bias = true);
 
     std::string_view kind() const override { return "Linear"; }
@@ -34,7 +34,7 @@ class Linear : public Module {
   private:
     Variable weight_;
     Variable bias_;
-    mutable kernels::PackedWeight packed_;  // used while nothing is recorded: the weight does not change from step to step then
+    mutable kernels::PackedWeight packed_;  // only used without recording, when the weight does not change between steps
 };
 
 }  // namespace heddle::nn

@@ -7,7 +7,7 @@
 namespace heddle::nn {
 namespace {
 
-/// Whether `name` is `prefix` or lies below it.
+/// True if `name` equals `prefix` or is below it.
 bool below(std::string_view name, std::string_view prefix) {
     return prefix.empty() || (name.starts_with(prefix) && (name.size() == prefix.size() || name[prefix.size()] == '.'));
 }
@@ -55,7 +55,7 @@ Module::Module(Module& parent, std::string_view name)
     parent.children_.push_back(this);
 }
 
-// A child may go before its parent: a constructor that throws, or a local variable.
+// A child may be destroyed before its parent: if a constructor throws, or as a local variable.
 Module::~Module() {
     if (parent_ != nullptr) std::erase(parent_->children_, this);
     for (Module* child : children_) child->parent_ = nullptr;

@@ -1,4 +1,4 @@
-// Modules: named parameters in a named tree.
+// Modules: a tree of named parameters.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ class Module;
 struct FlatParameters;
 FlatParameters flatten(Module& module, DType dtype);
 
-/// Tensors under their dotted names, in the order of a module's construction; what save_safetensors takes.
+/// Tensors with dotted names, in order of construction, as for save_safetensors.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Rows [begin, end) of a leaf, which have a name of their own in files.
+/// Rows [begin, end) of a leaf that have their own name in files.
 struct ParameterSlice {
     std::string name;  ///< dotted, from the root
     std::int64_t begin = 0;
     std::int64_t end = 0;
 };
 
-/// One leaf of the tape. Several weights that read the same input are one leaf (one matrix product), and its `slices` are the
-/// weights' names: they are disjoint and cover the leaf. Without slices the leaf goes by its own name.
+/// One leaf of the tape. Several weights that read the same input are one leaf (one matrix product), and `slices` are the
+/// individual weights: they are disjoint and cover the leaf. Without slices the leaf uses its own name.
 struct Parameter {
     std::string name;  ///< dotted, from the root: "encoder.layers.0.self_attention.query_key_value.weight"
     Variable variable;
     std::vector<ParameterSlice> slices = {};
 
-    /// `whole` has the leaf's shape (its value, gradient, or a moment): its parts under their names, sharing the storage.
+    /// Splits `whole`, which has the leaf's shape (its value, gradient, or a moment), into its named parts, sharing storage.
     NamedTensors named(const Tensor& whole) const;
 };
 
@@ -51,10 +51,10 @@ struct Parameter {
 class Module {
   public:
     /// A root. The initial values of all parameters are a function of `seed` and their dotted names. Without a seed all weights
-    /// are zeros: for a module that is filled from a file next, as drawing numbers takes longer than reading them.
+    /// are zero: for a module that is then loaded from a file, as drawing numbers takes longer than reading them.
     explicit Module(std::optional<std::uint64_t> seed = 1, DType dtype = DType::f32);
-    /// A child, on the parent's device and in its dtype and mode: `name` may contain dots ("layers.0"). Error when the parent has
-    /// a child of this name, was converted to bf16 already, or an optimizer works on its parameters (nn::flatten).
+    /// A child with the parent's device, dtype and mode. `name` may contain dots ("layers.0"). Error when the parent has a child
+    /// with this name, was already converted to bf16, or an optimizer works on its parameters (nn::flatten).
     Module(Module& parent, std::string_view name);
     virtual ~Module();
     Module(const Module&) = delete;
@@ -62,20 +62,20 @@ class Module {
 
     /// The type's name for tables: "Linear".
     virtual std::string_view kind() const { return "Module"; }
-    /// Dotted, from the root, which has the empty name.
+    /// Dotted name from the root, which has the empty name.
     const std::string& name() const { return name_; }
     /// "name.part", or "part" in the root.
     std::string dotted(std::string_view part) const;
-    /// What the parameters are stored in.
+    /// The dtype of the parameters.
     DType dtype() const { return dtype_; }
     /// The parameters' device; initially the CPU.
     Device device() const { return device_; }
-    /// Moves all parameters and gradients to `device`, each to memory of its own. Error while an optimizer, or the result of
-    /// nn::flatten, works on their present memory: move first.
+    /// Moves all parameters and gradients to `device`, each to its own memory. Error while an optimizer, or the result of
+    /// nn::flatten, uses their present memory: move first.
     void to(Device device);
-    /// Converts all parameters to `dtype` (f32, f64, bf16, which CUDA alone computes with, or dual, for exact derivatives on the
-    /// CPU), each in memory of its own, without their gradients. The conversion to bf16 loses precision; for training in bf16,
-    /// nn::flatten keeps the f32 weights. Error as to(Device).
+    /// Converts all parameters to `dtype`, each in its own memory, without their gradients: f32, f64, bf16 (computations on CUDA
+    /// only), or dual (exact derivatives on the CPU). Conversion to bf16 loses precision; for training in bf16, nn::flatten
+    /// keeps the f32 weights. Error as to(Device).
     void to(DType dtype);
     const std::vector<Module*>& children() const { return children_; }
 
@@ -89,7 +89,7 @@ class Module {
     const std::vector<Parameter>& own_parameters() const { return parameters_; }
     /// Elements of all parameters.
     std::int64_t parameter_count() const;
-    /// Elements of those that are trained.
+    /// Elements of all parameters that are trained.
     std::int64_t trainable_count() const;
     /// All parameters under their names in files, sharing the storage.
     NamedTensors named_tensors() const;
@@ -99,15 +99,14 @@ class Module {
     /// a fused projection), which can only be frozen as a whole.
     std::int64_t freeze(std::string_view prefix, bool frozen = true);
 
-    /// The decisions of a dropout under "NAME.what" for one call: off in evaluation mode, else with the next key of the
-    /// thread's generator.
+    /// The dropout of one call under "NAME.what": off in evaluation mode, otherwise with the thread generator's next key.
     Dropout dropout(double probability, std::string_view what) const;
 
   protected:
-    /// Called by to() after the change, for what a module keeps beside its parameters.
+    /// Called by to() after the change, for data that a module keeps besides its parameters.
     virtual void moved() {}
-    /// Registers `value` as a trained leaf, moved to the module's device; `part` is relative to this module, the slices' names
-    /// are whole. Error when a name is taken, or the parameters were flattened and what nn::flatten returned is in use.
+    /// Registers `value` as a trained leaf, moved to the module's device. `part` is relative to this module; the slices' names
+    /// are complete. Error when a name is taken, or the parameters were flattened and the result of nn::flatten is in use.
     Variable add_parameter(std::string_view part, const Tensor& value, std::vector<ParameterSlice> slices = {});
     /// The random key for the initial values of the parameter with this dotted name; none in a module without a seed.
     std::optional<std::uint64_t> initial_key(std::string_view dotted_name) const;
@@ -126,8 +125,8 @@ class Module {
     Module* parent_ = nullptr;
     std::vector<Module*> children_;
     std::vector<Parameter> parameters_;
-    std::weak_ptr<const FlatParameters> flat_;  // what nn::flatten laid the parameters on, while that is in use
-    const Module* flat_root_ = nullptr;         // the module that it was called for
+    std::weak_ptr<const FlatParameters> flat_;  // the arrays made by nn::flatten, while they are in use
+    const Module* flat_root_ = nullptr;         // the module for which it was called
 };
 
 }  // namespace heddle::nn

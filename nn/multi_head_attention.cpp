@@ -56,7 +56,7 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
     return output_.forward(Variable(attended), where);
 }
 
-// Keys and values go straight to their place in the cache.
+// Keys and values are written directly to their place in the cache.
 void SelfAttention::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
     const Tensor query = stream.read(projection_, {}, cache.place(layer));
     kernels::CachedKeys keys = cache.keys(layer);
@@ -82,7 +82,7 @@ Variable CrossAttention::forward(const Variable& x, const Spans& spans, const Va
     return attend(x, keys_values(memory, where), spans, memory_spans, call, where);
 }
 
-// The hypotheses of a sentence are the rows of one span: they attend to its memory together.
+// The hypotheses of a sentence are the rows of one span, which attend to its memory together.
 Variable CrossAttention::step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where) const {
     return attend(x, Variable(cache.memory(layer)), cache.groups(), cache.memory_spans(), {}, where);
 }

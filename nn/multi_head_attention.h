@@ -32,9 +32,9 @@ class SelfAttention : public Module {
                         Where where = Where::current()) const {
         return forward(x, spans, call, where);
     }
-    /// One new row per hypothesis: its key and value go into the cache's `layer`, and it attends to all places so far.
+    /// One new row per hypothesis: its key and value go into the cache's `layer`; it attends to all positions so far.
     Variable step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
-    /// The same, read from the stream and added to it; `next` is the norm behind.
+    /// Reads from the stream and adds to it; `next` is the norm that follows.
     void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
 
   private:
@@ -58,11 +58,11 @@ class CrossAttention : public Module {
                         const AttentionCall& call = {}, Where where = Where::current()) const {
         return forward(x, spans, memory, memory_spans, call, where);
     }
-    /// Keys and values of a memory side by side, [rows', 2 key_heads head_dim]: computed once per sentence for all steps.
+    /// Keys and values of a memory side by side, [rows', 2 key_heads head_dim], computed once per sentence for all steps.
     Variable keys_values(const Variable& memory, Where where = Where::current()) const;
     /// One new row per hypothesis attends to the memory of its sentence.
     Variable step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
-    /// The same, read from the stream and added to it; `next` is the norm behind.
+    /// Reads from the stream and adds to it; `next` is the norm that follows.
     void step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
 
   private:

@@ -14,7 +14,7 @@ namespace {
 void set_parameters(Module& module, std::span<const Tensor> values) {
     if (values.empty()) return;
     if (module.dtype() != values.front().dtype()) {
-        module.to(Device::cpu);  // where every dtype may lie
+        module.to(Device::cpu);  // where every dtype is supported
         module.to(values.front().dtype());
     }
     module.to(values.front().device());
@@ -25,7 +25,7 @@ void set_parameters(Module& module, std::span<const Tensor> values) {
     }
 }
 
-// Writes the first values into the parameters. Returns leaves: the parameters, then those of the other values.
+// Writes the first values into the parameters. Returns leaves for all values: the parameters, then new ones.
 std::vector<Variable> set_inputs(Module& module, std::span<const Tensor> values, const std::vector<bool>& needs) {
     std::vector<Parameter> parameters = module.parameters();
     set_parameters(module, values.first(parameters.size()));
@@ -60,7 +60,7 @@ GradientFunction function_of_parameters(std::shared_ptr<Module> module, ModuleFu
         const Generator random = generator();
         const std::vector<Variable> leaves = set_inputs(*module, values, needs);
         Tensor value;
-        if (will_record(in)) {  // an op may compute otherwise when its gradients are wanted
+        if (will_record(in)) {  // an op may use another path when gradients are needed
             const FreshTape fresh;
             value = forward(std::span(leaves).subspan(own)).value();
         } else {
@@ -93,7 +93,7 @@ GradientFunction function_of_parameters(std::shared_ptr<Module> module, ModuleFu
 
 namespace {
 
-// A block below a root of its own, in f64.
+// A root with a block below it, in f64.
 template <class Block>
 struct Held : Module {
     Block block;
@@ -118,7 +118,7 @@ TransformerOptions small_options(NormPlace norm, double dropout) {
     return options;
 }
 
-// The parameters away from their first values, where biases are 0 and norms 1, and what else the function takes.
+// Parameter values moved away from their initial 0 and 1, then the function's other inputs.
 std::vector<Tensor> inputs_of(const Module& module, std::vector<Tensor> others = {}) {
     std::vector<Tensor> values = parameter_values(module);
     std::uint64_t seed = 100;
@@ -134,7 +134,7 @@ template <class Kind>
 GradientCase module_case(const char* op, const char* what, const std::shared_ptr<Kind>& module, const ModuleFunction& forward,
                          std::vector<Tensor> others = {}) {
     GradientCase one{op, what, function_of_parameters(module, forward), inputs_of(*module, std::move(others))};
-    one.options.elements_up_to = 4;  // of each parameter by differences; the adjoint identity covers all
+    one.options.elements_up_to = 4;  // per parameter by differences; the adjoint identity covers all
     return one;
 }
 
@@ -148,7 +148,7 @@ GradientCase whole_model(const char* what, const TransformerOptions& options) {
     GradientCase one = module_case("transformer", what, model, [=](std::span<const Variable>) {
         return model->loss(source, target_in, target_out, {.label_smoothing = 0.1});
     });
-    // Differences of a loss of about 2 resolve derivatives of 2e-4 to some 1e-11.
+    // Differences of a loss of about 2 resolve derivatives of 2e-4 to about 1e-11.
     one.options.tolerance = 1e-7;
     return one;
 }

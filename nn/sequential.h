@@ -1,4 +1,4 @@
-// Modules and functions one after the other.
+// Modules and functions applied in sequence.
 #pragma once
 
 #include <concepts>
@@ -25,7 +25,7 @@ class Sequential : public Module {
 
     std::string_view kind() const override { return "Sequential"; }
 
-    /// A module Layer(*this, NUMBER, arguments...).
+    /// Adds a module Layer(*this, NUMBER, arguments...).
     template <std::derived_from<Module> Layer, class... Arguments>
     Sequential& add(Arguments&&... arguments) {
         const auto layer = std::make_shared<Layer>(*this, std::to_string(size()), std::forward<Arguments>(arguments)...);
@@ -37,21 +37,21 @@ class Sequential : public Module {
         });
         return *this;
     }
-    /// An op, such as relu or tanh.
+    /// Adds an op, such as relu or tanh.
     Sequential& add(Variable (*op)(const Variable&, Where)) {
         layers_.emplace_back(op);
         return *this;
     }
-    /// Any function of a Variable, such as a lambda.
+    /// Adds any function of a Variable, such as a lambda.
     template <class Function>
     requires std::is_invocable_r_v<Variable, Function, const Variable&> Sequential& add(Function function) {
         layers_.push_back([function = std::move(function)](const Variable& x, Where) { return function(x); });
         return *this;
     }
 
-    /// Modules and functions so far.
+    /// Number of modules and functions.
     std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
-    /// x itself without layers.
+    /// Applies all layers; x itself if there are none.
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
 

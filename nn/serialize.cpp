@@ -12,7 +12,7 @@ namespace {
 
 bool is_float(std::string_view dtype) { return dtype == "F64" || dtype == "F32" || dtype == "F16" || dtype == "BF16"; }
 
-/// What keeps `file` from filling `targets`, one line each; empty when nothing does.
+/// Reasons why `file` cannot fill `targets`, one per line; empty if it can.
 std::string complaints(const NamedTensors& targets, const SafetensorsFile& file, std::string_view prefix) {
     std::string text;
     std::unordered_set<std::string> wanted;

@@ -9,7 +9,7 @@
 namespace heddle::nn {
 namespace {
 
-/// Where layer `layer`'s attention weights go; null when they are not requested.
+/// A new place for a layer's attention weights, or null if they are not requested.
 Tensor* place_for(std::vector<Tensor>* maps) { return maps == nullptr ? nullptr : &maps->emplace_back(); }
 
 std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& options) {
@@ -17,7 +17,7 @@ std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& o
     return std::make_unique<LayerNorm>(stack, "final_norm", options.d_model, options.norm_eps);
 }
 
-/// The stack's result: with pre-norm the last join made the final norm already.
+/// The stack's result; with pre-norm the last join has already applied the final norm.
 Variable close(const Stream& stream, NormPlace norm, const LayerNorm* final_norm) {
     if (norm == NormPlace::pre || final_norm == nullptr) return stream.input;
     return final_norm->forward(stream.input);
@@ -34,7 +34,7 @@ Encoder::Encoder(Module& parent, std::string_view name, const TransformerOptions
     final_norm_ = final_norm(*this, options_);
 }
 
-/// The norm that the layers before `layer` end with, where norms stand before sublayers.
+/// With pre-norm, the norm that follows the layers before `layer`.
 const LayerNorm* Encoder::norm_before(std::size_t layer) const {
     return layer < layers_.size() ? &layers_[layer]->first_norm() : final_norm_.get();
 }
@@ -60,7 +60,7 @@ Variable Encoder::result(std::vector<Variable> sums, const Variable& last) const
     return ops::concat(sums, 1);
 }
 
-// A checkpoint passes one value on, the residual sum; so each layer computes its first norm itself.
+// A checkpoint passes on a single value, the residual sum, so each layer computes its first norm itself.
 Variable Encoder::forward_checkpointed(Variable x, const Spans& spans) const {
     std::vector<Variable> sums;
     for (const auto& layer : layers_) {
@@ -118,7 +118,7 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
 }
 
 bool Decoder::takes_few_rows(const Tensor& x) const {
-    // Behind a norm that is the stream's own, a final norm would be a second one.
+    // With post-norm the stream already ends with a norm, so a final norm would be a second one.
     if (observed() || training() || (options_.norm == NormPlace::post && final_norm_ != nullptr)) return false;
     const auto fits = [](std::int64_t width) { return width % 32 == 0 && width <= kernels::kFewRowsWidest; };
     return fits(options_.d_ff) && fits(*options_.head_dim * options_.heads) && FewRows::takes(x);

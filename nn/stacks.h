@@ -1,4 +1,4 @@
-// The encoder and the decoder: layers in a row.
+// The encoder and the decoder: stacks of layers.
 #pragma once
 
 #include <memory>
@@ -21,16 +21,16 @@ class Encoder : public Module {
     Encoder(Module& parent, std::string_view name, const TransformerOptions& options);
 
     std::string_view kind() const override { return "Encoder"; }
-    /// x [rows, d_model]: embedded tokens; result [rows, d_model]. With MemoryFrom::layer the results of all layers stand side by
-    /// side, [rows, layers d_model], each after the final norm, if there is one: the last of them equals the result of
+    /// x [rows, d_model]: embedded tokens; result [rows, d_model]. With MemoryFrom::layer, the results of all layers side by
+    /// side, [rows, layers d_model], each after the final norm if there is one; the last of them equals the result of
     /// MemoryFrom::last.
     Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
 
   private:
     const LayerNorm* norm_before(std::size_t layer) const;
     Variable forward_checkpointed(Variable x, const Spans& spans) const;
-    /// The encoder's result: the last layer's result, or with MemoryFrom::layer the results of all layers, whose residual
-    /// `sums` are given then.
+    /// The encoder's result: the last layer's, or with MemoryFrom::layer those of all layers, whose residual `sums` are given
+    /// then.
     Variable result(std::vector<Variable> sums, const Variable& last) const;
 
     TransformerOptions options_;  // with defaults
@@ -46,12 +46,12 @@ class Decoder : public Module {
     std::string_view kind() const override { return "Decoder"; }
     Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                      AttentionMaps* maps = nullptr) const;
-    /// One new row per hypothesis; the cache has advanced.
+    /// Processes one new row per hypothesis; the cache has advanced already.
     Variable step(const Variable& x, DecoderCache& cache) const;
-    /// Whether x goes through step_few_rows(): few rows on CUDA in bf16, and nobody observes the ops. The results are the same
-    /// within rounding.
+    /// True if x is processed by step_few_rows(): few rows on CUDA in bf16, and no hook observes the ops. The results are the
+    /// same within rounding.
     bool takes_few_rows(const Tensor& x) const;
-    /// step() for such an x; the stream's norm is the last one.
+    /// step() for few rows; the stream's norm is the last one.
     FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;
     /// For each layer the memory's keys and values side by side, [rows', 2 key_heads head_dim].
     std::vector<Tensor> memory_keys_values(const Variable& memory) const;

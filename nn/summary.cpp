@@ -44,7 +44,7 @@ void evaluate(const Transformer& model, const Sentences& source, const Sentences
     model.generator(model.decode(target.tokens, target.spans, memory, source.spans));
 }
 
-/// While one exists, backward adds to other gradients, zero at first. Then these, and every module's mode, are as they were.
+/// While one exists, backward adds to temporary gradients. Then the gradients and every module's mode are restored.
 class Visit {
   public:
     explicit Visit(Module& model) : parameters_(model.parameters()) {
@@ -75,7 +75,7 @@ class Visit {
     }
 
     std::vector<Parameter> parameters_;
-    std::vector<Tensor> gradients_;  // those that are not in use
+    std::vector<Tensor> gradients_;  // the module's own, not in use meanwhile
     std::vector<std::pair<Module*, bool>> modes_;
 };
 

@@ -41,7 +41,7 @@ void Trace::note(const ObservedOp& observed) {
           .gradients = 0,
           .listed_adds = 0,
           .listed_bytes = 0};
-    std::set<std::string> layers;  // whose parameters the op reads
+    std::set<std::string> layers;  // modules whose parameters the op reads
     for (const Variable& input : observed.inputs) {
         if (!input.defined()) continue;
         const Seen tensor = seen(input.value());
@@ -66,7 +66,7 @@ void Trace::note(const ObservedOp& observed) {
 
 ModuleTrace Trace::of(const Part& part) const {
     ModuleTrace trace;
-    std::set<Id> inside;  // made by the module, or counted as an input already
+    std::set<Id> inside;  // made by the module, or already counted as an input
     for (const Op& op : ops_) {
         if (!part.has(op.module)) continue;
         for (const Seen& input : op.inputs) {

@@ -13,8 +13,8 @@
 
 namespace heddle::nn {
 
-/// A part of a model: the module of a dotted name and all that lies below it; "" is everything. With a star appended, all
-/// modules whose names begin so: "encoder.layers.0.feed_forward*" is the sublayer and its norm.
+/// A part of a model: the module with a dotted name and everything below it; "" is the whole model. With a star at the end, all
+/// modules whose names begin with it: "encoder.layers.0.feed_forward*" is the sublayer and its norm.
 class Part {
   public:
     explicit Part(std::string text = "");
@@ -27,19 +27,19 @@ class Part {
 
 /// Statistics of a module and everything below it in a pass.
 struct ModuleTrace {
-    std::vector<Shape> inputs;       ///< of the tensors that came from outside, parameters left out; equal shapes once
-    std::optional<Shape> output;     ///< of its last op; nothing when it had none (one op did the work of several modules)
-    std::int64_t input_bytes = 0;    ///< of the tensors that came from outside
+    std::vector<Shape> inputs;       ///< of tensors from outside, without parameters; equal shapes once
+    std::optional<Shape> output;     ///< of its last op; empty if it had none (one op did the work of several modules)
+    std::int64_t input_bytes = 0;    ///< of tensors from outside
     std::int64_t tokens = 0;         ///< read by embeddings
     std::int64_t multiply_adds = 0;  ///< of all matrix products
-    std::int64_t attention = 0;      ///< those of them that are products of queries with keys, and of weights with values
+    std::int64_t attention = 0;      ///< of these, products of queries with keys, and of weights with values
     std::int64_t kept = 0;  ///< bytes that its ops save for backward, without parameters; shared tensors count for the first op
-    std::int64_t gradients = 0;     ///< bytes of the gradients of its ops' outputs, as if all existed at the same time
+    std::int64_t gradients = 0;     ///< bytes of the gradients of its ops' outputs, if all existed at the same time
     std::int64_t listed_adds = 0;   ///< as torchinfo counts multiply-adds: elements of the parameters that an op reads
     std::int64_t listed_bytes = 0;  ///< as torchinfo counts activations: outputs of modules with parameters
 };
 
-/// Records every op of this thread as long as it exists.
+/// Records every op of this thread while it exists.
 class Trace {
   public:
     /// `model` must outlive it.
@@ -47,7 +47,7 @@ class Trace {
     ModuleTrace of(const Part& part) const;
 
   private:
-    /// A tensor, whatever its shape: its storage and where it begins there.
+    /// Identifies a tensor regardless of its shape: its storage and its start there.
     using Id = std::pair<std::uint64_t, const void*>;
     struct Seen {
         Id id;
@@ -70,7 +70,7 @@ class Trace {
     static Seen seen(const Tensor& tensor);
     void note(const ObservedOp& observed);
 
-    std::map<Id, std::string> parameters_;  // and the module that each belongs to
+    std::map<Id, std::string> parameters_;  // with the module to which each belongs
     std::set<Id> kept_;
     std::vector<Op> ops_;
     ObserveOps observer_;

@@ -77,7 +77,7 @@ Tensor Transformer::logits(const Tensor& hidden) const {
 DecoderCache Transformer::start_decoding(const Tensor& memory, const Spans& memory_spans, std::int64_t hypotheses,
                                          std::int64_t length) const {
     const NoGrad no_grad;
-    // So that no step has to extend it, which a captured one could not.
+    // Extends the table now, which a captured step could not do.
     if (options_.positions == Positions::sinusoidal) target_positions_.table(length);
     return {decoder_.memory_keys_values(Variable(memory)), memory_spans, hypotheses, length};
 }

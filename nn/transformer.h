@@ -15,21 +15,21 @@ class Transformer : public Module {
     explicit Transformer(const TransformerOptions& options, std::optional<std::uint64_t> seed = 1, DType dtype = DType::f32);
 
     std::string_view kind() const override { return "Transformer"; }
-    /// With all defaults filled in.
+    /// The options with all defaults filled in.
     const TransformerOptions& options() const { return options_; }
 
-    /// The encoder's result [rows, d_model], or with MemoryFrom::layer that of each layer, side by side. Rows outside the spans
-    /// are unspecified.
+    /// The encoder's result [rows, d_model], or with MemoryFrom::layer the results of all layers side by side. Rows outside the
+    /// spans are unspecified.
     Variable encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps = nullptr) const;
     Variable encode(const Sentences& source, AttentionMaps* maps = nullptr) const;
-    /// The decoder's last hidden values [rows, d_model], from which logits() follow. Sentence i of `target_in` (the beginning
-    /// mark and the sentence) attends to sentence i of the memory.
+    /// The decoder's last hidden values [rows, d_model], the input of logits(). Sentence i of `target_in` (the beginning mark
+    /// and the sentence) attends to sentence i of the memory.
     Variable decode(const Tensor& target_in, const Spans& target_spans, const Variable& memory, const Spans& memory_spans,
                     AttentionMaps* maps = nullptr) const;
     Variable decode(const Sentences& target_in, const Variable& memory, const Spans& memory_spans,
                     AttentionMaps* maps = nullptr) const;
-    /// Cross entropy of `target_out` i32 [rows of target_in] (the sentence and the end mark; rows outside the spans hold
-    /// options.ignore), a scalar; never holds all logits.
+    /// Cross entropy of `target_out` i32 [rows of target_in] (the sentence and the end mark; options.ignore in rows outside the
+    /// spans), a scalar. Never stores all logits at once.
     Variable loss(const Sentences& source, const Sentences& target_in, const Tensor& target_out,
                   const ops::LossOptions& options = {}, Tensor* statistics = nullptr) const;
     /// log-softmax over the target vocabulary of hidden [rows, d_model] times the output matrix: [rows, target_vocabulary].
@@ -37,12 +37,12 @@ class Transformer : public Module {
     /// hidden [rows, d_model] times the output matrix, [rows, target_vocabulary], f32 in a bf16 model; not recorded.
     Tensor logits(const Tensor& hidden) const;
 
-    /// A cache for translating these sentences, one hypothesis each at first: room for `hypotheses` at once and `length` tokens
-    /// each (the beginning mark included). `memory` is encode()'s value.
+    /// A cache for translating these sentences, initially with one hypothesis each: room for `hypotheses` at once and `length`
+    /// tokens each (including the beginning mark). `memory` is encode()'s value.
     DecoderCache start_decoding(const Tensor& memory, const Spans& memory_spans, std::int64_t hypotheses,
                                 std::int64_t length) const;
-    /// Reads the next token of every hypothesis, i32 [hypotheses] (the beginning mark at first), and gives the logits of the one
-    /// after, [hypotheses, target_vocabulary]: the bits that decode() and logits() give for the whole prefix. Use in evaluation
+    /// Reads the next token of every hypothesis, i32 [hypotheses] (first the beginning mark), and returns the logits of the one
+    /// after, [hypotheses, target_vocabulary], with the same bits as decode() and logits() for the whole prefix. For evaluation
     /// mode. Error when the cache is full or the number of tokens differs.
     Tensor step(const Tensor& tokens, DecoderCache& cache) const;
 
@@ -56,12 +56,12 @@ class Transformer : public Module {
 
     TransformerOptions options_;
     Embedding source_embedding_;
-    std::unique_ptr<Embedding> own_target_embedding_;  // null when it is the source's
+    std::unique_ptr<Embedding> own_target_embedding_;  // null if it is the source's
     PositionalEncoding source_positions_;
     PositionalEncoding target_positions_;
     Encoder encoder_;
     Decoder decoder_;
-    std::unique_ptr<Linear> own_output_;  // null when it is the target embedding
+    std::unique_ptr<Linear> own_output_;  // null if it is the target embedding
     mutable kernels::PackedWeight packed_output_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace heddle::nn {
 
-/// Where layer normalisation stands: before each sublayer (Xiong et al. 2020) or after the residual add (the paper).
+/// Position of layer normalisation: before each sublayer (Xiong et al. 2020) or after the residual add (the paper).
 enum class NormPlace : std::uint8_t { pre, post };
 constexpr auto enum_words(NormPlace) { return words_for<NormPlace>({{NormPlace::pre, "pre"}, {NormPlace::post, "post"}}); }
 /// Which of the three embeddings (source, target, output projection) are one matrix; `embeddings`: source and target.
@@ -42,7 +42,7 @@ struct TransformerOptions {
     /// attention, Ainslie et al. 2023; 1: multi-query). Default: heads.
     std::optional<std::int64_t> key_heads = {};
     std::int64_t d_ff = 512;
-    bool bias = true;                              ///< of all projections, where the next two say nothing else
+    bool bias = true;                              ///< of all projections, unless overridden by the next two
     std::optional<bool> attention_bias = {};       ///< of query, key, value and output in attention; default: bias
     std::optional<bool> output_bias = {};          ///< of the output projection; default: bias when it has a weight of its own
     double dropout = 0.1;                          ///< of the embedding sums and of each sublayer's output
@@ -69,9 +69,9 @@ struct TransformerOptions {
     /// table of over 2^27 elements) that no model has it and products of extents could overflow, a dropout leaves [0, 1), or the
     /// vocabularies cannot be tied.
     TransformerOptions complete() const;
-    /// Elements of the weights without biases and norms: what a file of such a model has at least. Of complete() options.
+    /// Number of weights without biases and norms, a lower bound for a file of such a model. For complete() options.
     double matrix_elements() const;
-    /// The most tokens that a sentence may have: the rows of learned tables; nothing for sinusoidal positions, which set no
+    /// The maximum length of a sentence: the number of rows of learned tables; empty for sinusoidal positions, which have no
     /// limit.
     std::optional<std::int64_t> longest_sentence() const;
     /// Whether source and target read one embedding.
