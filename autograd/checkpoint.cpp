@@ -12,7 +12,7 @@ namespace {
 
 using Function = std::function<Variable(std::span<const Variable>)>;
 
-// The bits of a value in 64 of them: enough to see that the second run was not the first one.
+// 64 bits that depend on all of a value's bits, to detect that the second run differs from the first.
 std::uint64_t fingerprint(const Tensor& made) {
     const Tensor value = made.to(Device::cpu);
     std::uint64_t hash = 0xcbf29ce484222325ULL;
@@ -27,14 +27,14 @@ std::uint64_t fingerprint(const Tensor& made) {
 
 struct Inside {
     Function function;
-    Generator random;  // as it was before the first run
+    Generator random;  // state before the first run
     std::vector<bool> defined;
     std::uint64_t value = 0;
     Where where;
 };
 
-// The inside's inputs as leaves of the fresh tape. Their gradients start from what has arrived so far, so that every sum is made
-// in the order, and with the bits, of a run without checkpoints.
+// The function's inputs as leaves of the fresh tape. Their gradients start from those that have arrived so far, so that every
+// sum has the order, and the bits, of a run without checkpoints.
 std::vector<Variable> leaves_of(Gradients& g, const Inside& inside) {
     std::vector<Variable> leaves;
     int saved = 0;
@@ -62,14 +62,14 @@ void go_back(Gradients& g, const Inside& inside) {
               "forward "
               "and backward, or the function depends on something that changed",
               place(inside.where));
-        // A leaf: an input came back as it was, or nothing inside requires a gradient.
+        // The output is a leaf if the function returned an input, or nothing inside requires a gradient.
         check(!output.is_leaf() || !output.requires_grad(), "checkpoint at {}: the function returns one of its inputs",
               place(inside.where));
         if (output.requires_grad()) backward(output, g.take_output());
     }
     for (std::size_t i = 0; i < leaves.size(); ++i) {
         const int at = static_cast<int>(i);
-        if (!g.needs(at) || started[i]) continue;  // what was started is complete: it was added to in place
+        if (!g.needs(at) || started[i]) continue;  // complete already: it was added to in place
         Tensor gradient = leaves[i].grad();
         leaves[i] = Variable();
         if (gradient.defined()) g.give(at, std::move(gradient));

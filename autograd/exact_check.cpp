@@ -30,7 +30,7 @@ struct InnerProduct {
     }
 };
 
-// |a - b| over the absolute terms; 0 when there are none, NaN when one is.
+// |a - b| over the absolute terms; 0 if there are none, NaN if a term is NaN.
 double relative_gap(const InnerProduct& a, const InnerProduct& b) {
     const double scale = a.absolute + b.absolute;
     return scale == 0 ? 0 : std::abs(a.sum - b.sum) / scale;
@@ -54,7 +54,7 @@ Inputs dual_inputs(const Inputs& inputs, const Inputs& direction) {
     return result;
 }
 
-// c + w y, of y's dtype and on its device: the gradient of <c, y> + <w, y y> / 2.
+// c + w y in y's dtype and on its device: the gradient of <c, y> + <w, y y> / 2.
 struct Cotangent {
     Values c, w;
 
@@ -69,7 +69,7 @@ struct Cotangent {
     }
 };
 
-// The function, called with the same random state each time.
+// Calls the function with the same random state each time.
 class Calls {
   public:
     explicit Calls(const GradientFunction& function) : function_(function), generator_(generator()) {}
@@ -79,7 +79,7 @@ class Calls {
         return call(std::vector<Variable>(inputs.begin(), inputs.end())).value();
     }
 
-    // On the CPU, zeros where none arrived. All inputs require their gradient.
+    // Gradients on the CPU, with zeros for inputs that none reached. All inputs require their gradient.
     template <class CotangentOf>
     std::vector<Tensor> gradients(const Inputs& inputs, const CotangentOf& cotangent) const {
         const FreshTape fresh;
@@ -150,7 +150,7 @@ class ExactChecks {
     ExactReport run() {
         const auto checks = [this] {
             if (!has_value()) return false;
-            // All three run, so that the report has each result.
+            // All three are run, so that the report has each result.
             const bool forward = forward_is_right(), adjoint = adjoint_is_right(), hessian = hessian_is_right();
             return forward && adjoint && hessian;
         };
@@ -171,7 +171,7 @@ class ExactChecks {
         return false;
     }
 
-    // Random numbers, the largest of them 1, in the shapes of the inputs; of input `only` alone unless that is -1.
+    // Random numbers with a largest magnitude of 1, in the shapes of the inputs; only for input `only` unless that is -1.
     Inputs direction(std::uint64_t number, int only = -1) const {
         Inputs result;
         double most = 0;
@@ -211,8 +211,8 @@ class ExactChecks {
                                                        worst, exact[worst], numeric[worst]);
     }
 
-    // The worst element, and its error relative to the largest number. `size` is that of the values whose differences were taken:
-    // their rounding is 1e-12 of it.
+    // Index of the worst element, and its error relative to the largest number. `size` is that of the differenced values, whose
+    // rounding is 1e-12 of it.
     static std::size_t compare(const Values& exact, const Values& numeric, double size, double& error) {
         const double scale = largest(numeric) + 1e-3 + 1e-5 * size;
         std::size_t worst = 0;
@@ -246,8 +246,7 @@ class ExactChecks {
         forward.add(cotangent_.c, derivative_of(calls_.value(dual_inputs(inputs_, along))).to_vector());
         for (std::size_t i = 0; i < inputs_.size(); ++i) back.add(gradients_[i], along[i].to_vector());
         if (only >= 0 &&
-            proof::declares_zero(
-                options_, static_cast<std::size_t>(only))) {  // nothing but rounding on both sides, in proportion to the value
+            proof::declares_zero(options_, static_cast<std::size_t>(only))) {  // both sides are rounding of the value
             forward.absolute += largest(value_);
             back.absolute += largest(value_);
         }
@@ -262,7 +261,7 @@ class ExactChecks {
             forward.sum, back.sum, gap, worst_element());
     }
 
-    // Each element's derivative by a run of its own, for the message.
+    // Each element's derivative by a separate run, for the message.
     std::string worst_element() const {
         constexpr std::int64_t kMost = 4096;
         double error = -1;
@@ -324,7 +323,7 @@ class ExactChecks {
     ExactReport report_;
     Values value_;
     Cotangent cotangent_;
-    std::vector<Values> gradients_;  // J^T c
+    std::vector<Values> gradients_;  // J^T c for each input
 };
 
 }  // namespace

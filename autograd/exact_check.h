@@ -23,11 +23,11 @@ struct ExactReport {
     static constexpr double kNever = std::numeric_limits<double>::quiet_NaN();
 
     bool passed = false;
-    // NaN when the check did not come so far.
+    // NaN if the check was not reached.
     double forward = kNever;  ///< largest |J x' - differences| / (max |differences| + 1e-3)
     double adjoint = kNever;  ///< largest |<c, J x'> - <J^T c, x'>| / (sum of the absolute terms on both sides)
     double hessian = kNever;  ///< |<u, H v> - <v, H u>| / (sum of the absolute terms on both sides)
-    std::string message;      ///< on failure a line or two of each check that failed: the input, its worst element, both numbers
+    std::string message;      ///< on failure one or two lines for each failed check: the input, its worst element, both numbers
 };
 
 /// Bounds of the three figures. The sides of the last two are sums over the paths from inputs to outputs of products along the
@@ -49,12 +49,12 @@ ExactReport exact_check(const GradientFunction& function, const std::vector<Tens
 /// The checks of one case; the message names its op.
 ExactReport exact_check(const GradientCase& one);
 
-/// J x' of `function` at `inputs` (f64, on the CPU) along `direction`, which has their shapes: one run on dual numbers.
+/// J x' of `function` at `inputs` (f64, on the CPU) along `direction`, which has their shapes, by one run on dual numbers.
 Tensor forward_derivative(const GradientFunction& function, const std::vector<Tensor>& inputs,
                           const std::vector<Tensor>& direction);
 
-/// H v for each input, H the Hessian of the one-element `function` at `inputs` (f64, on the CPU): one run forward and back on
-/// dual numbers. An input that the function does not depend on gets zeros.
+/// H v for each input, where H is the Hessian of the one-element `function` at `inputs` (f64, on the CPU), by one run forward
+/// and back on dual numbers. Zero for inputs on which the function does not depend.
 std::vector<Tensor> hessian_vector_product(const GradientFunction& function, const std::vector<Tensor>& inputs,
                                            const std::vector<Tensor>& direction);
 

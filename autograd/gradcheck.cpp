@@ -13,7 +13,7 @@ namespace heddle {
 namespace proof {
 namespace {
 
-// The proof of one function, step by step; the first step that fails ends it and leaves its message.
+// Proves one function's gradient step by step; the first failing step ends the proof and leaves its message.
 class Proof {
   public:
     Proof(const GradientFunctions& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options)
@@ -73,7 +73,7 @@ class Proof {
         return !changed || failed("{} changes input {} in place; change a clone()", what, *changed);
     }
 
-    // A second walk over the tape of `pass`, whose first one gave `gradients`, gives the same bits.
+    // Checks that a second walk over the tape of `pass`, whose first one gave `gradients`, gives the same bits.
     bool walk_repeats(Forward& pass, const std::vector<Values>& gradients, const std::string& when) {
         std::vector<Values> retained;
         try {
@@ -92,7 +92,7 @@ class Proof {
         return inputs_are_kept("backward");
     }
 
-    // Two fresh runs, and a second walk over the tape of the second: nothing random, stale or consumed may enter.
+    // Checks that two fresh runs, and a second walk over the second tape, give the same bits: nothing random, stale or consumed.
     bool bits_repeat() {
         const FreshTape fresh;
         Forward first = subject_.forward(all());
@@ -135,7 +135,7 @@ class Proof {
         return true;
     }
 
-    // Backward from one of several outputs: nothing arrives at the others.
+    // Checks backward from each of several outputs by itself; the others receive no gradient.
     bool outputs_alone_are_right() {
         for (std::size_t k = 0; k + 1 < sums_.size(); ++k) {
             const FreshTape fresh;
@@ -150,7 +150,7 @@ class Proof {
         return true;
     }
 
-    // One walk per output element, with a unit cotangent.
+    // Checks the Jacobian by one walk per output element, with unit cotangents.
     bool jacobian_is_right() {
         const std::size_t outputs = value_.size();
         std::vector<bool> wanted = all();
@@ -204,12 +204,12 @@ class Proof {
         return !wrong || failed("{}", *wrong);
     }
 
-    // What the gradient of an input is compared with.
+    // Numeric derivatives that a gradient is compared with.
     struct Reference {
         std::span<const double> derivative, bound;
         Values scale;
-        bool contracted;  // over all outputs with the random cotangent
-        bool known;       // is_known() has bounded it
+        bool contracted;  // sum over all outputs with the random cotangent
+        bool known;       // is_known() has checked its bounds
     };
 
     Reference of_sum(std::size_t i, std::size_t s) const {
@@ -245,7 +245,7 @@ class Proof {
         for (std::size_t e = 0; e < elements.size(); ++e) {
             analytic.push_back(gradient[static_cast<std::size_t>(elements[e])]);
             if (std::isinf(wanted.bound[e]) && std::isfinite(analytic[e])) {
-                if (wanted.known) continue;  // is_known() refuses it
+                if (wanted.known) continue;  // rejected by is_known()
                 return failed("{} cannot be proven{}: no step gives a finite difference, when {}", input_text(subject_, i),
                               at_text(shape, elements[e]), when);
             }
@@ -260,7 +260,7 @@ class Proof {
                                  : error <= wanted.bound[e])
                 continue;
             ++wrong;
-            if (!std::isnan(most) && !(relative <= (1 + 1e-6) * most)) {  // of equal ones the first
+            if (!std::isnan(most) && !(relative <= (1 + 1e-6) * most)) {  // the first of equal ones
                 most = relative;
                 worst = e;
             }
@@ -289,7 +289,7 @@ class Proof {
         if (std::ssize(analytic) != subject_.input(i).numel()) return "unknown (only a part was probed)";
         const Shape output = shapes_.size() == 1 ? shapes_[0] : Shape{std::ssize(value_)};
         Evidence evidence{subject_.input(i).shape(), analytic, wanted.derivative, wanted.bound, output, nullptr, nullptr};
-        // The contribution of each output is known for the random cotangent only.
+        // The contribution of each output is only known for the random cotangent.
         if (!numeric_[i].jacobian.empty() && wanted.contracted) {
             evidence.cotangent = &sums_[0];
             evidence.jacobian = &numeric_[i].jacobian;
@@ -297,8 +297,8 @@ class Proof {
         return likely_cause(evidence);
     }
 
-    // A bound so wide that a mistake could hide behind it proves nothing. Of several outputs each one counts: beside a large one,
-    // a small one's bound would pass unseen.
+    // A bound so wide that it could hide a mistake proves nothing. Each of several outputs is checked, because the bound of a
+    // large one would hide that a small one's is too wide.
     bool is_known(std::size_t i, const Wanted& wanted) {
         for (std::size_t s = 0; s < wanted.sums.size(); ++s)
             if (!is_known(i, s, wanted)) return false;
@@ -352,7 +352,7 @@ class Proof {
             input_text(subject_, i), *most);
     }
 
-    // A backward that gives nothing, or whatever multiple of a zero, would pass.
+    // Without this check, a backward that gives nothing, or any multiple of a zero, would pass.
     bool is_not_zero(std::size_t i) {
         const Reference sum = of_sum(i, 0);
         for (std::size_t e = 0; e < sum.bound.size(); ++e)
@@ -376,14 +376,14 @@ class Proof {
     Subject subject_;
     const GradcheckOptions& options_;
     GradcheckReport report_;
-    std::vector<Shape> shapes_;         // of the outputs
+    std::vector<Shape> shapes_;         // of all outputs
     Values value_;                      // of all output elements
-    std::vector<Values> sums_;          // the random cotangent; with several outputs, then its part of each
-    Cotangents cotangents_;             // the first of them
+    std::vector<Values> sums_;          // with the random cotangent; for several outputs, then with its part for each
+    Cotangents cotangents_;             // for the first of sums_
     Values noise_;                      // of value_, then of sums_
     std::vector<Values> gradients_;     // for the random cotangent, every input required
     std::vector<Derivatives> numeric_;  // per input
-    Values row_, row_bound_;            // of the Jacobian
+    Values row_, row_bound_;            // one row of the Jacobian
 };
 
 }  // namespace

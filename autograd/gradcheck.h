@@ -1,4 +1,4 @@
-// The proof of a gradient: backward against central differences.
+// Proves gradients: backward compared with central differences.
 #pragma once
 
 #include <functional>
@@ -16,31 +16,31 @@ namespace heddle {
 /// A differentiable function of some inputs. It may be called thousands of times and must give the same value each time; the
 /// state of generator() is restored before every call, so that dropout keys drawn inside stay the same.
 using GradientFunction = std::function<Variable(std::span<const Variable>)>;
-/// The same with several outputs.
+/// A differentiable function with several outputs.
 using GradientFunctions = std::function<std::vector<Variable>(std::span<const Variable>)>;
 
 struct GradcheckOptions {
-    /// Not the error that passes (the numeric derivative's own error bound decides that), but the largest bound that counts as a
-    /// proof, relative to the derivative's scale: sum over outputs of |cotangent * d output / d element|, where the
-    /// cotangent is the gradient of the outputs that backward starts from.
+    /// Maximum error bound of a numeric derivative that counts as a proof, relative to the derivative's scale: sum over outputs
+    /// of |cotangent * d output / d element|, where the cotangent is the gradient of the outputs from which backward starts.
+    /// (Whether backward passes is decided by the bound itself.)
     double tolerance = 1e-8;
-    double floor = 1e-2;  ///< a derivative's scale is at least this part of the largest one of its input, and a thousandth of the
-                          ///< outputs' median, at most 1e-3
-    double step = 0.1;    ///< first step, relative to max(1, |x|); it is halved until the error estimate stops falling
-    std::uint64_t seed = 1;       ///< of the random cotangent, directions and further points
+    double floor = 1e-2;          ///< the scale is at least this part of the largest one of its input, and a thousandth of the
+                                  ///< outputs' median, at most 1e-3
+    double step = 0.1;            ///< first step, relative to max(1, |x|); it is halved until the error estimate stops falling
+    std::uint64_t seed = 1;       ///< for the random cotangent, directions and further points
     Device device = Device::cpu;  ///< where the function computes; its inputs are moved there
     /// Inputs whose gradient is always zero (the key bias of attention); declared ones are checked to be zero, all others must
     /// have a derivative that is not.
     std::vector<int> zero_by_symmetry = {};
     std::int64_t full_jacobian_up_to = 4096;  ///< output elements x input elements up to which every Jacobian entry is compared
-    /// Of a larger input this many elements are probed, among them the one with the largest gradient; the derivative along a
+    /// This many elements of a larger input are probed, including the one with the largest gradient; the derivative along a
     /// random direction covers the rest.
     std::int64_t elements_up_to = 2048;
 };
 
 struct GradcheckReport {
     bool passed = false;
-    /// The largest |backward - numeric|, relative to the derivative's scale; NaN when nothing was compared.
+    /// The largest |backward - numeric|, relative to the derivative's scale; NaN if nothing was compared.
     double worst = std::numeric_limits<double>::quiet_NaN();
     double resolution = 0;      ///< the largest error bound of a numeric derivative, relative to the same scale
     std::int64_t compared = 0;  ///< derivatives of at least one output compared
@@ -65,7 +65,7 @@ struct GradcheckReport {
 ///     if (!report.passed) puts(report.message.c_str());
 GradcheckReport gradcheck(const GradientFunction& function, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
-/// The same for a function with several outputs; backward runs from all at once, and from each alone.
+/// Proves a function with several outputs; backward runs from all at once, and from each by itself.
 GradcheckReport gradcheck(const GradientFunctions& function, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 
@@ -80,8 +80,8 @@ struct PlainFunction {
     const char* name = "function";  ///< for messages; a string literal
 };
 
-/// The same for a forward and a backward function of one's own. Error when backward gives another number of gradients, or one
-/// of another shape than its input's.
+/// Proves a hand-written pair of forward and backward functions. Error when backward gives a wrong number of gradients, or one
+/// with a shape other than its input's.
 ///
 ///     auto report = gradcheck({.forward = my_function, .backward = my_derivative}, {x, w});
 GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
@@ -90,7 +90,7 @@ GradcheckReport gradcheck(const PlainFunction& function, const std::vector<Tenso
 PlainFunction plain_function(std::function<double(std::span<const double> x)> function,
                              std::function<void(std::span<const double> x, std::span<double> dx)> derivative);
 
-/// The same for a function of numbers and its derivative.
+/// Proves the derivative of a function of numbers.
 ///
 ///     double f(std::span<const double> x);
 ///     void df(std::span<const double> x, std::span<double> dx);

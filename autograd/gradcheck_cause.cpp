@@ -1,4 +1,4 @@
-// From a wrong gradient to the mistake that most likely made it.
+// Guesses the most likely mistake from a wrong gradient.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,13 +18,12 @@ double largest_error(const Evidence& e) {
     return most;
 }
 
-// Equal up to what noise and a slightly wrong fit may do; a cause need not explain the last digit, but must explain most of the
-// error.
+// Equal up to noise and an inexact fit: a cause need not explain the last digit, but must explain most of the error.
 bool alike(const Evidence& e, double a, double b) {
     return std::abs(a - b) <= std::max(10 * largest(e.allowed), std::min(1e-6 * largest(e.numeric), largest_error(e) / 20));
 }
 
-// Whether analytic element i is what `expected(i)` gives, for all i.
+// True if analytic[i] is about expected(i) for all i.
 template <class Expected>
 bool explained(const Evidence& e, Expected expected) {
     for (std::size_t i = 0; i < e.analytic.size(); ++i)
@@ -32,7 +31,7 @@ bool explained(const Evidence& e, Expected expected) {
     return true;
 }
 
-// A gradient of zeros, or of one element, fits everything.
+// False for a gradient of zeros or of one element, which any cause would fit.
 bool telling(const Evidence& e) { return e.analytic.size() > 1 && largest(e.numeric) > 100 * largest(e.allowed); }
 
 Cause not_finite(const Evidence& e) {
@@ -55,7 +54,7 @@ Cause sign_flipped(const Evidence& e) {
     return "the sign is flipped";
 }
 
-// A factor that is an extent, or one over it, is most often a sum taken for a mean.
+// Names the extent if the factor is one, or one over one: most often a sum was taken instead of a mean.
 std::string extent_named(const Evidence& e, double factor) {
     for (const Shape* shape : {&e.shape, &e.output})
         for (int axis = 0; axis < shape->rank(); ++axis) {
@@ -101,7 +100,7 @@ Cause transposed(const Evidence& e) {
     const auto rows = static_cast<std::size_t>(e.shape[-2]);
     const auto cols = static_cast<std::size_t>(e.shape[-1]);
     if (!explained(e, [&](std::size_t i) {
-            const std::size_t at = i % (rows * cols);  // read as [cols, rows], whatever the shape says
+            const std::size_t at = i % (rows * cols);  // read as [cols, rows], whatever the shape is
             return e.numeric[i - at + at % rows * cols + at / rows];
         }))
         return {};
@@ -115,7 +114,7 @@ Cause shifted(const Evidence& e) {
     const std::size_t rows = n / cols;
     const auto by = [&](std::size_t distance, const char* what) -> Cause {
         for (const std::size_t shift : {distance, n - distance}) {
-            std::size_t right = 0;  // a shift without wrapping loses the ends
+            std::size_t right = 0;  // without wrapping, a shift loses elements at the ends
             for (std::size_t i = 0; i < n; ++i) right += alike(e, e.analytic[i], e.numeric[(i + shift) % n]) ? 1 : 0;
             if (right + distance >= n && right > n / 2) return fmt::format("shifted by one {}", what);
         }
@@ -125,7 +124,7 @@ Cause shifted(const Evidence& e) {
     return rows > 2 ? by(cols, "row") : Cause();
 }
 
-// The Jacobian tells what each slice of the output contributes; a sum over them that was forgotten leaves one.
+// The Jacobian gives the contribution of each slice of the output; if their sum was forgotten, the gradient is one of them.
 Cause batch_sum_missing(const Evidence& e) {
     if (e.jacobian == nullptr || e.output.rank() < 1 || e.output[0] < 2) return {};
     const auto outputs = static_cast<std::size_t>(e.output.numel());
@@ -161,7 +160,7 @@ Cause some_elements(const Evidence& e) {
     return fmt::format("{} {}, the rest is right: a mask, an edge or a tail", what, zero ? "dropped" : "wrong");
 }
 
-// A term that is one number per row: the mean that layer norm subtracts, the dot product in softmax.
+// A missing term of one number per row: the mean that layer norm subtracts, or softmax's dot product.
 Cause row_term(const Evidence& e) {
     const auto cols = static_cast<std::size_t>(e.shape.cols());
     if (cols < 3 || !telling(e)) return {};
@@ -180,7 +179,7 @@ Cause row_term(const Evidence& e) {
     return {};
 }
 
-// Rounding to f32 makes relative errors up to 6e-8 in every term, no two of them alike.
+// Rounding to f32 causes different relative errors of up to 6e-8 in all terms.
 Cause single_precision(const Evidence& e) {
     const double error = largest_error(e), size = largest(e.numeric);
     if (!(error > 1e-10 * size) || !(error < 1e-6 * size)) return {};

@@ -1,4 +1,4 @@
-// The inside of gradcheck, shared by its .cpp files only.
+// Internals of gradcheck, used only by its .cpp files.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace heddle::proof {
 
 using Values = std::vector<double>;
 inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-/// One gradient for each output; an undefined one: backward does not start from this output.
+/// One gradient per output; undefined: backward does not start from this output.
 using Cotangents = std::vector<Tensor>;
 
-/// Whether `check` returns true. An exception is a failure: failed(its message); memory that runs out says nothing of a gradient
-/// and passes through.
+/// Returns check(). On an exception calls failed(its message) and returns false; running out of memory says nothing about a
+/// gradient and is rethrown.
 template <class Check, class Failed>
 bool passes(const Check& check, const Failed& failed) {
     try {
@@ -30,10 +30,10 @@ bool passes(const Check& check, const Failed& failed) {
     }
 }
 
-/// A forward pass that backward can start from. Lives as long as the tape it was recorded on.
+/// A forward pass from which backward can start. Valid as long as the tape on which it was recorded.
 struct Forward {
     std::vector<Variable> leaves, outputs;
-    Values value;  ///< as the forward pass left it, the elements of all outputs one after the other
+    Values value;  ///< right after the forward pass: the elements of all outputs in order
 };
 
 /// The function under test, called the same way every time: the same inputs, the same random state.
@@ -42,32 +42,32 @@ class Subject {
     Subject(const GradientFunctions& function, const std::vector<Tensor>& inputs, Device device);
 
     std::size_t inputs() const { return inputs_.size(); }
-    /// On the CPU.
+    /// The input on the CPU.
     const Tensor& input(std::size_t i) const { return inputs_[i]; }
     const std::string& ops() const { return ops_; }
-    /// Calls of the function so far.
+    /// Number of calls of the function so far.
     std::int64_t calls() const { return calls_; }
 
     /// The outputs without recording, on the function's device. Error unless all are defined f64 tensors.
     std::vector<Tensor> outputs() const;
-    /// Their elements, one after the other.
+    /// The outputs' elements in order.
     Values value() const;
-    /// A forward pass on the current tape; the inputs of `needs` require gradients.
+    /// Runs forward on the current tape; the inputs in `needs` require gradients.
     Forward forward(const std::vector<bool>& needs);
-    /// The same where every input requires one and a single Variable is given as input `first` and as input `second`.
+    /// All inputs require gradients, and a single Variable is both input `first` and input `second`.
     Forward forward_with_one_for(std::size_t first, std::size_t second);
-    /// The gradients of the inputs, empty for those that require none. The leaves' gradients start from `start` (one for each
-    /// input that requires one), or from nothing.
+    /// Gradients of the inputs, empty for those that require none. The leaves' gradients start from `start` (one for each input
+    /// that requires one), or from nothing.
     std::vector<Values> back(Forward& pass, const Cotangents& cotangents, bool retain = false,
                              std::span<const Tensor> start = {}) const;
-    /// The first input that is not as it was given, if any.
+    /// The first input that the function has changed, if any.
     std::optional<std::size_t> changed_input() const;
     /// The value with element `element` of input `input` set to `x`; put back afterwards.
     Values value_at(std::size_t input, std::int64_t element, double x) const;
     /// The value with every input moved by step * direction; put back afterwards.
     Values value_along(const std::vector<Values>& direction, double step) const;
 
-    /// Overwrites an input for good, as a caller who changes it after the forward pass does.
+    /// Overwrites an input permanently, like a caller who changes it after the forward pass.
     void overwrite(std::size_t input, const Tensor& values);
 
   private:
@@ -78,55 +78,55 @@ class Subject {
     const GradientFunctions& function_;
     Device device_;
     std::vector<Tensor> inputs_;    // own copies: probing changes them
-    std::vector<Tensor> given_;     // the same on the function's device: what it is called with; on the CPU the same memory
-    std::vector<Tensor> original_;  // as they were given
+    std::vector<Tensor> given_;     // on the function's device, for the calls; on the CPU the same memory
+    std::vector<Tensor> original_;  // as given by the caller
     Generator generator_;
     mutable std::int64_t calls_ = 0;
-    std::string ops_ = "function";  // the ops that the first recorded run put on its tape
+    std::string ops_ = "function";  // the ops on the tape of the first recorded run
 };
 
 // ---- numeric derivatives (gradcheck_slope.cpp)
 
-/// Values at equal distances on both sides of a point. Returns the whole width between the two, as the arguments were rounded.
+/// Computes the values at equal distances on both sides of a point. Returns the width between the two rounded arguments.
 using Line = std::function<double(double step, Values& above, Values& below)>;
 
-/// The derivative of several values along a line.
+/// Derivatives of several values along a line.
 struct Slope {
     Values derivative;
-    Values bound;  ///< |derivative - the true one| is at most this; infinite where no step gave an estimate
-    Values jump;   ///< |right-hand - left-hand derivative| where the point is a kink, else 0
+    Values bound;  ///< |derivative - the true one| is at most this; infinite if no step gave an estimate
+    Values jump;   ///< |right-hand - left-hand derivative| if the point is a kink, else 0
     Values bend;   ///< |the second derivative|, roughly
     double smallest_step = 0;
 };
 
-/// Ridders' method: central differences for steps of about `first`, first / 2, ..., extrapolated to step 0. The tableau's entry
-/// of the smallest bound counts: 50 times its estimated error + 16 noise / step. `noise` is the rounding error of each value; a
+/// Ridders' method: central differences for steps of about `first`, first / 2, ..., extrapolated to step 0. Uses the tableau's
+/// entry with the smallest bound: 50 times its estimated error + 16 noise / step. `noise` is the rounding error of each value; a
 /// step at which a value does not look smooth (its second difference does not shrink) gives no estimate. At most `rows` steps.
-/// Where a value stands still at small steps because it is rounded to coarse ones, `noise` is raised to their error.
+/// If a value does not change at small steps because it is coarsely rounded, `noise` is raised to that error.
 Slope differentiate(const Line& line, const Values& center, Values& noise, double first, int rows);
 
-/// The rounding error of each of some values near a point, a standard deviation, from sixth differences. `sample(t)` gives the
-/// values at the distance t from the point, for multiples of `distances`: of the first two at which a value moves. Values
-/// that are not finite count as no error.
+/// The rounding error (a standard deviation) of several values near a point, from sixth differences. `sample(t)` gives the
+/// values at the distance t from the point, for multiples of the first two `distances` at which a value changes. Values that are
+/// not finite count as without error.
 Values measured_noise(const std::function<Values(double)>& sample, std::span<const double> distances);
 
 // ---- of the function under test (gradcheck_numeric.cpp)
 
-/// The values of which one input's derivatives are wanted: every output element, then the sums of cotangents * outputs.
+/// The values for which one input's derivatives are wanted: every output element, then the sums of cotangents * outputs.
 struct Wanted {
     const Values& value;            ///< of all output elements at the inputs
-    std::span<const Values> sums;   ///< one cotangent for each sum, [outputs]; 0 where an output does not enter
+    std::span<const Values> sums;   ///< one cotangent per sum, [outputs]; 0 for outputs that are not part of it
     const Values& noise;            ///< of the output elements, then of the sums
     double tolerance, floor, step;  ///< GradcheckOptions
-    bool jacobian;                  ///< keep the derivatives of single outputs
+    bool jacobian;                  ///< keep the derivatives of individual outputs
 };
 
-/// A sum's derivatives by the probed elements.
+/// Derivatives of a sum by the probed elements.
 struct Contracted {
     Values derivative;
     Values bound;
     Values scale;            ///< sum over outputs of |cotangent * d output / d element|
-    Values jump;             ///< as Slope's
+    Values jump;             ///< see Slope::jump
     double least_scale = 0;  ///< a derivative's scale is at least this
 };
 
@@ -134,122 +134,122 @@ struct Contracted {
 struct Derivatives {
     std::vector<std::int64_t> elements;  ///< the probed elements, ascending
     std::vector<Contracted> sums;        ///< for each of Wanted::sums
-    Values jacobian, jacobian_bound;     ///< [elements, outputs], when it was asked for
-    double smallest_step = 0;            ///< that any element was moved by
+    Values jacobian, jacobian_bound;     ///< [elements, outputs], if requested
+    double smallest_step = 0;            ///< smallest step by which an element was moved
 };
 
-/// Whether the noise of the first sum can be rounding errors; if it is larger, the function jumps.
+/// True if the noise of the first sum can be rounding; if it is larger, the function jumps.
 bool is_rounding(const Wanted& wanted);
 
 Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<std::int64_t> elements, const Wanted& wanted);
 
 /// The rounding error (a standard deviation) of every output element and of each sum at the subject's inputs; at least half a
-/// unit in the last place of what is added up.
+/// unit in the last place of what is summed.
 Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint64_t seed);
 
-/// `values` with the sum of cotangent * value behind them, for each of `sums`.
+/// `values` followed by the sum of cotangent * value for each of `sums`.
 Values with_sums(Values values, std::span<const Values> sums);
 
 /// sum a[i] b[i], and sum |a[i] b[i]|.
 double dot(std::span<const double> a, std::span<const double> b);
 double dot_of_magnitudes(std::span<const double> a, std::span<const double> b);
 
-/// Whether an error of this size comes from a kink or jump close to a point: the one-sided derivatives do not come together in
-/// proportion to the step. `one_sided(h)` is the slope from the point to the one h away; `size` that of the point; `rounding` and
-/// `noise` the value's possible and measured errors.
+/// True if an error of this size comes from a kink or jump near a point: the difference of the one-sided derivatives does not
+/// shrink in proportion to the step. `one_sided(h)` is the slope between the point and the one at distance h; `size` is the
+/// point's; `rounding` and `noise` are the value's possible and measured errors.
 bool kink_explains(const std::function<double(double)>& one_sided, double size, double rounding, double noise, double error);
-/// The same close to an element of an input.
+/// Checks for a kink near an element of an input.
 bool kink_explains(const Subject& subject, std::size_t input, std::int64_t element, const Values& cotangent, double noise,
                    double error);
 
-/// Whether the first sum's outputs move in steps as coarse as those of float.
+/// True if the first sum's outputs change in steps as coarse as float's.
 bool moves_like_float(const Wanted& wanted);
 
 // ---- other points (gradcheck_points.cpp)
 
-/// A function whose gradients at its inputs are known.
+/// A function with known gradients at its inputs.
 struct Points {
     Subject& here;
     const GradientFunctions& function;
     const GradcheckOptions& options;
     const Cotangents& cotangents;
-    const Values& cotangent;               ///< the same over all output elements
+    const Values& cotangent;               ///< the cotangent of all output elements
     const Values& value;                   ///< at the inputs
-    const std::vector<Values>& gradients;  ///< at the inputs, every one required
+    const std::vector<Values>& gradients;  ///< at the inputs, if all require gradients
 };
 
-/// What is wrong with the gradients along a random direction, in which all elements move at once.
+/// The fault, if any, of the gradients along a random direction, in which all elements move at once.
 std::optional<std::string> wrong_along_a_direction(const Points& points);
-/// What is wrong at two further points: a derivative along a random direction, or gradients that change when two forward passes
-/// come before their backwards. A point where the function cannot be evaluated or differentiated is left out.
+/// The fault, if any, at two further points: a derivative along a random direction, or gradients that change if two forward
+/// passes precede their backwards. Skips points where the function cannot be evaluated or differentiated.
 std::optional<std::string> wrong_at_other_points(const Points& points);
-/// What is wrong with the gradients that leaves end with which held one already, as those of the second micro-batch do.
+/// The fault, if any, when leaves already hold gradients, as in a second micro-batch.
 std::optional<std::string> wrong_for_held_gradients(const Points& points);
-/// What is wrong with the gradients for a cotangent that is 2^40 times as large, or as small.
+/// The fault, if any, for a cotangent that is 2^40 times as large or as small.
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points);
 /// The fault, if any, when one Variable is given as two inputs of one shape: it must get the sum of their gradients.
 std::optional<std::string> wrong_for_one_variable_twice(const Points& points);
 /// The fault, if any, of the bits of value and gradients when backward runs many times, on other threads.
 std::optional<std::string> wrong_when_repeated(const Points& points);
-/// What is wrong with the gradients after an input was changed in place between forward and backward: an Error of backward, or
-/// gradients as before, are right.
+/// The fault, if any, after an input was changed in place between forward and backward: backward must throw an Error, or give
+/// the same gradients as before.
 std::optional<std::string> wrong_after_changes(const Points& points);
 
 // ---- words (gradcheck_cause.cpp)
 
-/// What a wrong gradient looked like.
+/// Data about a wrong gradient.
 struct Evidence {
-    Shape shape;  ///< of the input
+    Shape shape;  ///< the input's shape
     std::span<const double> analytic;
     std::span<const double> numeric;
-    std::span<const double> allowed;  ///< the largest error that passes
+    std::span<const double> allowed;  ///< maximum error that passes
     Shape output;
-    const Values* cotangent = nullptr;  ///< of the output, and
-    const Values* jacobian = nullptr;   ///< [elements, outputs], when the full one is known
+    const Values* cotangent = nullptr;  ///< of the output
+    const Values* jacobian = nullptr;   ///< [elements, outputs], if the full one is known
 };
 
-/// The likely cause of a wrong gradient, in words, for evidence over all elements of an input.
+/// The likely cause of a wrong gradient in words. The evidence must cover all elements of an input.
 std::string likely_cause(const Evidence& evidence);
 
 // ---- what is tried (gradcheck_plan.cpp)
 
-/// The elements of an input with this gradient that are probed: all; or of a large input a random part with the one of the
-/// largest gradient, without which a gradient of a few rows alone might seem to be zero.
+/// The elements of an input that are probed: all, or of a large input a random part and the element with the largest gradient,
+/// without which a gradient with only a few nonzero rows might seem to be zero.
 std::vector<std::int64_t> probed_elements(const Values& gradient, const GradcheckOptions& options);
-/// Every combination of required gradients but all together, for up to four inputs; above that none, and each alone.
+/// Every combination of required gradients except all, for up to four inputs; for more, none and each by itself.
 std::vector<std::vector<bool>> partial_combinations(std::size_t inputs);
 /// "only these inputs need a gradient: 0, 2"
 std::string needs_text(const std::vector<bool>& needs);
-/// The inputs with every element times a random factor between 0.7 and 1.3: signs, zeros and magnitudes stay.
+/// The inputs with every element multiplied by a random factor between 0.7 and 1.3: signs, zeros and magnitudes are kept.
 std::vector<Tensor> nearby_inputs(const Subject& subject, std::uint64_t seed);
 /// Normal numbers, one for each element of each input.
 std::vector<Values> random_direction(const Subject& subject, std::uint64_t seed);
 
-/// The shape of the output that element `o` of all outputs lies in; its index there, "[2, 3]", with the output's number where
+/// The shape of the output that contains element `o` of all outputs, and its index there: "[2, 3]", with the output's number if
 /// there are several: "1 at [2, 3]".
 const Shape& shape_of(const std::vector<Shape>& outputs, std::size_t o);
 std::string output_text(const std::vector<Shape>& outputs, std::size_t o);
-/// "the output [4] holds NaN at [2]": its `value`, which is not finite.
+/// "the output [4] holds NaN at [2]", where `value` is not finite.
 std::string not_finite_text(const std::vector<Shape>& outputs, std::size_t o, double value);
-/// The values as gradients of outputs of these shapes.
+/// The values as cotangents of outputs with these shapes.
 Cotangents cotangents_of(const Values& values, const std::vector<Shape>& shapes);
 /// Normal numbers; the same for the same key.
 Values random_values(std::int64_t count, std::uint64_t key);
 bool same_bits(const Values& a, const Values& b);
-/// Whether the gradient of this input is declared to be always zero.
+/// True if this input's gradient is declared to be always zero.
 inline bool declares_zero(const GradcheckOptions& options, std::size_t input) {
     const std::vector<int>& declared = options.zero_by_symmetry;
     return std::find(declared.begin(), declared.end(), static_cast<int>(input)) != declared.end();
 }
-/// The largest magnitude; NaN when one is NaN.
+/// The largest magnitude; NaN if a value is NaN.
 double largest(std::span<const double> values);
 /// "[2, 3]" for element 11 of shape [4, 4].
 std::string index_text(const Shape& shape, std::int64_t element);
-/// " at [2, 3]"; nothing for the element of a scalar.
+/// " at [2, 3]"; empty for a scalar.
 std::string at_text(const Shape& shape, std::int64_t element);
 /// "input 0 [4, 4]"; "input 0" for a scalar.
 std::string input_text(const Subject& subject, std::size_t input);
-/// The number with so many digits; "NaN" without a sign.
+/// The number with this many digits; "NaN" without a sign.
 std::string number_text(double number, int digits = 6);
 
 }  // namespace heddle::proof

@@ -10,12 +10,12 @@ namespace heddle::proof {
 namespace {
 
 constexpr double kRounding = 64 * kEpsilon;  // of backward itself, relative to the sum of absolute terms
-constexpr double kArgument = 4 * kEpsilon;   // of the point at which backward computes: sin(1e5 x) rounds 1e5 x; of this
-constexpr double kArgumentPart = 0.25;       // at most so much of the tolerance is granted
+constexpr double kArgument = 4 * kEpsilon;   // of backward's argument: sin(1e5 x) rounds 1e5 x
+constexpr double kArgumentPart = 0.25;       // maximum part of the tolerance that kArgument may use
 constexpr int kHalvings = 44;                // from 0.02 down to 1e-15
-constexpr double kClose = 0x1p-20;  // points so close, relative to their size, that no smooth function bends between them
+constexpr double kClose = 0x1p-20;  // points so close, relative to their size, that a smooth function is linear between them
 
-// One element's derivatives, before sums and bounds are drawn from them.
+// The derivatives with respect to one element, before sums and bounds are computed.
 class Element {
   public:
     Element(const Subject& subject, std::size_t input, std::int64_t element, const Wanted& wanted, const Values& center)
@@ -31,8 +31,8 @@ class Element {
         slope_ = measure(first_, kHalvings, noise_);
     }
 
-    // As entry `at` of the result. A sum's derivative is measured as such and as the sum of its outputs' derivatives; the one
-    // that is known better counts.
+    // Stores entry `at` of the result. A sum's derivative is measured directly and as the sum of its outputs' derivatives; the
+    // more accurate one is used.
     void write(Derivatives& result, std::size_t at) const {
         const std::size_t outputs = wanted_.value.size();
         for (std::size_t s = 0; s < wanted_.sums.size(); ++s) {
@@ -49,7 +49,7 @@ class Element {
             }
             const bool by_terms = bound < slope_.bound[outputs + s];
             const double derivative = by_terms ? terms : slope_.derivative[outputs + s];
-            // Where a single output has no estimate.
+            // Used if a single output has no estimate.
             if (!std::isfinite(scale)) scale = std::isfinite(derivative) ? std::abs(derivative) : 0;
             Contracted& sum = result.sums[s];
             sum.derivative[at] = derivative;
@@ -69,8 +69,8 @@ class Element {
 
     double smallest_step() const { return slope_.smallest_step; }
 
-    // Outputs that this element does not reach have the derivative 0 exactly, however large and noisy they are. An output is
-    // reached when it changed, or when a NaN in the element changes it.
+    // Outputs that do not depend on this element have exactly the derivative 0, however large and noisy they are. An output
+    // depends on it if it changed, or if a NaN in the element changes it.
     void find_what_is_not_reached() {
         Values poisoned;
         try {
@@ -84,8 +84,8 @@ class Element {
             if (unchanged_[o] && poisoned[o] == wanted_.value[o]) slope_.bound[o] = 0;
     }
 
-    // A nearly linear function is known better from a larger step, which rounding errors matter less for. It must agree with the
-    // smaller steps: far away a bounded function looks flat. Whether it does.
+    // For a nearly linear function a larger step is more accurate, because rounding errors matter less. It must agree with the
+    // smaller steps, since far away a bounded function looks flat. Returns whether it does.
     bool widen(double factor) {
         Values noise = noise_far_away(factor * first_);
         const Slope wide = measure(factor * first_, 5, noise);
@@ -106,7 +106,7 @@ class Element {
         return std::min(kArgument * std::abs(x_) * bend, kArgumentPart * wanted_.tolerance * scale);
     }
 
-    // At least noise_: the rounding errors of a larger value may be larger.
+    // At least noise_: a larger value may have larger rounding errors.
     Values noise_far_away(double distance) const {
         const double far = x_ + distance, unit = kClose * std::abs(far);
         Values noise = measured_noise(
@@ -125,7 +125,7 @@ class Element {
     Slope measure(double first, int rows, Values& noise) {
         return differentiate(
             [&](double step, Values& above, Values& below) {
-                const double high = x_ + step, low = x_ - (high - x_);  // as far away, after rounding, too
+                const double high = x_ + step, low = x_ - (high - x_);  // at the same distance even after rounding
                 above = subject_.value_at(input_, element_, high);
                 below = subject_.value_at(input_, element_, low);
                 for (std::size_t o = 0; o < unchanged_.size() && o < above.size() && o < below.size(); ++o)
@@ -148,7 +148,7 @@ class Element {
     Slope slope_;
 };
 
-// The median magnitude: one large value does not hide the others.
+// The median magnitude, so that one large value does not hide the others.
 double typical_size(Values values) {
     if (values.empty()) return 0;
     for (double& value : values) value = std::abs(value);
@@ -180,8 +180,8 @@ Values with_sums(Values values, std::span<const Values> sums) {
 }
 
 Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint64_t seed) {
-    // Steps of some hundred units in the last place, of no element much fewer: the arguments stay exact, and every rounding
-    // inside falls differently.
+    // Steps of some hundred units in the last place, and hardly fewer for any element: the arguments stay exact, and every
+    // intermediate rounding differs.
     std::vector<Values> direction = random_direction(subject, seed);
     for (std::size_t i = 0; i < direction.size(); ++i)
         for (std::size_t e = 0; e < direction[i].size(); ++e) {
@@ -190,7 +190,7 @@ Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint6
             direction[i][e] = unit * std::round(256 * (direction[i][e] + std::copysign(1.0, direction[i][e])));
         }
     const Values value = subject.value();
-    // Up to some 1e-5 of the inputs, in no rhythm with one another.
+    // Up to about 1e-5 of the inputs, with unrelated ratios.
     constexpr double kDistances[] = {1, 17, 4099, 1000003, 15485863, 40000003};
     Values noise = measured_noise(
         [&](double step) {
@@ -200,8 +200,8 @@ Values noise_of(const Subject& subject, std::span<const Values> sums, std::uint6
             return with_sums(std::move(sample), sums);
         },
         kDistances);
-    // The errors of a value near zero, such as log 1, are those of the numbers it was made of, and may be too coarse to be seen
-    // in small steps; the other values tell their size.
+    // A value near zero, such as log 1, has the errors of the numbers it was computed from, which may be too coarse to show in
+    // small steps; the typical value tells their size.
     const double typical = typical_size(value);
     for (std::size_t o = 0; o < value.size(); ++o)
         noise[o] = std::max(noise[o], kEpsilon / 2 * std::max(std::abs(value[o]), typical));
@@ -237,8 +237,8 @@ Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<s
         element.write(result, e);
         result.smallest_step = e == 0 ? element.smallest_step() : std::min(result.smallest_step, element.smallest_step());
     }
-    // The largest derivative says below which bound another one counts as known, and so does the value: a derivative below a
-    // thousandth hardly moves one of about 1. Where all are zero within their bounds, the value alone does.
+    // The bound below which a derivative counts as known depends on the largest derivative, and on the value: a derivative below
+    // a thousandth hardly changes a value of about 1. If all derivatives are zero within their bounds, only the value counts.
     for (Contracted& sum : result.sums) {
         double most = 0;
         for (std::size_t e = 0; e < count; ++e)
@@ -263,8 +263,8 @@ Derivatives derivatives(const Subject& subject, std::size_t input, std::vector<s
     return result;
 }
 
-// Where the function is smooth, the gap between the one-sided derivatives is proportional to the step. Several widths, so that
-// no distance of the kink mimics that.
+// If the function is smooth, the gap between the one-sided derivatives is proportional to the step. Several widths are tried, so
+// that no distance of the kink can mimic that.
 bool kink_explains(const std::function<double(double)>& one_sided, double size, double rounding, double noise, double error) {
     const auto gap = [&](double width) { return std::abs(one_sided(width) - one_sided(-width)); };
     for (const double h : {1e-3 * size, 1e-6 * size}) {

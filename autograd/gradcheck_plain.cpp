@@ -32,7 +32,7 @@ PlainFunction plain_function(std::function<double(std::span<const double>)> func
             },
             .backward = [derivative = std::move(derivative)](std::span<const Tensor> in, std::span<const Tensor>,
                                                              std::span<const Tensor> cotangents) -> std::vector<Tensor> {
-                // NaN, so that a number which `derivative` forgets is noticed.
+                // NaN, so that elements which `derivative` does not set are detected.
                 Tensor dx = Tensor::full(in[0].shape(), std::numeric_limits<double>::quiet_NaN(), DType::f64);
                 derivative(in[0].values<double>(), dx.mutable_values<double>());
                 for (double& each : dx.mutable_values<double>()) each *= cotangents[0].item();

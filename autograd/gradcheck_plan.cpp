@@ -69,7 +69,7 @@ std::vector<Values> random_direction(const Subject& subject, std::uint64_t seed)
 
 namespace {
 
-// The number of the output that element `o` lies in; `o` becomes the element's place there.
+// The index of the output that contains element `o`; `o` becomes the element's index in it.
 std::size_t output_of(const std::vector<Shape>& outputs, std::size_t& o) {
     std::size_t k = 0;
     for (; o >= static_cast<std::size_t>(outputs[k].numel()); ++k) o -= static_cast<std::size_t>(outputs[k].numel());

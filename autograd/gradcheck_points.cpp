@@ -1,4 +1,4 @@
-// Gradients beyond the probed elements: along random directions, at further points, and of two forward passes at once.
+// Checks gradients beyond the probed elements: along random directions, at further points, and of two forward passes at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ constexpr double kRoundingAlong = 256 * kEpsilon;  // relative to the sum of abs
 constexpr int kPoints = 2;
 
 struct Along {
-    double numeric = 0, bound = 0;  // of the derivative along the direction
-    double backward = 0;            // the same from backward's gradients
+    double numeric = 0, bound = 0;  // derivative along the direction
+    double backward = 0;            // the same, from backward's gradients
     double scale = 0;               // sum of |gradient * direction|
-    bool kink = false;              // of the function along the direction, which explains a difference of the two
+    bool kink = false;              // a kink of the function along the direction explains the difference
     bool known(double tolerance) const { return bound <= tolerance * scale; }
     bool right() const { return std::abs(backward - numeric) <= bound + kRoundingAlong * scale; }
 };
@@ -31,7 +31,7 @@ Along along(const Subject& subject, const std::vector<Values>& gradients, const 
     const std::vector<Values> sums{cotangent};
     const Values value = subject.value();
     Values noise{noise_of(subject, sums, seed + 100).back()};
-    // The arguments are rounded on the way along.
+    // Rounding of the arguments along the direction.
     for (std::size_t i = 0; i < direction.size(); ++i)
         noise[0] += kEpsilon / 2 * dot_of_magnitudes(gradients[i], subject.input(i).values<double>());
     const double center = dot(cotangent, value);
@@ -55,8 +55,8 @@ Along along(const Subject& subject, const std::vector<Values>& gradients, const 
     return result;
 }
 
-// Along a random direction. If the function has a kink on the way, along one that moves each element in proportion to its
-// magnitude, which keeps the side of zero that relu and its like are on.
+// Along a random direction or, if there is a kink on the way, along one that moves each element in proportion to its magnitude,
+// which does not cross zero, where relu and similar functions have their kink.
 Along along_random(const Subject& subject, const std::vector<Values>& gradients, const Values& cotangent, std::uint64_t seed,
                    double step) {
     std::vector<Values> direction = random_direction(subject, seed);
@@ -78,7 +78,7 @@ std::vector<Values> gradients_at(Subject& subject, const Cotangents& cotangents)
     return subject.back(pass, cotangents);
 }
 
-// Two forward passes over one tape, then their backwards.
+// The fault, if any, of two forward passes on one tape that precede their backwards.
 std::optional<std::string> wrong_beside(const Points& points, Subject& there, const std::vector<Values>& gradients_there) {
     const std::vector<bool> all(there.inputs(), true);
     for (const bool last_first : {false, true}) {
@@ -135,7 +135,7 @@ std::optional<std::string> wrong_for_held_gradients(const Points& points) {
 }
 
 std::optional<std::string> wrong_for_scaled_cotangents(const Points& points) {
-    // 2^40 times as large, as long as the gradients stay below 2^1000.
+    // 2^40, as long as the gradients stay below 2^1000.
     double most = 1;
     for (const Values& gradient : points.gradients) most = std::max(most, largest(gradient));
     const int room = std::clamp(1000 - std::ilogb(most), 0, 40);

@@ -1,4 +1,4 @@
-// Gradients of the same inputs once more: by many runs on other threads, and with one Variable as two inputs.
+// Repeats gradients at the same inputs: many runs on other threads, and one Variable as two inputs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace heddle::proof {
 namespace {
 
-constexpr int kThreads = 2;  // one after the other: the function need not be safe from several at once
-// 300 runs miss one in twenty of the races that show in one run of a hundred, and 100 runs one in three. Where the proof needed
-// few calls of the function there are fewer runs, so that they take no longer than the rest of it; a run on a device costs more.
+constexpr int kThreads = 2;  // one after the other, since the function need not be thread-safe
+// For a race that shows in one of a hundred runs, 300 runs miss it with a probability of 1 in 20, 100 runs 1 in 3. If the proof
+// needed few calls there are fewer runs, so that they do not take longer than the rest; on a device a run costs more.
 constexpr std::int64_t kMostRuns = 300, kCallsOfARun = 2, kCallsOfARunOnADevice = 16;
 constexpr std::int64_t kFewestRuns = 100, kFewestRunsOnADevice = 10;
 
@@ -36,7 +36,7 @@ void run_on_another_thread(const std::function<void()>& body) {
     if (error) std::rethrow_exception(error);
 }
 
-// One forward pass and `runs` walks over its tape.
+// The fault, if any, of `runs` walks over the tape of one forward pass.
 std::optional<std::string> wrong_in_runs(const Points& points, std::int64_t runs) {
     Forward pass = points.here.forward(std::vector<bool>(points.here.inputs(), true));
     if (!same_bits(pass.value, points.value))
@@ -62,7 +62,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_of_one_shape(const Subjec
         for (std::size_t second = first + 1; second < subject.inputs(); ++second) {
             if (subject.input(first).shape() != subject.input(second).shape()) continue;
             pairs.emplace_back(first, second);
-            if (subject.inputs() > 4) break;  // of many inputs each with the next of its shape
+            if (subject.inputs() > 4) break;  // with many inputs, only the next one of the same shape is tried
         }
     return pairs;
 }

@@ -1,4 +1,4 @@
-// Backward in the dtypes that training uses, against backward in f64.
+// Compares backward in the dtypes used for training with backward in f64.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ double unit_roundoff(DType dtype) {
 
 Tensor rounded_to(const Tensor& x, DType dtype) { return x.to(dtype).to(DType::f64); }
 
-// One forward pass in the inputs' dtype and on their device, and the walks back from it.
+// One forward pass in the inputs' dtype and on their device, with its backward walks.
 class Pass {
   public:
     Pass(const GradientFunction& function, const std::vector<Tensor>& inputs) {
@@ -46,7 +46,7 @@ class Pass {
     Variable output_;
 };
 
-// For each input, the largest sum of absolute terms of one of its elements.
+// For each input, the largest sum of absolute terms over its elements.
 Values sums_of_absolute_terms(Pass& exact, const Tensor& cotangent) {
     std::vector<Values> sums;
     for (std::int64_t o = 0; o < cotangent.numel(); ++o) {
@@ -96,7 +96,7 @@ GradcheckReport gradcheck_rounded(const GradientCase& one, DType dtype) {
     report.passed = true;
     report.worst = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        // A gradient that is zero by symmetry: its terms cancel in each single derivative.
+        // For a gradient that is zero by symmetry, terms cancel within each single derivative.
         const bool declared = declares_zero(one.options, i);
         const double scale = declared ? std::max(largest(sums), largest(cotangent.to_vector())) : sums[i];
         for (std::size_t e = 0; e < wanted[i].size(); ++e) {

@@ -1,4 +1,4 @@
-// Numeric derivatives along a line, each with a bound of its error.
+// Numeric derivatives along a line, with error bounds.
 //
 // A central difference has the error c2 h^2 + c4 h^4 + ... + noise / h. From falling steps h_0, h_1, ... the tableau
 //
@@ -17,12 +17,12 @@
 namespace heddle::proof {
 namespace {
 
-constexpr double kSafety = 50;  // times the estimated error
-// Times noise / step: 0.7 for a central difference, 1.7 through extrapolation, 5 deviations, and spare.
+constexpr double kSafety = 50;  // factor for the estimated error
+// Factor for noise / step: 0.7 for a central difference, 1.7 for extrapolation, 5 deviations, and a margin.
 constexpr double kNoiseSafety = 16;
 constexpr std::size_t kColumns = 6;
 
-// The tableau for several values at once.
+// Ridders' tableau for several values at once.
 class Tableau {
   public:
     Tableau(const Values& center, const Values& noise)
@@ -40,7 +40,7 @@ class Tableau {
         moves_.assign(count_, {});
     }
 
-    // Takes the values at x + width / 2 and x - width / 2. Whether a smaller step could still be better.
+    // Takes the values at x + width / 2 and x - width / 2. Returns whether a smaller step could still be better.
     bool add(double width, const Values& above, const Values& below) {
         const double step = width / 2;
         steps_.insert(steps_.begin(), step);
@@ -66,26 +66,26 @@ class Tableau {
         return better || steps_.size() < 3;
     }
 
-    // Behind a step without values the next one is the first again.
+    // After a step without values, the next one is treated as the first.
     void restart() {
         row_.clear();
         steps_.clear();
     }
 
     Slope take() { return std::move(slope_); }
-    // The noise that each value must have to stand still at a step that should have moved it; 0 where none did.
+    // For each value that did not change at a step that should have changed it, the noise that would explain this; otherwise 0.
     const Values& hidden() const { return hidden_; }
 
   private:
-    // How much a value has moved at the steps so far.
+    // How much a value has changed at the steps so far.
     struct Moves {
         int count = 0;
         double first = 0, last = 0;
     };
 
-    // A value that moved in proportion to the step and suddenly stands still moves in steps of its own: it was rounded. One that
-    // is flat up to a kink differs from it in that its last moves shrink towards the kink, one with a jump in that all its moves
-    // are alike.
+    // A value that changed in proportion to the step and suddenly does not change has coarse steps of its own: it was rounded.
+    // This differs from a value that is flat up to a kink, whose last changes shrink towards the kink, and from one with a jump,
+    // whose changes are all alike.
     void look_for_steps(std::size_t o, double moved, bool still, double noise) {
         Moves& moves = moves_[o];
         if (moved > 0) moves = {moves.count + 1, moves.count == 0 ? moved : moves.first, moved};
@@ -94,7 +94,7 @@ class Tableau {
         const double last = std::abs(bend_before_[o]), before = std::abs(bend_first_[o]);
         const bool kink = last > kNoiseSafety * noise && last <= 0.7 * before, jump = until_now.first < 3 * until_now.last;
         if (until_now.count >= 3 && !kink && !jump)
-            hidden_[o] = std::max(hidden_[o], 0.3 * until_now.last);  // the deviation of an error of up to half a step
+            hidden_[o] = std::max(hidden_[o], 0.3 * until_now.last);  // standard deviation of an error of up to half a step
     }
 
     void extrapolate(std::size_t o, double difference) {
@@ -116,8 +116,8 @@ class Tableau {
         }
     }
 
-    // The second difference over the step is the gap between the one-sided derivatives: it shrinks with the step where the
-    // function is smooth, and stays where it has a kink.
+    // The second difference divided by the step is the gap between the one-sided derivatives: it shrinks with the step if the
+    // function is smooth, and stays if there is a kink.
     double jump(std::size_t o, double noise) const {
         const double last = std::abs(bend_[o]) / steps_[0], middle = std::abs(bend_before_[o]) / steps_[1],
                      first = std::abs(bend_first_[o]) / steps_[2];
@@ -127,8 +127,8 @@ class Tableau {
 
     const Values &center_, &noise_;
     std::size_t count_;
-    Values steps_;                            // the last one first
-    std::vector<Values> row_, before_;        // [column][value], of the last two steps
+    Values steps_;                            // the latest first
+    std::vector<Values> row_, before_;        // [column][value], for the last two steps
     Values bend_, bend_before_, bend_first_;  // second differences at the last three steps
     Values hidden_;
     std::vector<Moves> moves_;
@@ -139,7 +139,7 @@ bool all_finite(const Values& values) {
     return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
-// Whether one of `noise` was far too low and is raised.
+// Returns whether one of `noise` was far too low and was raised.
 bool raise(Values& noise, const Values& least) {
     bool raised = false;
     for (std::size_t o = 0; o < noise.size(); ++o) {
@@ -158,29 +158,29 @@ Slope differentiate(const Line& line, const Values& center, Values& noise, doubl
     for (int i = 0; i < rows; ++i) {
         double width = 0;
         try {
-            // Not exactly half of the one before: a wave whose period divides one step would look flat at all of them.
+            // Not exactly half the previous step: a wave whose period divides all steps would look flat.
             width = line(std::ldexp(first, -i) * (1 - 0.15 * std::fmod(0.618 * i, 1)), above, below);
         } catch (const OutOfMemory&) {
             throw;
         } catch (const std::exception&) {
-            above.clear();  // outside of the domain: a smaller step may not be
+            above.clear();  // outside of the domain; a smaller step may be inside
         }
         if (above.size() != center.size() || below.size() != center.size() || !all_finite(above) || !all_finite(below))
             tableau.restart();
-        else if (!(width > 0) || !tableau.add(width, above, below))  // no width: the step is lost in the argument's rounding
+        else if (!(width > 0) || !tableau.add(width, above, below))  // width 0: the step is lost in the argument's rounding
             break;
     }
     return raise(noise, tableau.hidden()) ? differentiate(line, center, noise, first, rows) : tableau.take();
 }
 
-// The sixth difference of independent errors of deviation s has the variance s^2 sum of binomial(6, k)^2 = 924 s^2; that of a
-// smooth function at such distances is far below rounding. A value that stands still at half of the points moves in steps that
-// are wider than theirs: then the points are too close (Moré and Wild's rule). Two distances, because points that lie in
-// rhythm with the rounding see little of it.
+// The sixth difference of independent errors with deviation s has the variance s^2 sum of binomial(6, k)^2 = 924 s^2; that of a
+// smooth function at such distances is far below rounding. If a value is unchanged at half of the points, it has steps wider
+// than their distance, and the points are too close (Moré and Wild's rule). Two distances are used, because points in phase with
+// the rounding hardly show it.
 Values measured_noise(const std::function<Values(double)>& sample, std::span<const double> distances) {
     constexpr int points = 12, order = 6;
     Values noise;
-    std::vector<int> moved;  // at so many distances
+    std::vector<int> moved;  // number of distances at which each value changed
     for (const double distance : distances) {
         std::vector<Values> table;
         for (int k = 0; k < points; ++k) table.push_back(sample(distance * (k - points / 2)));

@@ -9,9 +9,9 @@ namespace heddle {
 namespace proof {
 namespace {
 
-constexpr int kStepsShown = 19;          // half a power of ten each
+constexpr int kStepsShown = 19;          // half a power of ten apart
 constexpr double kLargestFitted = 0.02;  // larger steps are outside the quadratic regime
-constexpr double kClear = 30;            // times the rounding error
+constexpr double kClear = 30;            // multiple of the rounding error
 
 // The median of the slopes between neighbouring steps.
 double fitted_slope(const StepErrors& errors) {

@@ -1,4 +1,4 @@
-// What a step does to a gradient check: the error of central differences, and of the function's linear model, for falling steps.
+// The errors of central differences, and of the function's linear model, as functions of the step.
 #pragma once
 
 #include <limits>
@@ -12,12 +12,12 @@ namespace heddle {
 /// backward gives. Errors are relative to the sum of the absolute terms of s; one that could not be computed is NaN.
 struct StepErrors {
     std::vector<double> steps;        ///< h, falling
-    std::vector<double> differences;  ///< of s: |(phi(h) - phi(-h)) / (2 h) - s|; falls with h^2, then rises with rounding / h
+    std::vector<double> differences;  ///< |(phi(h) - phi(-h)) / (2 h) - s|; falls with h^2, then rises with rounding / h
     std::vector<double>
         remainders;       ///< of the linear model: |phi(h) - phi(0) - h s|; falls with h^2 if s is right, with h if not
-    double rounding = 0;  ///< of the remainders: what lies below is no information
-    /// The slope of log(remainder) over log(h), where the remainders stand clear of rounding: 2 if backward is right (more where
-    /// the second derivative along v is zero), 1 if it is wrong. NaN where they never do, as for a function that is linear in v.
+    double rounding = 0;  ///< rounding error of the remainders: smaller ones mean nothing
+    /// The slope of log(remainder) over log(h) where the remainders are well above rounding: 2 if backward is right (more if the
+    /// second derivative along v is zero), 1 if it is wrong. NaN if they never are, as for a function that is linear in v.
     double taylor_slope = std::numeric_limits<double>::quiet_NaN();
 };
 

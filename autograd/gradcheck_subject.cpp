@@ -7,7 +7,7 @@
 namespace heddle::proof {
 namespace {
 
-// Each op's name once, as the tape tells them.
+// The names of the ops on the tape, each once.
 std::string ops_on_tape() {
     std::string names;
     for (const SavedMemory& entry : saved_memory()) names += (names.empty() ? "" : ", ") + entry.op;
@@ -99,7 +99,7 @@ std::vector<Values> Subject::back(Forward& pass, const Cotangents& cotangents, b
     for (std::size_t i = 0; i < pass.leaves.size(); ++i) {
         result.emplace_back();
         if (!pass.leaves[i].requires_grad()) continue;
-        // An input that no gradient came to (the function does not depend on it) has gradient zero.
+        // An input that no gradient reached (the function does not depend on it) has gradient zero.
         const Tensor& gradient = pass.leaves[i].grad();
         result.back() = gradient.defined() ? gradient.to_vector() : Values(static_cast<std::size_t>(inputs_[i].numel()), 0.0);
     }
@@ -114,7 +114,7 @@ std::optional<std::size_t> Subject::changed_input() const {
     return {};
 }
 
-// The value is copied before the element is put back: an op that only reshapes shares its input's memory.
+// Copies the value before the element is restored, because an op that only reshapes shares its input's memory.
 Values Subject::value_at(std::size_t input, std::int64_t element, double x) const {
     const double before = inputs_[input].data<double>()[element];
     set(input, element, x);
@@ -128,7 +128,7 @@ Values Subject::value_at(std::size_t input, std::int64_t element, double x) cons
     return value();
 }
 
-// Nothing but the element is written, on the device too: what the function changed in place stays to be found.
+// Writes only this element, also on the device, so that in-place changes by the function are still detected.
 void Subject::set(std::size_t input, std::int64_t element, double x) const {
     Tensor(inputs_[input]).mutable_data<double>()[element] = x;
     if (device_ == Device::cpu) return;

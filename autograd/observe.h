@@ -1,4 +1,4 @@
-// Hooks called after each op, for model summaries and profiles, and for each gradient that is complete.
+// Hooks called after each op, for model summaries and profiles, and for each completed gradient.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace heddle {
 
-/// One op, just after it ran.
+/// An op that has just run.
 struct ObservedOp {
     std::string_view op;
     std::string_view module;           ///< the innermost InModule's name; empty outside of modules
-    std::span<const Variable> inputs;  ///< parameters among them; some may be undefined
+    std::span<const Variable> inputs;  ///< including parameters; some may be undefined
     std::span<const Tensor> outputs;
-    std::span<const Tensor> saved;   ///< the tensors that the tape saves for backward; empty when it does not record
-    bool recorded = false;           ///< recorded: the outputs get gradients, even if nothing is saved
-    std::int64_t multiply_adds = 0;  ///< as its Record says
+    std::span<const Tensor> saved;   ///< tensors saved for backward; empty if the op is not recorded
+    bool recorded = false;           ///< outputs get gradients, even if nothing is saved
+    std::int64_t multiply_adds = 0;  ///< see Record::multiply_adds
 };
 
-/// While one exists, `look` is called for each op of this thread, recorded or not. With nested ones the innermost is called.
+/// While one exists, `look` is called for each op of this thread, recorded or not. Only the innermost one is called.
 class ObserveOps {
   public:
     explicit ObserveOps(std::function<void(const ObservedOp&)> look);
@@ -34,15 +34,15 @@ class ObserveOps {
     const std::function<void(const ObservedOp&)>* before_;
 };
 
-/// Whether this thread has such a hook.
+/// True if this thread has such a hook.
 bool observed();
 
-/// While one exists, backward on this thread calls `complete` for each leaf that has a gradient, in the middle of the pass, as
-/// soon as nothing that follows can add to `leaf.grad()`: after the backward call of the op that used the leaf first, or on a
-/// device a little later, when what was put aside of that gradient is queued, too. The hook may change the gradient; it must not
-/// record ops. With nested ones the innermost is called. Leaves that only the function of a checkpoint (autograd/checkpoint.h)
-/// captures get no call: the tape does not know them before that function runs again. It may add to others, too, so none gets its
-/// call before the first checkpoint has been passed.
+/// While one exists, backward on this thread calls `complete` for each leaf that has a gradient, during the pass, as soon as
+/// nothing that follows can add to `leaf.grad()`: after the backward call of the op that used the leaf first, or on a device a
+/// little later, when postponed parts of that gradient are queued, too. The hook may change the gradient; it must not record
+/// ops. Only the innermost one is called. It is not called for leaves captured only by the function of a checkpoint
+/// (autograd/checkpoint.h), which the tape does not know before that function runs again. That function may add to other leaves,
+/// too, so no call happens before the first checkpoint has been passed.
 class ObserveGradients {
   public:
     explicit ObserveGradients(std::function<void(const Variable& leaf)> complete);

@@ -1,4 +1,4 @@
-// How long each kind of op takes.
+// Measures how long each kind of op takes.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-/// All ops of one name, forward and backward, in seconds.
+/// All ops with one name, forward and backward, in seconds.
 struct OpTime {
     std::string op;
     std::int64_t calls = 0;
@@ -33,17 +33,17 @@ class OpTimer {
     OpTimer(const OpTimer&) = delete;
     OpTimer& operator=(const OpTimer&) = delete;
 
-    /// Time up to now is attributed to no op.
+    /// Restarts the clock: time up to now is not attributed to an op.
     void start();
     /// The times of all ops so far, the longest first.
     std::vector<OpTime> times() const;
 
-    /// For the tape: the backward of an op is done. Does nothing without a timer on this thread.
+    /// Called by the tape after an op's backward. Does nothing without a timer on this thread.
     static void backward_done(const char* op, Device device) {
         if (current_ != nullptr) current_->note(op, true, device);
     }
 
-    /// Whether this thread's ops are timed.
+    /// True if this thread's ops are timed.
     static bool timing() { return current_ != nullptr; }
 
   private:

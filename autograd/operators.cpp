@@ -18,7 +18,7 @@ Variable operator*(const Operand& a, const Operand& b) {
     return ops::mul(a.beside(b), b.beside(a), a.where());
 }
 
-// Divided, not scaled by the reciprocal: x / 3 has the bits that the division gives.
+// Division, not multiplication by the reciprocal: x / 3 has the bits of a division.
 Variable operator/(const Operand& a, const Operand& b) { return ops::div(a.beside(b), b.beside(a), a.where()); }
 
 Variable operator-(const Operand& x) { return ops::neg(x.beside(x), x.where()); }

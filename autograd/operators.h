@@ -1,4 +1,4 @@
-// Arithmetic on Variables as C++ writes it.
+// Arithmetic operators on Variables.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@ class Operand {
     requires std::is_arithmetic_v<Number> Operand(Number number, Where where = Where::current())
         : number_(static_cast<double>(number)), where_(where) {}  // NOLINT
 
-    /// Nothing for a Variable or a tensor.
+    /// Empty for a Variable or a tensor.
     const std::optional<double>& number() const { return number_; }
     const Where& where() const { return where_; }
-    /// The Variable, or the number as a scalar of the other side's dtype on its device.
+    /// The Variable, or the number as a scalar with the other side's dtype and device.
     Variable beside(const Operand& other) const;
 
   private:

@@ -109,7 +109,7 @@ void backward(const Variable& loss, bool retain) {
     check(loss.value().numel() == 1, "backward: the loss has shape {}, wanted one element; pass a cotangent for anything else",
           loss.shape());
     Tensor one = Tensor::empty(loss.shape(), loss.dtype(), loss.value().device());
-    kernels::fill(one, 1);  // by a kernel: no copy from the host, so a CUDA graph can hold it
+    kernels::fill(one, 1);  // by a kernel instead of a copy from the host, so that it can be captured
     backward(loss, one, retain);
 }
 

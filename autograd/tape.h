@@ -1,4 +1,4 @@
-// The tape: which ops ran, in order, and what each needs for backward.
+// The tape: the ops that ran, in order, with the data that backward needs for each.
 //
 // Nodes are in creation order, so every node's inputs precede it and backward is one walk from the end. Nodes refer
 // to each other by number, never by pointer: there are no chains to follow, and none to destroy. A node lives as long as a
@@ -28,25 +28,25 @@ class BiasSums;  // kernels/linear/linear.h
 class Gradients {
   public:
     virtual ~Gradients() = default;
-    /// Whether output `i` received a gradient. Always true for the only output of an op.
+    /// True if output `i` received a gradient; always true for an op's only output.
     virtual bool has_output(int i) const = 0;
-    /// The gradient of output `i`, with the output's shape; zeros when none arrived.
+    /// The gradient of output `i`, with the output's shape; zeros if none arrived.
     virtual Tensor output(int i = 0) = 0;
-    /// The same, moved out of the node, so that an op that only passes the gradient on can give() it without a copy.
+    /// Like output(), but moved out of the node, so that an op that only passes the gradient on can give() it without a copy.
     virtual Tensor take_output(int i = 0) = 0;
-    /// The i-th tensor that the op saved. Error that names both places when it was changed in place since.
+    /// The i-th tensor that the op saved. Error that names both places if it was changed in place since.
     virtual const Tensor& saved(int i) const = 0;
-    /// Whether input `i` needs a gradient.
+    /// True if input `i` needs a gradient.
     virtual bool needs(int i) const = 0;
-    /// Passes on the gradient of input `i`. Several calls add up; ignored when none is needed.
+    /// Passes on the gradient of input `i`. Several calls add up; ignored if none is needed.
     virtual void give(int i, Tensor gradient) = 0;
-    /// A tensor of input i's shape that holds its gradient so far (zeros at first): the op adds into it in place, which
-    /// saves a dense temporary and a second pass for weights.
+    /// A tensor with input i's shape that holds its gradient so far (initially zeros), for ops that add in place, which saves a
+    /// dense temporary and a second pass for weights.
     virtual Tensor accumulate_into(int i) = 0;
-    /// The gradient that input `i` has so far; undefined when none arrived yet. Includes what was added in place.
+    /// The gradient of input `i` so far, including what was added in place; undefined if none arrived yet.
     virtual Tensor so_far(int i) = 0;
-    /// Where an op leaves the sums of rows that are to be added to gradients of biases (from accumulate_into): the walk makes
-    /// them before it reads the gradient and at its end at the latest.
+    /// Collects sums of rows to be added to gradients of biases (from accumulate_into). The walk computes them before it reads
+    /// the gradient, at the latest at its end.
     virtual kernels::BiasSums& biases() = 0;
 };
 
@@ -63,8 +63,8 @@ struct Record {
     Where where;                     ///< the caller's source line
     std::vector<Variable> inputs;    ///< undefined ones (an absent bias) are allowed and never need a gradient
     std::int64_t multiply_adds = 0;  ///< of its matrix products, without biases, for hooks (autograd/observe.h);
-                                     ///< attention: of the pairs that spans and the causal rule allow
-    std::vector<Tensor> saved = {};  ///< what backward reads, with the versions they have now
+                                     ///< for attention, of the pairs that spans and the causal rule allow
+    std::vector<Tensor> saved = {};  ///< tensors that backward reads, with their present versions
     Backward backward = {};
     bool always = false;  ///< record even when no input requires a gradient (activation checkpointing)
 };
@@ -72,13 +72,13 @@ struct Record {
 /// Makes `output` a Variable and, when an input requires a gradient, a node of the tape. In anomaly mode a NaN or Inf in
 /// `output` is an Error with the op's name, module, shape and source line.
 Variable record(Tensor output, Record entry);
-/// The same for an op with several outputs.
+/// Like record(), for an op with several outputs.
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry);
 
 /// Runs backward from a one-element `loss` with gradient 1. Adds to the leaves' existing gradients. Frees the nodes that it
 /// visits unless `retain`. Error when the loss was not recorded or its nodes were freed.
 void backward(const Variable& loss, bool retain = false);
-/// The same from a given gradient of `output`, its cotangent. Both may have any shape.
+/// Runs backward from `output` with a given gradient, its cotangent. Both may have any shape.
 void backward(const Variable& output, const Tensor& cotangent, bool retain = false);
 /// Runs backward from several outputs at once.
 void backward(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain = false);
@@ -95,7 +95,7 @@ class NoGrad {
     bool before_;
 };
 
-/// While one exists, every op of this thread and every gradient is searched for NaN and Inf.
+/// While one exists, the outputs and gradients of every op of this thread are checked for NaN and Inf.
 class AnomalyMode {
   public:
     AnomalyMode();
@@ -107,8 +107,8 @@ class AnomalyMode {
     bool before_;
 };
 
-/// While one exists, ops that this thread records are attributed to the module of this name, which anomaly mode reports; of
-/// nested ones the innermost applies. `name` must outlive it.
+/// While one exists, ops that this thread records are attributed to this module, which anomaly mode reports. Only the innermost
+/// one applies. `name` must outlive it.
 class InModule {
   public:
     explicit InModule(const std::string& name);
@@ -133,14 +133,14 @@ class FreshTape {
     bool grad_before_;
 };
 
-/// Nodes on this thread's tape that a Variable can still reach.
+/// Number of nodes on this thread's tape that a Variable can still reach.
 std::int64_t tape_size();
 
-/// The memory that recorded ops of one name keep for backward.
+/// Memory kept for backward by the recorded ops with one name.
 struct SavedMemory {
     std::string op;
     std::int64_t nodes = 0;
-    std::int64_t bytes = 0;  ///< a tensor, or view, saved by several nodes counts once, for the first
+    std::int64_t bytes = 0;  ///< a tensor or view that several nodes saved counts once, for the first
 };
 
 /// Saved memory per op of this thread's tape, largest first.

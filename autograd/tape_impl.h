@@ -1,4 +1,4 @@
-// The inside of the tape, shared by its .cpp files only.
+// Internals of the tape, used only by its .cpp files.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,7 @@ class Tape {
     /// Adds a node; `self` is this tape, which the new Variables keep alive.
     static std::vector<Variable> append(const std::shared_ptr<Tape>& self, std::vector<Tensor> outputs, Record&& entry);
     void walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain);
-    /// One Variable less holds an output of node `number`.
+    /// Called when a Variable that held an output of node `number` is destroyed.
     void release(std::int64_t number);
     std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()) - dead_; }
     std::vector<SavedMemory> saved_memory() const;
@@ -43,7 +43,7 @@ class Tape {
         std::uint64_t version;
     };
     struct Input {
-        std::shared_ptr<Variable::Slot> leaf;  // or an earlier node's output:
+        std::shared_ptr<Variable::Slot> leaf;  // or else an output of an earlier node:
         std::int64_t node = -1;
         int output = 0;
         bool needs = false;
@@ -58,17 +58,17 @@ class Tape {
         Tensor gradient;  // during a walk
     };
     struct Node {
-        std::int64_t number = 0;  // in creation order, never used twice
+        std::int64_t number = 0;  // in creation order, never reused
         const char* op = "";
         Where where;
-        std::string module;  // in anomaly mode
+        std::string module;  // only in anomaly mode
         std::vector<Input> inputs;
         std::vector<Saved> saved;
         Backward backward;
         std::vector<Output> outputs;
         std::int64_t holders = 0;  // Variables that hold an output, and later nodes that take one as an input
         bool always = false;       // recorded for leaves that are not among its inputs (Record::always)
-        bool dead = false;         // freed by a walk, or nothing can reach it any more
+        bool dead = false;         // freed by a walk, or no longer reachable
     };
 
     Node* find(std::int64_t number);
@@ -84,7 +84,7 @@ class Tape {
 
     std::deque<Node> nodes_;
     std::int64_t next_number_ = 0;
-    std::int64_t dead_ = 0;             // nodes that only wait for compact()
+    std::int64_t dead_ = 0;             // nodes that wait for compact()
     std::vector<std::int64_t> unheld_;  // nodes without holders that wait to be buried
     bool burying_ = false;
     bool walking_ = false;
@@ -94,19 +94,19 @@ class Tape {
 /// "file:line"
 std::string place(const Where& where);
 
-/// The op that made a tensor, as anomaly mode names it.
+/// The op that made a tensor, for the messages of anomaly mode.
 struct Origin {
     const char* op;
     const Where& where;
     const std::string& module;
 };
 
-/// In anomaly mode the innermost InModule's name; else empty.
+/// The innermost InModule's name in anomaly mode; otherwise empty.
 const std::string& module_to_record();
 
 bool in_anomaly_mode();
 
-/// In anomaly mode: an Error with op, module, shape, place and element when `tensor` holds a NaN or Inf.
+/// In anomaly mode, throws an Error with op, module, shape, place and element if `tensor` contains a NaN or Inf.
 void search_for_anomaly(const Tensor& tensor, const Origin& origin, const char* what, int number);
 
 }  // namespace heddle

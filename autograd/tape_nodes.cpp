@@ -1,4 +1,4 @@
-// The life of a node: it is appended, found by its number, and buried as soon as nothing can reach it.
+// The life of a node: it is appended, found by its number, and buried when nothing can reach it.
 //
 // A node is held by the Variables of its outputs and by the later nodes that read them. When the last holder goes, the node goes,
 // and with it its hold on the nodes before: forward passes without a backward leave nothing on the tape, whatever handles were
@@ -63,7 +63,7 @@ Tape::Input Tape::input_of(const Variable& variable, const Record& entry) const 
     return input;
 }
 
-// Numbers ascend and have gaps where nodes were buried, so the number's distance from the first one is an upper bound.
+// Numbers ascend with gaps for buried nodes, so the distance from the first number is an upper bound of the index.
 Tape::Node* Tape::find(std::int64_t number) {
     if (nodes_.empty() || number < nodes_.front().number || number > nodes_.back().number) return nullptr;
     const auto bound = std::min(static_cast<std::size_t>(number - nodes_.front().number), nodes_.size() - 1);
@@ -78,11 +78,11 @@ void Tape::release(std::int64_t number) {
     Node* node = find(number);
     if (node == nullptr || --node->holders > 0) return;
     unheld_.push_back(number);
-    // While a walk continues, gradients may still be on their way to the node. While a node is buried, the loop there continues.
+    // During a walk, gradients may still be on their way to the node. During a burial, its loop will bury this one, too.
     if (!walking_ && !burying_) bury_pending();
 }
 
-// What the node holds dies here; Variables inside its backward call come back through release() and are only noted.
+// Destroys the node's contents; Variables held by its backward call release() other nodes, which only notes them.
 void Tape::bury(Node& node) {
     node.dead = true;
     ++dead_;
@@ -105,7 +105,7 @@ void Tape::bury_pending() {
     compact();
 }
 
-// Dead nodes at the ends go at once, those in between when they are the majority: constant work per node.
+// Removes dead nodes at the ends at once, and those in between when they are the majority: constant work per node.
 void Tape::compact() {
     for (; !nodes_.empty() && nodes_.back().dead; --dead_) nodes_.pop_back();
     for (; !nodes_.empty() && nodes_.front().dead; --dead_) nodes_.pop_front();

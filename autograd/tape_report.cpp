@@ -1,4 +1,4 @@
-// What the tape tells of itself: saved memory per op, and its graph.
+// Reports about the tape: saved memory per op, and its graph.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// As a label between double quotes wants it.
+// Escapes the text for a label in double quotes.
 std::string escaped(std::string_view text) {
     std::string result;
     for (const char c : text) {

@@ -22,7 +22,7 @@ ObserveGradients::ObserveGradients(std::function<void(const Variable&)> complete
     : complete_(std::move(complete)), before_(std::exchange(gradient_observer, &complete_)) {}
 ObserveGradients::~ObserveGradients() { gradient_observer = before_; }
 
-// ---- the gradients as one node's backward call sees them
+// ---- the gradients of one node's backward call
 
 class Tape::Sink final : public Gradients {
   public:
@@ -73,7 +73,7 @@ class Tape::Sink final : public Gradients {
             added_to(target, i);
             return;
         }
-        // Moved when it has no other owner; otherwise copied, because another owner could change it.
+        // Moved if it has no other owner; otherwise copied, because another owner could change it.
         target = gradient.unique() ? std::move(gradient) : gradient.clone();
     }
 
@@ -99,7 +99,7 @@ class Tape::Sink final : public Gradients {
 
     kernels::BiasSums& biases() override { return tape_.biases_; }
 
-    // What an op added into in place is complete, and can be searched, only when the op is done.
+    // Gradients that an op adds to in place are complete, and can be checked, only after the op.
     void finish() const {
         for (const int i : accumulated_) added_to(tape_.target(node_, input_at(i)), i);
     }
@@ -128,15 +128,15 @@ class Tape::Sink final : public Gradients {
     std::vector<int> accumulated_;
 };
 
-// Calls this thread's hook for a leaf when the walk has passed the first node that uses it and its gradient is written: on a
-// device, sums of biases and products in a branch may still be to come then. Flushing and joining for every leaf would undo what
-// they save, so the hook waits for them. Without a hook it does nothing.
+// Calls this thread's hook for a leaf when the walk has passed the first node that uses it and its gradient is written. On a
+// device, postponed sums of biases and products in a branch may still be missing then; flushing and joining for every leaf would
+// undo their benefit, so the hook waits for them. Does nothing without a hook.
 class Tape::LeafHook {
   public:
-    // The walk will pass nodes [0, end), from the end.
+    // The walk will pass nodes [0, end), in descending order.
     LeafHook(Tape& tape, std::ptrdiff_t end) : tape_(tape), hook_(std::exchange(gradient_observer, nullptr)) {
         if (hook_ == nullptr) return;
-        // Backward of such a node, a checkpoint, adds to leaves that are not among its inputs.
+        // The backward of such a node, a checkpoint, adds to leaves that are not among its inputs.
         const std::ptrdiff_t first_checkpoint = std::ranges::find_if(tape.nodes_, &Node::always) - tape.nodes_.begin();
         std::unordered_set<const Variable::Slot*> seen;
         for (std::ptrdiff_t i = 0; i < end; ++i)
@@ -153,7 +153,7 @@ class Tape::LeafHook {
             if (const Variable leaf(first_uses_.back().second); leaf.grad().defined()) passed_.push_back(leaf);
         tell();
     }
-    // Of those passed whose gradients are written.
+    // Calls the hook for passed leaves whose gradients are written.
     void tell() {
         std::erase_if(passed_, [&](const Variable& leaf) {
             if (tape_.biases_.waits_for(leaf.grad()) || device::Branches::writes(leaf.grad())) return false;
@@ -166,7 +166,7 @@ class Tape::LeafHook {
     Tape& tape_;
     const std::function<void(const Variable&)>* hook_;
     std::vector<std::pair<std::ptrdiff_t, std::shared_ptr<Variable::Slot>>> first_uses_;  // ascending by node
-    std::vector<Variable> passed_;                                                        // and not told of yet
+    std::vector<Variable> passed_;                                                        // and not reported yet
 };
 
 // ---- the walk
@@ -185,10 +185,10 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     check(!walking_, "backward: called from within a backward of the same tape; use a FreshTape");
     std::int64_t last = -1;
     walking_ = true;
-    const device::Branches branches;  // gradients of weights beside those of values
+    const device::Branches branches;  // computes gradients of weights in parallel to those of values
     try {
         for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i]));
-        // Nothing is recorded and nothing is removed while the walk continues, so places in the list stay valid.
+        // Nothing is recorded or removed during the walk, so indices into the list stay valid.
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
                                           [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
         LeafHook hook(*this, end - nodes_.begin());
@@ -227,7 +227,7 @@ std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
 void Tape::visit(Node& node, bool retain) {
     const auto reached = [](const Output& output) { return output.gradient.defined(); };
     if (node.dead || !std::any_of(node.outputs.begin(), node.outputs.end(), reached)) return;
-    // A bias that is an op's result: its gradient is read now.
+    // If the bias is an op's result, its gradient is read now.
     for (const Output& output : node.outputs) {
         if (biases_.waits_for(output.gradient)) biases_.flush();
         device::Branches::before_use_of(output.gradient);
@@ -236,14 +236,14 @@ void Tape::visit(Node& node, bool retain) {
     const NoGrad no_grad;
     check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
     node.backward(sink);
-    if (OpTimer::timing() || in_anomaly_mode()) biases_.flush();  // so that the time, or the NaN, is this op's
+    if (OpTimer::timing() || in_anomaly_mode()) biases_.flush();  // so that the time, or the NaN, is attributed to this op
     sink.finish();
     OpTimer::backward_done(node.op, node.outputs.front().device);
     for (Output& output : node.outputs) output.gradient = Tensor();
     if (!retain) bury(node);
 }
 
-// Gradients that an exception left on their way go; so does what lost its last holder during the walk.
+// Drops gradients that an exception left behind, and nodes that lost their last holder during the walk.
 void Tape::end_walk() {
     for (Node& node : nodes_)
         for (Output& output : node.outputs) output.gradient = Tensor();

@@ -15,13 +15,13 @@ class Tape;
 class Variable {
   public:
     Variable() = default;
-    /// A leaf without a gradient: a tensor goes wherever a Variable is expected. Error when `value` is undefined.
+    /// A leaf without a gradient, so that a tensor can be passed as a Variable. Error when `value` is undefined.
     Variable(Tensor value);  // NOLINT: implicit on purpose
     /// A leaf. With `requires_grad`, backward adds its gradient to `grad()`.
     explicit Variable(Tensor value, bool requires_grad, std::string name = "");
 
     bool defined() const { return slot_ != nullptr; }
-    /// Error when undefined.
+    /// Error if undefined.
     const Tensor& value() const;
     const Shape& shape() const { return value().shape(); }
     std::int64_t dim(int axis) const { return value().dim(axis); }
@@ -29,24 +29,24 @@ class Variable {
     std::int64_t cols() const { return value().cols(); }
     DType dtype() const { return value().dtype(); }
     Device device() const { return value().device(); }
-    /// The only element, as Tensor::item().
+    /// The only element; see Tensor::item().
     double item() const { return value().item(); }
 
-    /// Fills the gradients of the leaves behind this one-element Variable, a loss: heddle::backward(*this, retain), which
-    /// autograd/tape.h describes.
+    /// Computes the gradients of all leaves on which this one-element Variable, a loss, depends: heddle::backward(*this,
+    /// retain), described in autograd/tape.h.
     void backward(bool retain = false) const;
 
-    /// For a leaf: whether backward fills `grad()`. Otherwise: whether the tape recorded the op that made it.
+    /// For a leaf: true if backward fills `grad()`. Otherwise: true if the tape recorded the op that made it.
     bool requires_grad() const;
     bool is_leaf() const;
-    /// Whether both are handles on the same value and gradient.
+    /// True if both are handles on the same value and gradient.
     bool is(const Variable& other) const { return slot_ == other.slot_; }
     const std::string& name() const;
 
-    /// The gradient that backward added up so far; undefined before the first backward. Leaves only.
+    /// The gradient accumulated by backward so far; undefined before the first backward. Leaves only.
     const Tensor& grad() const;
     void zero_grad();
-    /// Backward adds to `gradient` from now on; undefined: to nothing, as at first. Leaves only. Error as rebind().
+    /// Makes backward add to `gradient`; if undefined, removes the gradient. Leaves only. Error as rebind().
     void set_grad(Tensor gradient);
     /// Freezes or unfreezes a leaf.
     void set_requires_grad(bool requires_grad);
@@ -54,7 +54,7 @@ class Variable {
     /// elements are copied there, converted to the memory's dtype. Error when the shapes differ, or the gradient is neither of
     /// the value's dtype nor f32 beside bf16.
     void rebind(const Tensor& value, const Tensor& grad);
-    /// The same value as a new leaf, without a gradient.
+    /// A new leaf with the same value, without a gradient.
     Variable detach() const;
 
   private:
