@@ -20,7 +20,7 @@ template <class T>
 T gate(T x) {
     using std::exp;
     const T exponent = -2 * kSlope * (x + kCubic * x * x * x);
-    // Where the exponential overflows, the derivative of this quotient is infinity over infinity.
+    // If the exponential overflows, the derivative of this quotient would be infinity over infinity.
     if constexpr (std::is_same_v<T, Dual>)
         if (exponent > 0) {
             const Dual e = exp(-exponent);

@@ -57,7 +57,7 @@ struct RowArrays {
     std::int32_t ignore;
 };
 
-// What a row's losses are made of, over all its logits or a thread's.
+// Partial sums for a row's losses, over all of its logits or those of a thread.
 template <class A>
 struct RowSums {
     ExponentialSum<A> exponentials;

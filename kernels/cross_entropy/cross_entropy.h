@@ -41,7 +41,7 @@ void check_targets(const char* op, const Tensor& targets, std::int64_t rows, con
 /// counted one lies outside [0, vocabulary), or an option is out of range.
 std::int64_t count_targets(const char* op, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary,
                            const LossOptions& options);
-/// What the summed loss is divided by: the options' divisor, or `counted`; 1 when both are 0.
+/// The divisor of the summed loss: the options' divisor, or `counted`; 1 if both are 0.
 double loss_divisor(const LossOptions& options, std::int64_t counted);
 
 /// The statistics as an op gives them, f64 [4] (loss, nll, counted, correct) on the op's device: computed without

@@ -9,7 +9,7 @@
 
 namespace heddle::kernels {
 
-/// Of one row, not divided by anything; A is what the sums are kept in.
+/// Unnormalised losses of one row; A is the type of the sums.
 template <class A>
 struct RowLossIn {
     A loss;        ///< with label smoothing

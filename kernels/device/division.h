@@ -16,14 +16,14 @@
 
 namespace heddle::device {
 
-/// What to divide by, as a kernel's parameter: index / divisor, index - row * divisor.number.
+/// A divisor as a kernel's parameter: index / divisor, index - row * divisor.number.
 struct Divisor {
     std::int64_t number = 1;
     std::uint32_t factor = 1;
     std::uint16_t shift = 0, more = 0;  // 1, l - 1; or both 0
 
     Divisor() = default;
-    /// Of 0 and less nothing may be divided.
+    /// A divisor of 0 or less must not be used.
     Divisor(std::int64_t divisor) : number(divisor) {  // NOLINT: a number is its own divisor
         if (divisor < 1 || divisor >> 32 != 0) return;
         int log = 0;

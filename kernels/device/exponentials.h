@@ -15,8 +15,8 @@ struct ExponentialSum {
     A largest = lowest<A>();
     A sum = 0;
 
-    /// What is subtracted from every number: the largest, or 0 where there is nothing but -inf, so that e^-inf is 0 instead of
-    /// NaN.
+    /// Subtracted from every number before its exponential: the largest, or 0 if there is nothing but -inf, so that e^-inf is
+    /// 0 instead of NaN.
     __device__ __forceinline__ A shift() const { return largest == lowest<A>() ? A{0} : largest; }
     /// Takes N more numbers in.
     template <int N>
@@ -41,7 +41,7 @@ __device__ __forceinline__ ExponentialSum<A> block_exponentials(const Exponentia
     return all;
 }
 
-/// Of a whole row [count], read once in vectors of N by the threads of the block; as block_exponentials.
+/// The sums of a whole row [count], read once in vectors of N by the block's threads; as block_exponentials.
 template <int N, class T>
 __device__ __forceinline__ ExponentialSum<Accumulator<T>> row_exponentials(const T* row, std::int64_t count,
                                                                            Accumulator<T>* scratch) {

@@ -1,4 +1,4 @@
-// What kernels ask of the chip, and what it could give: for teaching and measuring. Host code.
+// Measures kernels' demands on the chip, and the chip's limits, for teaching and benchmarks. Host code.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace heddle::device {
 
-/// What kernels ask of memory by the device layer's vectors, ldmatrix and asynchronous copies, before any cache, and where their
-/// threads meet.
+/// Memory traffic through the device layer's vectors, ldmatrix and asynchronous copies, before any cache, and where threads
+/// meet.
 struct Traffic {
     std::int64_t accesses = 0;                                ///< of warps to global memory
     std::int64_t bytes = 0;                                   ///< that threads ask for there

@@ -24,7 +24,7 @@ struct Accumulator16x8 {
     float d[4] = {0, 0, 0, 0};
     __device__ __forceinline__ float& operator[](int i) { return d[i]; }
     __device__ __forceinline__ float operator[](int i) const { return d[i]; }
-    /// Where element i of this lane lies: row 0 to 15, column 0 to 7. A lane has two rows: elements 0, 1 and 2, 3.
+    /// Position of this lane's element i: row 0 to 15, column 0 to 7. A lane has two rows: elements 0, 1 and 2, 3.
     static __device__ __forceinline__ int row(int i) { return lane() / 4 + 8 * (i / 2); }
     static __device__ __forceinline__ int col(int i) { return 2 * (lane() % 4) + i % 2; }
     /// Which of this lane's rows element i lies in, 0 to kRows - 1; a row is spread over kRowLanes neighbouring lanes.

@@ -14,7 +14,7 @@
 
 namespace heddle::device {
 
-/// What sums, statistics and products of a stored type are computed in: f64 for f64, f32 for f32 and bf16.
+/// The type for sums, statistics and products of a stored type: f64 for f64, f32 for f32 and bf16.
 template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, double>, double, float>;
 

@@ -105,7 +105,7 @@ struct Walk {
     }
 };
 
-// Where a thread's N elements lie in the result and, `at`, in the operands.
+// Position of a thread's N elements in the result and, in `at`, in the operands.
 struct Place {
     bool inside;
     std::int64_t result;

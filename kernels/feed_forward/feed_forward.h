@@ -20,7 +20,7 @@
 
 namespace heddle::kernels {
 
-/// What stands between the two layers.
+/// The activation between the two layers.
 enum class Activation : std::uint8_t { relu, gelu, gelu_tanh };
 constexpr auto enum_words(Activation) {
     return words_for<Activation>({{Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::gelu_tanh, "gelu-tanh"}});

@@ -1,4 +1,4 @@
-// What stands between dy and dx in one kernel: dh = dy W2, du = dh * dropout factor * act'(u), dx = du W1, in bf16 with f32 sums.
+// Computes dx from dy in one kernel: dh = dy W2, du = dh * dropout factor * act'(u), dx = du W1, in bf16 with f32 sums.
 //
 // The counterpart of feed_forward_fused.cu: a block walks along d_ff in tiles of 64 units, makes a tile of dh from its rows of
 // dy, turns it into du in registers and adds to dx, which stays there to the end. dh is never written. du is, once: dW1 = du^T x

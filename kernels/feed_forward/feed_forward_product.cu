@@ -99,7 +99,7 @@ __device__ __forceinline__ void multiply_tile(WarpSums& sums, const Factors& of,
     }
 }
 
-// Where the sums of the calling block and warp begin. Blocks count the tiles of units of the first rows, then those of the next.
+// Where the sums of the calling block and warp begin. Blocks cover the tiles of units of the first rows, then those of the next.
 struct TilePlace {
     std::int64_t row, unit;
 

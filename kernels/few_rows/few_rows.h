@@ -21,7 +21,7 @@ struct RowNorm {
     double eps = 1e-5;
 };
 
-/// What is multiplied: x, weight and bias (which may be undefined) are bf16 on CUDA.
+/// The operands: x, weight and bias (which may be undefined) are bf16 on CUDA.
 struct FewRowsLinear {
     Tensor x, weight, bias;
     std::optional<RowNorm> norm = {};
@@ -29,7 +29,7 @@ struct FewRowsLinear {
     Tensor residual = {};  ///< or undefined
 };
 
-/// Where it goes: y bf16 or f32.
+/// The outputs: y bf16 or f32.
 struct FewRowsResult {
     Tensor y;            ///< [rows, out], or with a tail its first columns
     Tensor tail = {};    ///< bf16: the last columns of the product go here, when it is defined

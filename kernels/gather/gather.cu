@@ -55,12 +55,12 @@ struct Piece {
     // Pieces are counted from the list's start: multiples of kPiece that lie behind `first` and before `last` cut the rows.
     __device__ __forceinline__ std::int64_t pieces() const { return (last - 1) / kPiece - first / kPiece + 1; }
     __device__ __forceinline__ std::int64_t number() const { return begin / kPiece - first / kPiece; }
-    // Where the sums of the index's pieces begin among those of all indices. No other index is cut at the multiples q, q + 1, ...
-    // of kPiece that cut this one; so the slots 2 q, 2 q + 1, ... are its own, at least as many as it has pieces.
+    // Start of the sums of the index's pieces among those of all indices. No other index is cut at the multiples q, q + 1, ...
+    // of kPiece that cut this one, so the slots 2 q, 2 q + 1, ... are its own, at least as many as its pieces.
     __device__ __forceinline__ std::int64_t slot() const { return 2 * (first / kPiece + 1); }
 };
 
-// Of N neighbours in dx, as many as 16 bytes hold.
+// The part of N neighbours in dx that fits into 16 bytes.
 template <class G, int N>
 constexpr int kTargets = N < kVector<G> ? N : kVector<G>;
 
@@ -85,7 +85,7 @@ struct RowSums {
     // Whether an index begins at p, and has more than kShort rows.
     __device__ __forceinline__ bool begins(std::int64_t p) const { return p == 0 || indices[p - 1] != indices[p]; }
     __device__ __forceinline__ bool is_long(std::int64_t p) const { return p + kShort < n && indices[p + kShort] == indices[p]; }
-    // Where p's index ends: a place in [from, to].
+    // The end of p's index: a place in [from, to].
     __device__ __forceinline__ std::int64_t end_of(std::int64_t p, std::int64_t from, std::int64_t to) const {
         const std::int32_t index = indices[p];
         while (from < to) {

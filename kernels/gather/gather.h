@@ -24,7 +24,7 @@ struct PlacesOfIndices {
     std::vector<std::int64_t> begin;    ///< the places of indices[k] are places[begin[k]] .. places[begin[k + 1] - 1]
     std::vector<std::int64_t> places;   ///< ascending for each index
 };
-/// Of n indices below `bound`; negative ones are left out.
+/// Sorts the places of n indices below `bound` by index; leaves out negative ones.
 PlacesOfIndices places_of_indices(const std::int32_t* indices, std::int64_t n, std::int64_t bound);
 
 // ---- the CUDA side (gather.cu, gather_sort.cu): arguments are checked and results allocated by gather.cpp. Indices are on the

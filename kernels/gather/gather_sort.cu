@@ -38,7 +38,7 @@ struct Pass {
     std::int32_t bound;
     int shift;
 
-    // What stands at place i, negative indices as `bound`.
+    // The index at place i, with negative indices as `bound`.
     __device__ __forceinline__ std::int32_t index(std::int64_t i) const {
         const std::int32_t index = indices[i];
         if (places != nullptr) return index;

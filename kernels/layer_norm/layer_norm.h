@@ -20,7 +20,7 @@
 
 namespace heddle::kernels {
 
-/// What the forward functions give. Statistics have shape [rows] and x's dtype, but f32 where x is bf16.
+/// Results of the forward functions. Statistics have shape [rows] and x's dtype, but f32 if x is bf16.
 struct LayerNormResult {
     Tensor sum;  ///< x + dropout(sublayer); undefined without a sublayer
     Tensor y;    ///< [..., cols], normalised

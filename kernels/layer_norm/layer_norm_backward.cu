@@ -45,7 +45,7 @@ struct Arrays {
     DropoutRule dropout;
 };
 
-// What the row's sums remove from g = gamma dy: mean(g) and mean(g xhat).
+// The means that the row subtracts from g = gamma dy: mean(g) and mean(g xhat).
 template <class A>
 struct RowMeans {
     A g, g_xhat;

@@ -17,8 +17,8 @@ namespace {
 
 using namespace device;
 
-// What a row's forward subtracts: shift, and the logarithm of the sum. In a row of nothing but -inf both are 0, and it stays as
-// it is.
+// Forward subtracts the shift and this logarithm of the sum. In a row of nothing but -inf both are 0, and the row stays as it
+// is.
 template <class A>
 __device__ __forceinline__ A log_of(A sum) {
     return sum == 0 ? A{0} : logarithm(sum);

@@ -71,7 +71,7 @@ HEDDLE_DECLARE_LEVELS(int tile_rows())
 HEDDLE_DECLARE_LEVELS(int panel_columns(float))
 HEDDLE_DECLARE_LEVELS(int panel_columns(double))
 
-/// What a product does beside multiplying.
+/// Work of a product besides multiplication.
 template <class T>
 struct Epilogue {
     const T* bias = nullptr;  ///< [n], C starts from it

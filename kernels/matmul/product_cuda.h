@@ -70,7 +70,7 @@ struct DeviceResult {
         return result;
     }
     void advance(std::int64_t elements) { data = static_cast<std::byte*>(data) + elements * size_of(dtype); }
-    /// What was written, to read.
+    /// A read-only view of the output.
     operator DeviceMatrix() const {  // NOLINT: what may be written may be read
         DeviceMatrix result;
         result.data = data, result.dtype = dtype, result.pitch = pitch, result.batch_stride = batch_stride;

@@ -60,7 +60,7 @@ inline void multiply(std::int64_t k, const T* a, std::int64_t stride, const T* p
     }
 }
 
-// What a tile starts from.
+// Initial value of a tile.
 enum class Start { zero, bias, c };
 
 // One panel and one stretch of k: what all its tiles share.

@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kSweepBlock)
 
 constexpr int kTile = 32, kRows = 8, kPitch = kTile + 1;
 
-// What a block must know of the two axes of its tile: `x_last` is x's last one (its step in x is 1), `y_last` y's.
+// A block's tile covers two axes: `x_last` is x's last axis (with step 1 in x), `y_last` is y's last axis.
 struct Tiles {
     std::int64_t x_last_extent, x_last_y_step;
     std::int64_t y_last_extent, y_last_x_step;

@@ -16,7 +16,7 @@ namespace {
 struct Middle : MiddleAxis {
     Shape reduced;  // the result's shape
     std::int64_t outputs() const { return outer * inner; }
-    // Of output i along the axis: the first element; the others follow at a distance of `inner`.
+    // The first element of output i along the axis; the next ones are at a distance of `inner`.
     std::int64_t begin_of(std::int64_t i) const { return i / inner * n * inner + i % inner; }
 };
 

@@ -23,7 +23,7 @@ struct SoftmaxReach {
     bool causal = false;  ///< row q of the last two axes [queries, cols] ends with column q + cols - queries
 };
 
-/// What makes scores of x.
+/// How scores are computed from x.
 struct SoftmaxScores {
     double scale = 1;
     /// Added to scale x: of x's dtype, and of the shape of x's last axes, one or more (shared by all leading ones); or undefined.

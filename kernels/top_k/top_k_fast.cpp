@@ -66,7 +66,7 @@ class Best {
   public:
     Best(float* logits, std::int32_t* ids, std::int64_t k) : logits_(logits), ids_(ids), k_(k) {}
 
-    // What an element must exceed to enter.
+    // An element must exceed this to enter.
     float threshold() const { return threshold_; }
     bool full() const { return size_ == k_; }
 

@@ -1,4 +1,4 @@
-// What updates leave in memory for a host that does not wait for them: their losses, and whether one of them went wrong.
+// State of updates in device memory for a host that does not wait for them: losses, and whether an update failed.
 //
 // An update calls tally_losses() for each of its batches, measure_gradients() (kernels/gradient_norm), tally_update(), and then
 // adam_step() with what was measured. As long as losses and norm are finite

@@ -1,4 +1,4 @@
-// Where the rows of a packed batch belong, for the kernels of the embedding.
+// Positions in their sentences of the rows of a packed batch, for the kernels of the embedding.
 #pragma once
 
 #include "core/spans.h"

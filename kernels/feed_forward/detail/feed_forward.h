@@ -1,4 +1,4 @@
-// What stands below feed_forward.cpp: the vectorised CPU path and the CUDA side.
+// Interfaces used by feed_forward.cpp: the vectorised CPU path and the CUDA side.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace heddle::kernels {
 
 // ---- the CPU path in f32, block by block (feed_forward_blocks.cpp)
 
-/// As feed_forward_forward.
+/// feed_forward_forward by blocks of rows.
 FeedForwardResult feed_forward_blocks(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                       const Dropout& dropout, bool keep);
 /// du [rows, d_ff]; with them h (for dW2) and dx where the pointers are given, and db1 += the sums of du.
@@ -74,8 +74,8 @@ void with_fused_width(const char* op, std::int64_t d_model, std::int64_t out, St
 /// row's bits must not (kernels/matmul/batch_invariant.h).
 bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
                              bool keep);
-/// As feed_forward_forward, in one kernel: the hidden tile never leaves the chip, but for what is kept. bf16; x [rows, d_model],
-/// W1 [d_ff, d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error.
+/// feed_forward_forward in one kernel: only the kept part of the hidden tile leaves the chip. bf16; x [rows, d_model], W1 [d_ff,
+/// d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error.
 HEDDLE_CUDA_FUNCTION(FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights,
                                                                Activation activation, const Dropout& dropout, bool keep))
 /// Its backward pass but for the parameters' gradients: returns du [rows, d_ff] and makes dx, and h (for dW2) where the pointer

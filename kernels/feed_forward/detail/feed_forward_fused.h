@@ -1,5 +1,5 @@
-// What kernels on tensor cores do with the accumulators of u and dh while they are in registers: the activation, dropout and
-// their derivative, and what is written of them (feed_forward_fused.cu, feed_forward_fused_backward.cu, feed_forward_product.cu).
+// Operations of tensor-core kernels on the accumulators of u and dh in registers: the activation, dropout and their derivative,
+// and their output (feed_forward_fused.cu, feed_forward_fused_backward.cu, feed_forward_product.cu).
 //
 // A warp holds 16 rows of 8 J neighbouring units. A lane has pairs of neighbours: elements 2 r and 2 r + 1 of an accumulator are
 // in its row r (mma.h).
