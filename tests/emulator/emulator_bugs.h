@@ -1,4 +1,4 @@
-// The bug matrix: for each class of mistakes a kernel that makes it and a twin that does not, and how the emulator must word it.
+// The bug matrix: for each class of mistakes a faulty kernel, a correct twin, and the report that the emulator must give.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace heddle::bugs {
 
-/// Global memory of the emulated device for a test's kernel. Without values it was never written.
+/// Global memory of the emulated device. Uninitialised unless values are given.
 template <class T>
 class Buffer {
   public:
@@ -41,15 +41,15 @@ class Buffer {
     std::size_t count_;
 };
 
-/// Runs the kernel to its end on this thread. Throws what it is refused for: emulator::Violation, std::invalid_argument.
+/// Runs the kernel to its end on this thread. Throws emulator::Violation or std::invalid_argument if it is rejected.
 template <class... Parameters, class... Arguments>
 void run(const emulator::LaunchConfig& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
     const emulator::Opened opened;
     emulator::run(emulator::request(config, kernel, std::forward<Arguments>(arguments)...));
 }
 
-/// A class of mistakes. The report of `broken` must contain one of `words`, and one of the places in `file` that are marked with
-/// "BUG mark" (none when the mark is ""). Which one of several is said depends on the order of the threads.
+/// A class of mistakes. The report about `broken` must contain one of `words`, and one of the places in `file` marked with "BUG
+/// mark" (none if the mark is ""). Which one depends on the order of the threads.
 struct Bug {
     const char* name;
     const char* found_by;  ///< "checker", "scheduler", "limits": only the first needs the checked build
@@ -65,7 +65,7 @@ std::vector<Bug> memory_bugs();
 std::vector<Bug> copy_bugs();
 std::vector<Bug> collective_bugs();
 
-/// Kernels without a mistake in which a checker could see one.
+/// Correct kernels in which a checker could wrongly see a mistake.
 struct Sound {
     const char* name;
     std::function<void()> run;

@@ -1,4 +1,4 @@
-// Races inside a block: a barrier, a __syncwarp or a lane of its mask is missing.
+// Races within a block: a barrier, a __syncwarp or a lane of its mask is missing.
 #include "kernels/device/mma.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/vector.h"
@@ -10,7 +10,7 @@ namespace {
 using device::lane;
 using device::thread_in_block;
 
-// Everybody reads its neighbour's value, which is not there without the barrier.
+// Every thread reads its neighbour's value, which may not be written yet without the barrier.
 template <bool Broken>
 __global__ void barrier_before_read_kernel(float* out) {  // out [128]
     float* const s = device::shared<float>(128);
@@ -104,7 +104,7 @@ __global__ void product_kernel(float* out) {  // out [32]
     out[t] = s[t ^ 16] + d[0];  // BUG mma taken for a barrier
 }
 
-// A block of two warps, and only a __syncwarp between writing and reading.
+// A block of two warps with only a __syncwarp between write and read.
 template <bool Broken>
 __global__ void warp_for_block_kernel(float* out) {  // out [64]
     float* const s = device::shared<float>(64);
@@ -123,7 +123,7 @@ __global__ void two_writers_kernel(int* out) {  // out [64]
     out[Broken ? t / 2 : t] = t;  // BUG two threads write the same place
 }
 
-// Warps 0 and 1 hand over to warp 2 by a named barrier, which warp 3 has no part in.
+// Warps 0 and 1 pass values to warp 2 through a named barrier, in which warp 3 takes no part.
 template <bool Broken>
 __global__ void named_barrier_kernel(float* out) {  // out [64]
     float* const s = device::shared<float>(64);
@@ -137,7 +137,7 @@ __global__ void named_barrier_kernel(float* out) {  // out [64]
     }
 }
 
-// The same, but the reader is a warp that was not at the barrier.
+// The same, but the reading warp was not at the barrier.
 template <bool Broken>
 __global__ void named_outsider_kernel(float* out) {  // out [32]
     float* const s = device::shared<float>(32);
@@ -147,7 +147,7 @@ __global__ void named_outsider_kernel(float* out) {  // out [32]
     if (warp == 2) out[lane()] = s[lane()];  // BUG named barrier of other warps
 }
 
-// Neighbours share a word: only bytes that are really the same are a conflict.
+// Neighbours share a word: only accesses to the same bytes conflict.
 template <bool Broken>
 __global__ void bytes_kernel(unsigned char* out) {  // out [64]
     unsigned char* const s = device::shared<unsigned char>(64);
@@ -177,7 +177,7 @@ __global__ void ldmatrix_kernel(float* out) {  // out [32]
     out[t] = static_cast<float>(a.a[0]);
 }
 
-// So many reads that the checker looks at none but the first: the write behind them is still theirs to race with.
+// After so many reads the checker only keeps the first one, but a later write must still be found to race with them.
 template <bool Broken>
 __global__ void everybody_reads_kernel(float* out) {  // out [256]
     float* const s = device::shared<float>(1);
@@ -204,7 +204,7 @@ __global__ void warp_reads_kernel(float* out) {  // out [64]
     out[t] = sum;
 }
 
-// Lane 31 reads what all others read, but has not met the writer.
+// Lane 31 reads what the others read, but has not met the writer.
 template <bool Broken>
 __global__ void left_out_reader_kernel(float* out) {  // out [32]
     float* const s = device::shared<float>(1);

@@ -1,4 +1,4 @@
-// Barriers and collectives that not everybody comes to, and launches that no chip takes. The scheduler sees these without
+// Barriers and collectives that some threads do not reach, and launches that no chip allows. The scheduler detects these without
 // instrumentation.
 #include "kernels/device/shared.h"
 #include "tests/emulator/emulator_bugs.h"

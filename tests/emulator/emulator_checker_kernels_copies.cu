@@ -1,4 +1,4 @@
-// Asynchronous copies that somebody does not wait for, or whose two sides are touched too early.
+// Asynchronous copies without a wait, or with a source or destination that is accessed too early.
 #include "kernels/device/pipeline.h"
 #include "kernels/device/shared.h"
 #include "tests/emulator/emulator_bugs.h"
@@ -22,7 +22,7 @@ __global__ void read_before_wait_kernel(const float* x, float* y) {  // x [32], 
     pipeline.wait_all();
 }
 
-// Everybody has waited for its own copy, but not for its neighbour's.
+// Each thread has waited for its own copy, but not for its neighbour's.
 template <bool Broken>
 __global__ void read_without_barrier_kernel(const float* x, float* y) {  // x [64], y [64]
     float* const s = device::shared<float>(64);
@@ -35,7 +35,7 @@ __global__ void read_without_barrier_kernel(const float* x, float* y) {  // x [6
     y[t] = s[63 - t];  // BUG another's copy read without a barrier
 }
 
-// The barrier stands before the wait: it says that the copies were issued, not that they have landed.
+// The barrier precedes the wait: it orders the issue of the copies, not their completion.
 template <bool Broken>
 __global__ void barrier_before_wait_kernel(const float* x, float* y) {  // x [64], y [64]
     float* const s = device::shared<float>(64);
@@ -75,7 +75,7 @@ __global__ void destination_kernel(const float* x, float* y) {  // x [32], y [32
     y[t] = s[t];
 }
 
-// The next tile is fetched over the one that others may still read.
+// The next tile is fetched into memory that others may still be reading.
 template <bool Broken>
 __global__ void overwritten_tile_kernel(const float* x, float* y) {  // x [2 * 64], y [64]
     float* const s = device::shared<float>(64);
@@ -93,7 +93,7 @@ __global__ void overwritten_tile_kernel(const float* x, float* y) {  // x [2 * 6
     y[t] = sum;
 }
 
-// Two halves, but the pipeline lets `Stages` groups be under way.
+// Two buffers, but the pipeline allows `Stages` groups in flight.
 template <int Stages, bool EndBarrier = true>
 __global__ void double_buffer_kernel(const float* x, float* y) {  // x [4, 256], y [64]
     device::SharedArena arena;

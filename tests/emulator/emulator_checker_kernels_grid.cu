@@ -1,4 +1,4 @@
-// Races between blocks, and atomics that are taken for more than they are.
+// Races between blocks, and atomics that are mistaken for synchronisation.
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
 #include "tests/emulator/emulator_bugs.h"
@@ -14,7 +14,7 @@ __global__ void blocks_write_kernel(int* out) {  // out [4]
         out[Broken ? 0 : blockIdx.x] = static_cast<int>(blockIdx.x);  // BUG two blocks write the same place
 }
 
-// A block reads what another one writes. (In the order in which the reader comes first, it is the writer that is reported.)
+// A block reads what another one writes. (If the reader runs first, the writer is reported.)
 template <bool Broken>
 __global__ void blocks_read_kernel(int* out) {  // out [4]
     const unsigned own = blockIdx.x, other = Broken ? (own + 1) % gridDim.x : own;
@@ -24,8 +24,8 @@ __global__ void blocks_read_kernel(int* out) {  // out [4]
 
 enum class LastBlock { correct, no_barrier, no_release, no_acquire, block_release, block_acquire };
 
-// last_block of kernels/device/fence.h, with one of its steps missing. Thread 33 writes, thread 0 draws the ticket, everybody
-// reads.
+// last_block of kernels/device/fence.h with one step missing. Thread 33 writes, thread 0 draws the ticket, all threads
+// read.
 template <LastBlock Way>
 __global__ void last_block_kernel(int* partial, unsigned* ticket, int* out) {  // partial [gridDim.x], out [64]
     int* const flag = device::shared<int>(1);
@@ -67,7 +67,7 @@ __device__ void wait_for_flag(unsigned* flag) {
     if constexpr (Fences == Flag::for_block) __threadfence_block();
 }
 
-// Warp 0 hands a value to warp 1.
+// Warp 0 passes a value to warp 1.
 template <Flag Fences>
 __global__ void flag_kernel(int* value, unsigned* flag) {  // value [2]
     const int t = thread_in_block();
@@ -80,7 +80,7 @@ __global__ void flag_kernel(int* value, unsigned* flag) {  // value [2]
     }
 }
 
-// Block 0 hands a value to block 1; both are resident.
+// Block 0 passes a value to block 1; both are resident.
 template <Flag Fences>
 __global__ void flag_between_blocks_kernel(int* value, unsigned* flag) {  // value [2]
     if (thread_in_block() != 0) return;

@@ -1,4 +1,4 @@
-// Memory that is not there, not one's own, or not written.
+// Accesses to memory that does not exist, belongs to others, or was never written.
 #include <memory>
 
 #include "kernels/device/shared.h"
@@ -19,7 +19,7 @@ __global__ void unwritten_shared_kernel(float* out) {  // out [32]
     out[t] = s[t ^ 1];  // BUG shared memory never written
 }
 
-// Only the first block writes; the others find what it left behind, on a GPU too.
+// Only the first block writes; the others read its leftovers, as on a GPU.
 template <bool Broken>
 __global__ void stale_shared_kernel(float* out) {  // out [32]
     float* const s = device::shared<float>(32);
@@ -35,14 +35,14 @@ __global__ void copy_kernel(const float* x, float* y) {  // x [32], y [32]
     y[t] = x[t];  // BUG global memory never written
 }
 
-// Rows of 25 floats, and one element too many or too early.
+// Rows of 25 floats, accessed one element too far or too early.
 template <int Shift>
 __global__ void shifted_kernel(float* x) {  // x [100]
     const int t = thread_in_block();
     if (t < 100) x[t + Shift] = 1;  // BUG out of bounds
 }
 
-// A read whose value is needed behind a guard alone is watched where it stands: a compiler may not move it there first.
+// A read must be checked at its place, even if only guarded code uses its value: a compiler may not move it there first.
 template <bool Broken>
 __global__ void early_read_kernel(float* x) {  // x [100]
     const int t = thread_in_block();
@@ -93,7 +93,7 @@ __global__ void write_host_kernel(float* x) {
     if (thread_in_block() == 0) *x = 1;  // BUG write to host memory
 }
 
-// A lane looks at another one's local variable.
+// A lane accesses another lane's local variable.
 template <bool Broken>
 __global__ void local_kernel(float* out) {  // out [32]
     float local[4] = {1, 2, 3, static_cast<float>(blockIdx.x)};

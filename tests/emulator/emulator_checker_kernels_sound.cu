@@ -22,7 +22,7 @@ __global__ void warp_exchange_kernel(float* out) {  // out [64]
     }
 }
 
-// Half warps exchange among themselves, each at its own pace.
+// Each half warp exchanges values by itself, at its own pace.
 __global__ void half_warps_kernel(float* out) {  // out [32]
     float* const s = device::shared<float>(32);
     const int t = thread_in_block();
@@ -66,7 +66,7 @@ __global__ void double_buffer_kernel(const float* x, float* y) {  // x [4, 256],
     y[t] = sum;
 }
 
-// Zero-filled copies: the source behind `valid` may be written by somebody else, or not be there.
+// Zero-filled copies: the source beyond `valid` may be written by others, or not exist.
 __global__ void zero_fill_kernel(const float* x, float* y) {  // x [6], y [8]
     float* const s = device::shared<float>(8);
     const int t = thread_in_block();
@@ -147,7 +147,7 @@ struct Large {
     float values[40];
     int count;
 };
-// Parameters by value, local arrays that are indexed at run time, constants.
+// Parameters passed by value, local arrays indexed at run time, constants.
 __global__ void own_memory_kernel(Large large, float* out) {  // out [32]
     static constexpr float kTable[] = {1, 2, 4, 8, 16};
     const int t = thread_in_block();
@@ -157,7 +157,7 @@ __global__ void own_memory_kernel(Large large, float* out) {  // out [32]
     out[t] = local[t % 8] + table[t % 5];
 }
 
-// Behind what an earlier launch wrote nothing needs to be ordered.
+// Accesses after an earlier launch's writes need no further synchronisation.
 __global__ void fill_kernel(float* x) { x[blockIdx.x * 32 + static_cast<unsigned>(thread_in_block())] = 1; }
 __global__ void reverse_kernel(const float* x, float* y, int n) {
     for (int i = thread_in_block(); i < n; i += 32) y[i] = x[n - 1 - i];

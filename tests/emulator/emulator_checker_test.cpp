@@ -1,5 +1,5 @@
 // The matrix of bug classes: each mistake must be reported in each of 20 random orders of threads and blocks, with its kind and
-// its line; its correct twin must not. Then kernels without anything to report.
+// its line; its correct twin must not. Then correct kernels, which must pass.
 #include <gtest/gtest.h>
 
 #include <cstdio>

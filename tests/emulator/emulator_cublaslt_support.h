@@ -17,7 +17,7 @@ inline double from_bf16(std::uint16_t bits) {
     std::memcpy(&value, &wide, sizeof value);
     return value;
 }
-/// The nearest bf16 of numbers that are no NaN.
+/// The nearest bf16 of a number other than NaN.
 inline std::uint16_t to_bf16(double value) {
     const auto single = static_cast<float>(value);
     std::uint32_t bits;
@@ -26,7 +26,7 @@ inline std::uint16_t to_bf16(double value) {
 }
 inline std::size_t size_of(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
 
-/// Numbers on the device, of any of the types.
+/// Numbers on the device, of any type.
 class Numbers {
   public:
     Numbers(cudaDataType_t type, const std::vector<double>& values) : type_(type), n_(values.size()) {
@@ -66,7 +66,7 @@ class Numbers {
     std::size_t n_;
 };
 
-/// n numbers between -1 and 1 that every type here holds exactly: multiples of 1/64.
+/// n numbers between -1 and 1 that are exact in every type here: multiples of 1/64.
 inline std::vector<double> numbers(std::size_t n, unsigned start) {
     std::vector<double> values(n);
     unsigned state = start;
@@ -80,14 +80,14 @@ struct Handle {
     ~Handle() { cublasLtDestroy(handle); }
 };
 
-/// One product with everything that a test may want to change.
+/// A product with all parameters that tests change.
 struct Case {
     std::uint64_t m = 5, n = 4, k = 3;
     cudaDataType_t in = CUDA_R_32F, out = CUDA_R_32F, scale = CUDA_R_32F;
     cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
     bool ta = false, tb = false;
     double alpha = 1, beta = 0;
-    std::uint64_t pad = 0;  // of each leading dimension
+    std::uint64_t pad = 0;  // added to each leading dimension
     std::int32_t batch = 1;
     std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     bool in_place = true;  // C is D
@@ -129,7 +129,7 @@ struct Descriptors {
     }
 };
 
-/// The product, put into the stream. alpha and beta in the scale's type.
+/// Queues the product in the stream, with alpha and beta in the scale's type.
 inline cublasStatus_t multiply(const Case& c, const Descriptors& l, const void* a, const void* b, void* start, void* d,
                                cudaStream_t stream = nullptr, const cublasLtMatmulAlgo_t* algo = nullptr,
                                void* workspace = nullptr, std::size_t workspace_bytes = 0) {

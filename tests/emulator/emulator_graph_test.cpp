@@ -1,4 +1,4 @@
-// Graphs of the emulated runtime: capture, replay, and what a capture refuses.
+// Graphs of the emulated runtime: capture, replay, and calls that are not allowed in a capture.
 #include <thread>
 
 #include "tests/emulator/emulator_runtime_support.h"
@@ -53,7 +53,7 @@ TEST(EmulatorGraph, ReplaysFrozenArgumentsOnNewData) {
             expect_ok(cudaStreamSynchronize(stream));
             EXPECT_EQ(y.values()[31], static_cast<float>(10 + i));
         }
-        // Two replays in a row, with the input of the first one changed too early.
+        // Two consecutive replays; the first one's input is changed too early.
         expect_ok(cudaGraphLaunch(graph, stream));
         input.fill(50);
         expect_report(cudaStreamSynchronize(stream), "pinned buffer reused too early");
@@ -127,7 +127,7 @@ TEST(EmulatorGraph, ReportsRacesBetweenItsBranches) {
     });
 }
 
-// A stream outside waits for the middle of the latest launch; what the graph does after it may still come.
+// A stream outside waits for the middle of the latest launch; the rest of the graph may still run.
 TEST(EmulatorGraph, RecordsExternalEventsAtEachLaunch) {
     in_orders([] {
         const Stream stream, beside, other;
@@ -142,7 +142,7 @@ TEST(EmulatorGraph, RecordsExternalEventsAtEachLaunch) {
             expect_ok(cudaMemsetAsync(y, 1, 128, s));
             expect_ok(cudaStreamWaitEvent(s, join));
         });
-        expect_ok(cudaEventQuery(middle));  // nothing has recorded it yet
+        expect_ok(cudaEventQuery(middle));  // not recorded yet
         for (int i = 1; i <= 3; ++i) {
             expect_ok(cudaGraphLaunch(graph, stream));
             expect_ok(cudaStreamWaitEvent(other, middle));
@@ -173,7 +173,7 @@ TEST(EmulatorGraph, RefusesExternalEventsThatNobodyCouldWaitFor) {
     expect_ok(cudaEventSynchronize(gone));
     expect_ok(cudaEventDestroy(gone));
     expect_refused(cudaGraphLaunch(graph, stream), cudaErrorInvalidValue, "an event that it records was destroyed");
-    // Without the flag the event tells of the capture alone.
+    // Without the flag the event only refers to the capture.
     const Graph internal(stream, [&](cudaStream_t s) { expect_ok(cudaEventRecord(event, s)); });
     expect_ok(cudaGraphLaunch(internal, stream));
     expect_refused(cudaStreamWaitEvent(other, event), cudaErrorCapturedEvent, "has ended");
@@ -289,7 +289,7 @@ TEST(EmulatorGraph, RefusesWhatCrossesACapture) {
     expect_refused(cudaGraphInstantiate(nullptr, graph), cudaErrorInvalidValue, "not a graph");
     expect_refused(cudaGraphLaunch(nullptr, first), cudaErrorInvalidValue, "not an executable graph");
     expect_refused(cudaGraphDestroy(graph), cudaErrorInvalidValue, "not a graph");
-    // A stream that waits for an event of a capture is captured itself: its capture ends with the first stream's.
+    // A stream that waits for an event of a capture is captured, too: its capture ends with the first stream's.
     expect_ok(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
     expect_ok(cudaEventRecord(inside, first));
     expect_ok(cudaStreamWaitEvent(second, inside));

@@ -106,7 +106,7 @@ TEST(EmulatorKernel, ShufflesAreThoseOfTheManual) {
     }
 }
 
-// Both halves of the warp sum separately, the lower one more often.
+// Each half of the warp computes its own sum, the lower one more often.
 __global__ void halves_kernel(int* out) {
     const int lane = device::lane();
     int sum = lane;
@@ -159,7 +159,7 @@ TEST(EmulatorKernel, BlocksReduce) {
     }
 }
 
-// ---- what it costs ----
+// ---- costs ----
 
 constexpr int kRounds = 500;
 __global__ void many_barriers_kernel() {

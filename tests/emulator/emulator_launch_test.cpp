@@ -1,4 +1,4 @@
-// Launches: geometry, groups of blocks that are resident together, orders, chosen blocks, and what is recorded about a process.
+// Launches: geometry, groups of blocks that are resident together, orders, chosen blocks, and records for reports.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -280,7 +280,7 @@ TEST(EmulatorLaunch, BlocksCanBeChosen) {
     EXPECT_THROW(run_kernel({.grid = {7}}, nothing_kernel), std::invalid_argument);
 }
 
-// ---- what is recorded ----
+// ---- records for reports ----
 
 constexpr int kBarrier = __LINE__ + 2;
 __global__ void skip_kernel(int* order, int* next) {

@@ -231,7 +231,7 @@ TEST(EmulatorMemory, LargeSparseTensorsCostWhatIsTouched) {
     EXPECT_LT(resident(), before + (std::size_t{64} << 20));
 }
 
-// ---- the host's side ----
+// ---- memory of the host ----
 
 using EmulatorMemoryDeathTest = testing::Test;
 

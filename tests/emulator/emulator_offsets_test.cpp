@@ -43,7 +43,7 @@ constexpr std::int64_t kMany = std::int64_t{1} << 31;
 Tensor random(const Shape& shape, DType dtype, std::uint64_t seed = 1) {
     return normal(shape, DType::f32, seed).to(dtype).to(Device::cuda);
 }
-// [rows, ...], of which only the last rows are filled.
+// A tensor [rows, ...] of which only the last rows are filled.
 Tensor with_end(std::int64_t rows, const Tensor& end) {
     std::vector<std::int64_t> extents{rows};
     for (int i = 1; i < end.rank(); ++i) extents.push_back(end.dim(i));
@@ -110,7 +110,7 @@ TEST(EmulatorOffsets, OfBroadcastsAndDropout) {
     }
 }
 
-// Narrow rows, one per warp, and wide ones, one per block.
+// Narrow rows with one warp each, and wide ones with one block each.
 TEST(EmulatorOffsets, OfRows) {
     for (const std::int64_t cols : {40, 9000})
         for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -224,7 +224,7 @@ TEST(EmulatorOffsets, OfPermutations) {
                     "permute");
 }
 
-// q, k and v of one projection, of which only the last sentence is filled. The last block is its last head.
+// q, k and v from one projection, of which only the last sentence is filled. The last block handles its last head.
 TEST(EmulatorOffsets, OfAttention) {
     constexpr std::int64_t kModel = 2048, length = 10;
     for (const DType dtype : {DType::bf16, DType::f32})
@@ -269,7 +269,7 @@ TEST(EmulatorOffsets, OfAttention) {
                 EXPECT_TRUE(same_bits(last_head(dgot), last_head(dwant))) << "dV, " << width;
             }
         }
-    // A cache of many slots, of which two are filled.
+    // A cache of many slots, two of which are filled.
     const Tensor slots = random({2, kModel}, DType::f32, 8), query = random({1, kModel}, DType::f32, 9);
     const std::int64_t many = kMany / kModel + 99, two = 2;
     const std::vector<std::int64_t> lengths{2};
@@ -281,7 +281,7 @@ TEST(EmulatorOffsets, OfAttention) {
     EXPECT_TRUE(same_bits(cached(with_end(many, slots), many - 1), cached(slots, two - 1)));
 }
 
-// For each step of a ladder up to `last`: `rows` rows that end with x against x alone.
+// Compares each step of a ladder up to `last`: `rows` rows that end with x, and x by itself.
 template <class Step, class Op>
 void expect_same_end_of_each(Step last, const Tensor& x, std::int64_t rows, const char* what, const Op& op) {
     const Tensor far = with_end(rows, x);
@@ -323,7 +323,7 @@ TEST(EmulatorOffsets, OfProducts) {
         expect_same_end(on_last_blocks([&] { return matmul_ladder(step, with_end(kRows, a), b); }), matmul_ladder(step, a, b), 1,
                         "ladder");
     }
-    // Only the last part of the rows is summed; the test is that nothing outside is touched.
+    // Only the last part of the rows is summed; the test is that no other memory is accessed.
     Tensor dbias = Tensor::zeros({kDepth}, DType::f32, Device::cuda);
     on_last_blocks([&] {
         linear_backward_bias(with_end(kRows, random({256, kDepth}, DType::f32)), dbias);

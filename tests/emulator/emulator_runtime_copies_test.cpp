@@ -89,7 +89,7 @@ TEST(EmulatorRuntimeCopies, LetsTheDeviceUsePinnedMemoryTwice) {
         const Stream stream;
         PinnedArray<float> buffer(64, 0.0f);
         DeviceArray<float> x(64, 1.0f), y(64);
-        // The second copy reads the first one's result; the host touches nothing in between.
+        // The second copy reads the first one's result; the host does not access it in between.
         expect_ok(cudaMemcpyAsync(buffer, x, buffer.bytes(), cudaMemcpyDeviceToHost, stream));
         expect_ok(cudaMemcpyAsync(y, buffer, buffer.bytes(), cudaMemcpyHostToDevice, stream));
         expect_ok(cudaStreamSynchronize(stream));

@@ -1,4 +1,4 @@
-// Kernels for the tests of the emulated runtime. They lie in a .cu file so that a checked build watches them.
+// Kernels for the tests of the emulated runtime, in a .cu file so that checked builds instrument them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 namespace heddle::emulator {
 
-// Each puts its kernel into the stream and returns what the launch returned.
+// Each function launches its kernel in the stream and returns the launch's error.
 
 /// x[i] += value for the first n.
 int add(float* x, float value, int n, cudaStream_t stream);
@@ -27,7 +27,7 @@ struct Places {
     float* second;
 };
 int copy_through(Places places, cudaStream_t stream);
-/// Stops with "the number must be even" unless it is.
+/// Fails with "the number must be even" unless it is.
 int require_even(int number, cudaStream_t stream);
 /// A launch that no chip allows: grid.y of 70,000.
 int launch_too_many(cudaStream_t stream);

@@ -15,19 +15,19 @@ namespace heddle::emulator {
 
 inline void expect_ok(int error) { EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
-/// Expects that the call was refused with this code, in words that hold `part`.
+/// Expects that the call was refused with this code and a message that contains `part`.
 inline void expect_refused(int error, cudaError_t code, const std::string& part) {
     EXPECT_EQ(error, code) << cudaGetErrorName(static_cast<cudaError_t>(error));
     const std::string text = cudaGetErrorString(code);
     EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in \"" << text << "\"";
 }
-/// Expects that a wait told of a report that holds `part`, and that the next one tells of nothing.
+/// Expects that a wait reported an error that contains `part`, and that the next wait reports nothing.
 inline void expect_report(int error, const std::string& part) {
     expect_refused(error, cudaErrorLaunchFailure, part);
     expect_ok(cudaDeviceSynchronize());
 }
 
-/// A stream that does not wait for the default one.
+/// A stream that does not wait for the default stream.
 class Stream {
   public:
     explicit Stream(unsigned flags = cudaStreamNonBlocking) { expect_ok(cudaStreamCreateWithFlags(&stream_, flags)); }
@@ -52,7 +52,7 @@ class Event {
     cudaEvent_t event_ = nullptr;
 };
 
-/// n elements on the device; written, when a value is given.
+/// n elements on the device, initialised if a value is given.
 template <class T>
 class DeviceArray {
   public:

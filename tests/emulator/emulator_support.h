@@ -1,4 +1,4 @@
-// Running a kernel in the emulator and nothing else: no streams, no device memory. For tests of the emulator itself.
+// Runs a kernel in the emulator without streams or device memory, for tests of the emulator itself.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace heddle::emulator {
 
-/// One warp, unless a test says more.
+/// Geometry of a launch; one warp by default.
 struct Geometry {
     dim3 grid{1};
     dim3 block{32};

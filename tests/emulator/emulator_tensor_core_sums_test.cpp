@@ -1,4 +1,4 @@
-// How tensor cores round: by hand for each part of the rule, and the bits of mmasim for 200 tiles of each instruction and chip.
+// Rounding of tensor cores: hand-computed cases for each part of the rule, and the bits of mmasim for 200 tiles each.
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -42,13 +42,13 @@ float sum_of(const TensorCores& cores, const std::vector<float>& a, const std::v
 }
 
 TEST(TensorCoreSums, TermsLoseTheirBitsBelowTheLargestOne) {
-    // Beside 1, a term of 2^-24 counts on both chips, and one of 2^-25 on Hopper alone.
+    // Added to 1, a term of 2^-24 counts on both chips, one of 2^-25 only on Hopper.
     EXPECT_EQ(sum_of(kAmpere, {1, 1}, {1, -power(-24)}), 1 - power(-24));
     EXPECT_EQ(sum_of(kHopper, {1, 1}, {1, -power(-24)}), 1 - power(-24));
     EXPECT_EQ(sum_of(kAmpere, {1, 1}, {1, -power(-25)}), 1);
     EXPECT_EQ(sum_of(kHopper, {1, 1}, {1, -power(-25)}), 1 - power(-24));  // to nearest: 1
     EXPECT_EQ(sum_of(kHopper, {1, 1}, {1, -power(-26)}), 1);
-    // Seven times 2^-25 are lost one by one on Ampere, though together they are nearly 2^-22.
+    // Seven terms of 2^-25 are lost one by one on Ampere, though their sum is nearly 2^-22.
     const std::vector<float> ones(8, 1);
     std::vector<float> small(8, power(-25));
     small[0] = 1;
@@ -65,7 +65,7 @@ TEST(TensorCoreSums, TheResultIsTruncatedTowardZero) {
 }
 
 TEST(TensorCoreSums, TheSumOfSmallTermsComesBeforeTheLargeOne) {
-    // 2^24 cancels inside the sum, and what is below its last bit is lost first.
+    // 2^24 cancels within the sum, and bits below its last bit are lost before that.
     for (const TensorCores& cores : {kAmpere, kHopper}) {
         const float left = power(24), lost = cores.fraction_bits == 24 ? 1.0f : 1.5f;
         EXPECT_EQ(sum_of(cores, {left, left, 1}, {1, -1, 1.5f}), lost);
@@ -73,15 +73,15 @@ TEST(TensorCoreSums, TheSumOfSmallTermsComesBeforeTheLargeOne) {
 }
 
 TEST(TensorCoreSums, TheExponentOfAProductIsNotNormalised) {
-    // 1.5 * 1.5 = 2.25 counts as 2^0: one bit more of the others stays than with its own exponent, 2^1.
+    // 1.5 * 1.5 = 2.25 counts as 2^0, so one more bit of the other terms is kept than with its own exponent, 2^1.
     const float tiny = power(-24);
     EXPECT_EQ(sum_of(kAmpere, {1.5f, 1.5f, 1}, {1.5f, -1.5f, tiny}), tiny);
     EXPECT_EQ(sum_of(kAmpere, {2, 2, 1}, {1, -1, tiny}), 0);
 }
 
 TEST(TensorCoreSums, AmpereAddsTheHalvesOfKOneAfterTheOther) {
-    // 1 in the first half, -1 and 2^-24 in the second: the first half's result, 1, is c of the second, beside which 2^-24 is the
-    // last bit that stays.
+    // 1 in the first half, -1 and 2^-24 in the second: the first half's result, 1, is c of the second, relative to which 2^-24
+    // is the last bit that is kept.
     std::vector<float> a(16, 0), b(16, 0);
     a[0] = b[0] = a[8] = a[9] = 1;
     b[8] = -1;
@@ -157,7 +157,7 @@ TEST(TensorCoreSums, AZeroStillHasAnExponent) {
     EXPECT_EQ(sum_of(kHopper, a, b), kSmallest);
 }
 
-// This test alone, in a process with these settings: the one below starts it.
+// Only this test, in a process with these settings, which the test below starts.
 TEST(TensorCoreSums, AreThoseOfTheChipOrTheSetting) {
     const char* const setting = std::getenv("HEDDLE_EMULATOR_TENSOR_CORES");
     const bool ampere = setting != nullptr ? setting == kAmpere.name : profile().major < 9;
@@ -183,7 +183,7 @@ TEST(TensorCoreSums, ProcessesChooseTheirChip) {
         << wrong.text;
 }
 
-// Both ways to compute a tile give the same bits: rows of ordinary values are computed in vectors, others by fused_sum.
+// Both implementations of a tile give the same bits: rows of ordinary values are computed in vectors, others by fused_sum.
 TEST(TensorCoreSums, TheFastWayGivesTheBitsOfTheRule) {
     for (const Instruction& instruction : {kBf16, kTf32}) {
         Tiles tiles = make_tiles(instruction, 100);

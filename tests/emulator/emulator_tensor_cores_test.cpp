@@ -1,5 +1,5 @@
 // Tensor cores: correct products of known matrices, element by element, show that the fragment layouts are those of the PTX
-// manual. How sums are rounded: emulator_tensor_core_sums_test.cpp.
+// manual. Rounding of sums: emulator_tensor_core_sums_test.cpp.
 #include <cmath>
 #include <limits>
 
@@ -34,7 +34,7 @@ __device__ void store(const Accumulator16x8& d, float* out, int width = 8, int f
     for (int i = 0; i < 4; ++i) out[d.row(i) * width + first + d.col(i)] = d[i];
 }
 
-// Fragments indexed as in the manual.
+// Indexes fragments as in the manual.
 __global__ void by_hand_bf16_kernel(float* out) {
     const int g = lane() / 4, t = lane() % 4;
     const auto a = [](int row, int k) { return device::pack(a_value(row, k), a_value(row, k + 1)); };
@@ -67,7 +67,7 @@ TEST(EmulatorTensorCores, ProductsOfFragmentsByHand) {
         for (int col = 0; col < 8; ++col) EXPECT_EQ(out[row * 8 + col], wanted(row, col, 8)) << row << ", " << col;
 }
 
-// The product [16, 16] of A [16, 16] and B [16, 16], the operands loaded by ldmatrix from A or its transpose, B or its transpose.
+// The product of A and B, [16, 16] each, with operands loaded by ldmatrix from the matrices or from their transposes.
 __global__ void loaded_kernel(float* out, bool a_transposed, bool b_transposed) {
     device::SharedArena arena;
     bf16* const a = arena.take<bf16>(16 * 16, 128);
@@ -107,8 +107,8 @@ TEST(EmulatorTensorCores, OperandsComeFromSharedMemory) {
     }
 }
 
-// ldmatrix alone: lane l gets row l / 4, columns 2 (l % 4) and the next, of each of four matrices; of their transposes with
-// .trans.
+// Only ldmatrix: lane l gets row l / 4, columns 2 (l % 4) and the next, of each of four matrices; with .trans, of their
+// transposes.
 __global__ void ldmatrix_kernel(std::uint32_t* out, bool transposed) {
     auto* const words = device::shared<std::uint16_t>(256);
     for (int i = lane(); i < 256; i += 32) words[i] = static_cast<std::uint16_t>(i);
@@ -132,7 +132,7 @@ TEST(EmulatorTensorCores, MatricesAreSpreadOverTheLanes) {
     }
 }
 
-// D of one product is A of the next.
+// D of one product is A of the next one.
 __global__ void chained_kernel(float* out) {
     const int g = lane() / 4, t = lane() % 4;
     Accumulator16x8 left, right;

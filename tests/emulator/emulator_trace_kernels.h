@@ -1,22 +1,22 @@
-// Access patterns whose cost can be worked out by hand, one warp each, for emulator_trace_test.cpp.
+// Access patterns of one warp whose costs can be computed by hand, for emulator_trace_test.cpp.
 #pragma once
 
 #include <functional>
 
 namespace heddle::emulator {
 
-/// Queue a kernel: x and y are global memory, 256-byte aligned, of 4096 floats or more; x [i] = i.
+/// Launches a kernel: x and y are global memory, 256-byte aligned, of at least 4096 floats; x [i] = i.
 using Pattern = std::function<void(const float* x, float* y)>;
 
 /// y [t] = x [stride t + first]
 Pattern strided_pattern(int stride, int first);
-/// y [4 t ..] = x [4 t ..], 16 bytes a lane.
+/// y [4 t ..] = x [4 t ..], 16 bytes per lane.
 Pattern float4_pattern();
 /// y [32 i + t] = x [32 t + i] for i in 0 .. 3
 Pattern transposed_pattern();
 /// y [t] = s [stride t] of shared memory that holds x.
 Pattern banks_pattern(int stride);
-/// y [t] = column `column` of a tile [32, 32] of which element (row, col) lies at 32 row + (col ^ row).
+/// y [t] = column `column` of a tile [32, 32] whose element (row, col) is at 32 row + (col ^ row).
 Pattern swizzled_pattern(int column);
 /// Lane t reads a vector of 4 from shared memory: s [stride t ..].
 Pattern shared_float4_pattern(int stride);
@@ -24,14 +24,13 @@ Pattern shared_float4_pattern(int stride);
 Pattern divergent_pattern();
 /// 64 threads: x to shared memory, a barrier, and back in reverse.
 Pattern reversed_pattern();
-/// An asynchronous copy of 16 bytes a lane to shared memory behind 128 floats that are not used, a wait, a barrier, y [t] = s
-/// [t].
+/// An asynchronous copy of 16 bytes per lane to shared memory after 128 unused floats, a wait, a barrier, then y [t] = s [t].
 Pattern copied_pattern();
-/// A shuffle by which half of a warp passes, then a read by all.
+/// A shuffle by half of a warp, then a read by all lanes.
 Pattern half_shuffle_pattern();
 /// 64 threads exchange s [t] and s [63 - t] without a barrier between the reads and the writes.
 Pattern racing_pattern();
-/// Reads the destination of an asynchronous copy without having waited for it.
+/// Reads the destination of an asynchronous copy before waiting for it.
 Pattern used_early_pattern();
 /// The line of racing_pattern's exchange.
 int racing_line();

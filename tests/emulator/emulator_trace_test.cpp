@@ -1,4 +1,4 @@
-// The trace of watched kernels, and what requests of a warp cost: every count is worked out by hand here.
+// The trace of watched kernels and the costs of warps' requests: every expected count is computed by hand.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ class EmulatorTrace : public testing::Test {
     void SetUp() override {
         if (!checker::kEnabled) GTEST_SKIP() << "only watched kernels can be traced";
     }
-    /// In ten random orders of the threads.
+    /// Runs the check in ten random orders of the threads.
     template <class Check>
     static void in_orders(const Pattern& pattern, const Check& check) {
         for (std::uint64_t order = 0; order < 10; ++order) {
@@ -99,7 +99,7 @@ class EmulatorTrace : public testing::Test {
         EXPECT_EQ(request.cycles, cycles);
         EXPECT_EQ(request.parts, parts);
     }
-    /// One read of x of all lanes with this cost, and one write of y in a row.
+    /// Expects one read of x by all lanes with this cost, and one contiguous write of y.
     static void expect_read(const Pattern& pattern, std::uint64_t asked, std::uint64_t needed, std::uint64_t sectors) {
         in_orders(pattern, [&](const Traced& seen) {
             ASSERT_EQ(seen.requests.size(), 2u);
@@ -109,7 +109,7 @@ class EmulatorTrace : public testing::Test {
             expect_global(seen.requests[1], asked, asked, asked / 32);
         });
     }
-    /// One read of shared memory with this cost. What fills shared memory has no conflict.
+    /// Expects one read of shared memory with this cost. Filling shared memory causes no conflict.
     static void expect_banks(const Pattern& pattern, std::uint32_t degree, std::uint32_t cycles, std::uint32_t parts) {
         in_orders(pattern, [&](const Traced& seen) {
             const std::vector<Request> reads = seen.of(Action::read, true), writes = seen.of(Action::write, true);
@@ -125,9 +125,9 @@ class EmulatorTrace : public testing::Test {
 TEST_F(EmulatorTrace, Coalesced) { expect_read(strided_pattern(1, 0), 128, 128, 4); }
 // Every other number: 256 bytes are spanned.
 TEST_F(EmulatorTrace, StridedBy2) { expect_read(strided_pattern(2, 0), 128, 128, 8); }
-// 132 bytes from lane to lane: each has a sector of its own.
+// 132 bytes from lane to lane: each lane has its own sector.
 TEST_F(EmulatorTrace, StridedBy33) { expect_read(strided_pattern(33, 0), 128, 128, 32); }
-// From byte 4 to byte 131: the last number lies in a fifth sector.
+// From byte 4 to byte 131: the last number is in a fifth sector.
 TEST_F(EmulatorTrace, OffsetBy4Bytes) { expect_read(strided_pattern(1, 1), 128, 128, 5); }
 // All lanes read the same 4 bytes.
 TEST_F(EmulatorTrace, Broadcast) { expect_read(strided_pattern(0, 7), 128, 4, 1); }
@@ -140,7 +140,7 @@ TEST_F(EmulatorTrace, Transposed) {
         ASSERT_EQ(reads.size(), 4u);
         ASSERT_EQ(writes.size(), 4u);
         for (std::uint32_t i = 0; i < 4; ++i) {
-            expect_global(reads[i], 128, 128, 32);  // rows of 128 bytes: a sector a lane
+            expect_global(reads[i], 128, 128, 32);  // rows of 128 bytes: one sector per lane
             expect_global(writes[i], 128, 128, 4);
             for (std::uint32_t lane = 0; lane < 32; ++lane)
                 EXPECT_EQ(seen.event(reads[i], lane).address, seen.x + 4 * (32 * lane + i));
@@ -148,13 +148,13 @@ TEST_F(EmulatorTrace, Transposed) {
     });
 }
 
-// Lanes t and t + 16 want different words of bank 2 t mod 32.
+// Lanes t and t + 16 access different words of bank 2 t mod 32.
 TEST_F(EmulatorTrace, BankConflict2Way) { expect_banks(banks_pattern(2), 2, 2, 1); }
 // Banks 0, 8, 16 and 24 have 8 words each.
 TEST_F(EmulatorTrace, BankConflict8Way) { expect_banks(banks_pattern(8), 8, 8, 1); }
 // A column of a tile with rows of 32 floats: one bank has all 32 words.
 TEST_F(EmulatorTrace, BankConflict32Way) { expect_banks(banks_pattern(32), 32, 32, 1); }
-// The same column, with row r's words exchanged by ^ r: each in a bank of its own.
+// The same column, with row r's words permuted by ^ r: each is in a different bank.
 TEST_F(EmulatorTrace, Swizzled) { expect_banks(swizzled_pattern(5), 1, 1, 1); }
 
 TEST_F(EmulatorTrace, Divergent) {
@@ -180,7 +180,7 @@ TEST_F(EmulatorTrace, NoBankConflict) {
     expect_banks(banks_pattern(31), 1, 1, 1);
 }
 
-// 16 bytes a lane are served 8 lanes at a time.
+// With 16 bytes per lane, 8 lanes are served at a time.
 TEST_F(EmulatorTrace, SharedFloat4) {
     expect_banks(shared_float4_pattern(4), 1, 4, 4);
     expect_banks(shared_float4_pattern(8), 2, 8, 4);    // lanes t and t + 4: 128 bytes apart
@@ -236,7 +236,7 @@ TEST_F(EmulatorTrace, ShowsAsynchronousCopies) {
     });
 }
 
-// Lanes that waited once less continue together with the others after a wait of all.
+// Lanes that waited once less continue together with the others after all have waited.
 TEST_F(EmulatorTrace, LanesMeetAgain) {
     in_orders(half_shuffle_pattern(), [](const Traced& seen) {
         const std::vector<Action> wanted = {Action::collective, Action::collective, Action::read, Action::write};
@@ -249,7 +249,7 @@ TEST_F(EmulatorTrace, LanesMeetAgain) {
     });
 }
 
-// The two counts of one kernel agree (vectors are what a count of traffic sees).
+// Trace and traffic count of one kernel agree (the traffic count only sees vectors).
 TEST_F(EmulatorTrace, AgreesWithTheCountOfTraffic) {
     begin_traffic();
     const Traced seen = traced(float4_pattern());
@@ -283,7 +283,7 @@ TEST_F(EmulatorTrace, SaysWhenItIsFull) {
     ASSERT_EQ(end_trace().front().events.size(), 64u);
 }
 
-// The launches of a pattern that is reported with these words.
+// The traced launches of a pattern that is reported with these words.
 TracedLaunch traced_mistake(const Pattern& pattern, const DeviceFloats& x, const DeviceFloats& y, const std::string& words) {
     begin_trace();
     pattern(x.get(), y.get());

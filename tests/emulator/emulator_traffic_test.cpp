@@ -49,10 +49,10 @@ TEST(EmulatorTraffic, CountsTheSectorsThatAWarpTouches) {
         return [&memory, stride, first] { run_kernel({}, strided_copy_kernel, memory->x, memory->y, stride, first); };
     };
     expect_traffic({2, 256, 4 + 4}, copy(1, 0));   // 128 bytes in a row
-    expect_traffic({2, 256, 5 + 4}, copy(1, 1));   // which begin inside of a sector
+    expect_traffic({2, 256, 5 + 4}, copy(1, 1));   // not aligned to a sector
     expect_traffic({2, 256, 8 + 4}, copy(2, 0));   // every other number
     expect_traffic({2, 256, 32 + 4}, copy(8, 0));  // each lane in a sector of its own
-    expect_traffic({2, 256, 1 + 4}, copy(0, 0));   // all the same
+    expect_traffic({2, 256, 1 + 4}, copy(0, 0));   // all lanes read the same
 }
 
 TEST(EmulatorTraffic, CountsEachWarpAndBlockByItself) {
@@ -62,7 +62,7 @@ TEST(EmulatorTraffic, CountsEachWarpAndBlockByItself) {
                    [&] { run_kernel({.grid = {3}, .block = {33}}, strided_copy_kernel, memory->x, memory->y, 0, 0); });
 }
 
-// Lanes go round a loop as often as their number says, and take vectors of four through shared memory.
+// Each lane repeats the loop as often as its number says, and copies vectors of four through shared memory.
 __global__ void vectors_kernel(const float* x, float* y, int valid) {
     auto* const tile = device::shared<float>(128);
     const int t = static_cast<int>(threadIdx.x);
@@ -89,7 +89,7 @@ TEST(EmulatorTraffic, CountsVectorsAndCopies) {
     expect_traffic({3, 512 + 256 + 512, 16 + 16 + 16, 4, 16, 16}, run_with(0));
 }
 
-// Two warps write numbers `stride` apart, meet, read them in another order, and sum neighbours.
+// Two warps write numbers with a stride of `stride`, meet, read them in another order, and sum neighbours.
 __global__ void banks_kernel(float* y, int stride) {
     auto* const tile = device::shared<float>(64 * 33);
     const int t = static_cast<int>(threadIdx.x);
@@ -111,7 +111,7 @@ TEST(EmulatorTraffic, CountsCyclesOfBanksAndMeetings) {
     EXPECT_EQ(memory->y[0], 63 + 62);
 }
 
-// Lanes go round as often as their number says, and meet after each round: what they read in one is one access.
+// Each lane does as many rounds as its number says, and meets the others after each: their reads in one round are one access.
 __global__ void rounds_kernel(const float* x, float* y) {
     const int t = static_cast<int>(threadIdx.x);
     float sum = 0;

@@ -1,4 +1,4 @@
-// The emulator without Heddle: runs the README's command on the README's example.
+// The emulator without Heddle: runs the README's command on its example.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -54,7 +54,7 @@ TEST(StandAlone, AProgramIsBuiltAgainstTheInstalledEmulatorAsTheReadmeSays) {
     ASSERT_EQ(install("emulator").status, 0);
     if (!std::filesystem::exists(prefix + "/include"))
         GTEST_SKIP() << "only a build with HEDDLE_EMULATOR_CHECK installs the emulator";
-    ASSERT_EQ(install("development").status, 0);  // works beside Heddle's own headers
+    ASSERT_EQ(install("development").status, 0);  // also beside Heddle's own headers
 
     std::string command = fenced_blocks(kReadme, "sh").at(1);
     command = command.substr(command.find('\n') + 1);

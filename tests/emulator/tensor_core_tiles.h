@@ -17,12 +17,12 @@ struct Instruction {
     const char* name;
     const char* ptx;  ///< its name in mmasim
     int k;
-    std::uint32_t kept;  ///< bits of an f32 that an operand has
+    std::uint32_t kept;  ///< mask of the f32 bits that an operand keeps
 };
 inline constexpr Instruction kBf16{"bf16", "m16n8k16.f32.bf16.bf16.f32", 16, 0xffff0000u};
-inline constexpr Instruction kTf32{"tf32", "m16n8k8.f32.tf32.tf32.f32", 8, 0xffffffffu};  // tensor cores drop 13 of the bits
+inline constexpr Instruction kTf32{"tf32", "m16n8k8.f32.tf32.tf32.f32", 8, 0xffffffffu};  // tensor cores drop the lower 13 bits
 
-/// Matrices one after another, row by row. D as bits, for NaN has some.
+/// Matrices in sequence, row by row. D is stored as bits, since NaN has several encodings.
 struct Tiles {
     std::vector<float> a, b, c;
     std::vector<std::uint32_t> d;
@@ -30,7 +30,7 @@ struct Tiles {
 
 inline float float_of_bits(std::uint64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
 
-/// sign, exponent in [low, high], random significand.
+/// Random sign, exponent in [low, high], random significand.
 inline float random_float(Random& random, int low, int high) {
     const auto exponent =
         static_cast<std::uint64_t>(low + static_cast<int>(random.below(static_cast<std::size_t>(high - low + 1))));
@@ -66,7 +66,7 @@ inline void append_tile(const Instruction& instruction, int index, Tiles& tiles)
     for (int i = 0; i < 16 * k; ++i) tiles.a.push_back(operand());
     const std::size_t b = tiles.b.size();
     for (int i = 0; i < k * 8; ++i) tiles.b.push_back(operand());
-    if (kind == 5) {  // neighbours in k: equal in A, opposite in B but for the last bit that is kept
+    if (kind == 5) {  // neighbours in k: equal in A, opposite in B except for the last bit that is kept
         for (std::size_t i = tiles.a.size() - static_cast<std::size_t>(16 * k); i < tiles.a.size(); i += 2)
             tiles.a[i + 1] = tiles.a[i];
         const std::uint32_t last = instruction.k == 16 ? 0x10000u : 0x2000u;
@@ -84,7 +84,7 @@ inline Tiles make_tiles(const Instruction& instruction, int count) {
     return tiles;
 }
 
-/// A block, which is a warp, for each tile; fragments as in the PTX manual.
+/// One block, which is one warp, per tile; fragments as in the PTX manual.
 inline __global__ void tiles_kernel(const float* a, const float* b, const float* c, std::uint32_t* out, int k) {
     const auto block = static_cast<std::ptrdiff_t>(blockIdx.x);
     const int lane = static_cast<int>(threadIdx.x), g = lane / 4, t = lane % 4;
@@ -110,7 +110,7 @@ inline __global__ void tiles_kernel(const float* a, const float* b, const float*
     for (int i = 0; i < 4; ++i) out[block * 128 + first + 64 * (i / 2) + i % 2] = std::bit_cast<std::uint32_t>(d[i]);
 }
 
-/// While one lives, launches add as these tensor cores do.
+/// While one exists, launches sum as these tensor cores do.
 class OnTensorCores {
   public:
     explicit OnTensorCores(const TensorCores& cores) : before_(tensor_cores()) { set_tensor_cores(cores); }
