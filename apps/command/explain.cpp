@@ -1,6 +1,6 @@
 #include "apps/command/explain.h"
 
-#include "apps/command/program_beside.h"
+#include "apps/command/sibling_program.h"
 
 namespace heddle::app {
 
@@ -34,7 +34,7 @@ int start_explain(Arguments arguments) {
     ExplainOptions options;
     OptionTable table = explain_table(options);
     if (!parse_command_line(table, arguments)) return 0;
-    return run_program_beside(
+    return run_sibling_program(
         "heddle-explain", "explain", arguments,
         "--preset emulated -DHEDDLE_TESTS=OFF && cmake --build build/emulated --target heddle heddle-explain");
 }

@@ -10,7 +10,7 @@
 #include "apps/command/commands.h"
 #include "apps/command/explain.h"
 #include "apps/command/guard.h"
-#include "apps/command/program_beside.h"
+#include "apps/command/sibling_program.h"
 #include "apps/command/version.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "apps/command/program_beside.h"
+#include "apps/command/sibling_program.h"
 #include "apps/corpora/child.h"
 #include "core/file.h"
 #include "core/format.h"

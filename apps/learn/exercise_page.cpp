@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "apps/command/program_beside.h"
+#include "apps/command/sibling_program.h"
 #include "apps/options/suggestion.h"
 #include "core/file.h"
 #include "core/format.h"

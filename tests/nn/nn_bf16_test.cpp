@@ -10,7 +10,7 @@
 namespace heddle::nn {
 namespace {
 
-class HalfModel : public testing::Test {
+class Bf16Model : public testing::Test {
   protected:
     void SetUp() override {
         if (!device::available()) GTEST_SKIP() << device::why_unavailable();
@@ -27,7 +27,7 @@ std::unique_ptr<Transformer> model_in(DType dtype, const TransformerOptions& opt
     return model;
 }
 
-TEST_F(HalfModel, HasTheRoundedWeights) {
+TEST_F(Bf16Model, HasTheRoundedWeights) {
     const auto f32 = model_in(DType::f32), bf16 = model_in(DType::bf16);
     EXPECT_EQ(bf16->dtype(), DType::bf16);
     const NamedTensors from = f32->named_tensors(), to = bf16->named_tensors();
@@ -42,7 +42,7 @@ TEST_F(HalfModel, HasTheRoundedWeights) {
 }
 
 // About 30 tensors are written on the way through 2 + 2 layers, each rounded by at most 2^-8 of its value.
-TEST_F(HalfModel, GivesTheF64LogitsWithinRoundingAndAsF32) {
+TEST_F(Bf16Model, GivesTheF64LogitsWithinRoundingAndAsF32) {
     const NoGrad no_grad;
     const Sentences source = packed({random_tokens(5, 11, 1), random_tokens(40, 11, 2), random_tokens(1, 11, 3)});
     const Sentences target = packed({random_tokens(3, 13, 4), random_tokens(37, 13, 5), random_tokens(6, 13, 6)});
@@ -68,7 +68,7 @@ TEST_F(HalfModel, GivesTheF64LogitsWithinRoundingAndAsF32) {
     EXPECT_FALSE(same_bits(logits[1].to(DType::bf16).to(DType::f32), logits[1])) << "nothing was rounded to bf16 on the way out";
 }
 
-TEST_F(HalfModel, DecodesWithACacheAsWithout) {
+TEST_F(Bf16Model, DecodesWithACacheAsWithout) {
     const NoGrad no_grad;
     const auto model = model_in(DType::bf16);
     const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
@@ -88,7 +88,7 @@ TEST_F(HalfModel, DecodesWithACacheAsWithout) {
 
 // Few rows go through products fused with norms, activations and residual sums: the expected number of launches, and the same
 // logits as the separate ops.
-TEST_F(HalfModel, DecodesFewRowsInFewLaunches) {
+TEST_F(Bf16Model, DecodesFewRowsInFewLaunches) {
     const NoGrad no_grad;
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
         for (const bool final_norm : {false, true})
@@ -142,7 +142,7 @@ std::int64_t launches(ops::Activation activation, bool training, double dropout)
     return device::statistics().launches - before;
 }
 
-TEST_F(HalfModel, FeedsForwardWithOneKernelInNarrowModels) {
+TEST_F(Bf16Model, FeedsForwardWithOneKernelInNarrowModels) {
     for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
         EXPECT_EQ(launches(activation, true, 0), 1);
         EXPECT_EQ(launches(activation, true, 0.1), 1) << "dropout goes with the activation";

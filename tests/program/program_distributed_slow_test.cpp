@@ -21,9 +21,9 @@ const char* const tiny =
     " --train text --valid text --source a --target b --vocab-type word --layers 1 --d-model 16 --heads 2 --d-ff 32"
     " --batch-tokens 2000 --log-every 50 --lr 0.01 --shards 4";
 
-class Spread : public testing::Test {
+class Distributed : public testing::Test {
   protected:
-    Spread() {
+    Distributed() {
         write_toy_corpus(here_, 120);
         std::string source, target;  // including a blank line, an unknown word, and more letters than a training sentence has
         for (int line = 0; line < 260; ++line) {
@@ -66,7 +66,7 @@ std::string log_without_times(const std::string& log, const std::string& run) {
     return std::regex_replace(text, std::regex(run + R"(\b)"), "RUN");
 }
 
-TEST_F(Spread, ValidationAndTheLengthPenaltyAreThoseOfOneProcess) {
+TEST_F(Distributed, ValidationAndTheLengthPenaltyAreThoseOfOneProcess) {
     const std::vector<const char*> files = {"model.safetensors", "best.safetensors", "search.toml", "config.toml"};
     const auto contents = [&](const std::string& run) {
         std::vector<std::string> all;
@@ -94,7 +94,7 @@ TEST_F(Spread, ValidationAndTheLengthPenaltyAreThoseOfOneProcess) {
     }
 }
 
-TEST_F(Spread, TranslationsAndScoresAreThoseOfOneProcess) {
+TEST_F(Distributed, TranslationsAndScoresAreThoseOfOneProcess) {
     train_run("run");
     train_run("other");
     struct Case {
@@ -145,7 +145,7 @@ TEST_F(Spread, TranslationsAndScoresAreThoseOfOneProcess) {
 }
 
 // The batches equal those of one process; otherwise a device's bits would differ, since its sums depend on the batch.
-TEST_F(Spread, TranslationsAreThoseOfOneProcessOnTheDevice) {
+TEST_F(Distributed, TranslationsAreThoseOfOneProcessOnTheDevice) {
     if (here_.run("--version").out.find("cuda: ") == std::string::npos)
         GTEST_SKIP() << "there is no device, not even an emulated one";
     train_run("run");
@@ -163,7 +163,7 @@ TEST_F(Spread, TranslationsAreThoseOfOneProcessOnTheDevice) {
 }
 
 // A line is translated as soon as it arrives, even if few others have.
-TEST_F(Spread, ALineFromAPipeIsAnsweredAtOnce) {
+TEST_F(Distributed, ALineFromAPipeIsAnsweredAtOnce) {
     train_run("run");
     const ShellOutput output = shell(
         fmt::format("cd {} && mkfifo lines && ( {} <lines >answers 2>stderr ) & cd {}; for i in $(seq 300); do [ -p lines ] && "
@@ -176,7 +176,7 @@ TEST_F(Spread, ALineFromAPipeIsAnsweredAtOnce) {
     EXPECT_EQ(output.text, "1\n2\n") << here_.read("stderr");
 }
 
-TEST_F(Spread, ProcessesThatCannotWorkTogetherEndWithOneReason) {
+TEST_F(Distributed, ProcessesThatCannotWorkTogetherEndWithOneReason) {
     train_run("run");
     const std::string program = quoted(HEDDLE_PROGRAM);
     const auto reading = [&](const char* file) {
@@ -203,7 +203,7 @@ TEST_F(Spread, ProcessesThatCannotWorkTogetherEndWithOneReason) {
 }
 
 // Several processes started with a build without MPI.
-TEST(SpreadWithoutMpi, ProcessesThatDoNotKnowEachOtherAreRefused) {
+TEST(DistributedWithoutMpi, ProcessesThatDoNotKnowEachOtherAreRefused) {
     if (has_mpi) GTEST_SKIP() << "this build has MPI";
     for (const char* command : {"translate run", "score run --source-file a --target-file b", "evaluate run"}) {
         const ShellOutput output = shell(

@@ -60,7 +60,7 @@ TEST(ErrorsPage, LeavesOnlyOutWhatItSays) {
 }
 
 // The advised command does not need the tests' libraries.
-TEST(ProgramBeside, ThatIsMissingIsBuiltByTheCommandInTheError) {
+TEST(SiblingProgram, ThatIsMissingIsBuiltByTheCommandInTheError) {
     const Workplace here;
     std::filesystem::copy_file(HEDDLE_PROGRAM, here.path("heddle"));
     const auto error = [&](const std::string& command) {

@@ -27,7 +27,7 @@ const std::string tiny =
     "--valid-sentences 0"
     " --save-every 1000000";
 
-class Outlives : public testing::Test {
+class TrainingSurvives : public testing::Test {
   protected:
     ProgramResult train(const std::string& arguments) const { return here_.run("train" + arguments); }
     std::string model(const std::string& run) const {
@@ -71,7 +71,7 @@ class Outlives : public testing::Test {
 // ---- outputs
 
 // As with `heddle train 2>&1 | tee log` when Ctrl-C ends tee first.
-TEST_F(Outlives, TheReaderOfItsStderr) {
+TEST_F(TrainingSurvives, TheReaderOfItsStderr) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
     const pid_t process = fork();
@@ -98,7 +98,7 @@ TEST_F(Outlives, TheReaderOfItsStderr) {
     expect_goes_on("run");
 }
 
-TEST_F(Outlives, AFullOrClosedStderr) {
+TEST_F(TrainingSurvives, AFullOrClosedStderr) {
     ASSERT_EQ(train(" --out whole --updates 8" + tiny).status, 0);
     EXPECT_EQ(shell("\"$HEDDLE\" train --out full --updates 8" + tiny + " 2>/dev/full"), 0);
     EXPECT_THAT(here_.read("full/log.jsonl"), HasSubstr("stderr: cannot be written: No space left on device"));
@@ -117,7 +117,7 @@ TEST_F(Outlives, AFullOrClosedStderr) {
     }
 }
 
-TEST_F(Outlives, ARemovedLog) {
+TEST_F(TrainingSurvives, ARemovedLog) {
     const auto program = start(" --out run --updates 1000000" + tiny);
     wait_for("log", "update      5");
     fs::remove(here_.path("run/log.jsonl"));
@@ -128,7 +128,7 @@ TEST_F(Outlives, ARemovedLog) {
     expect_goes_on("run");
 }
 
-TEST_F(Outlives, ALogThatCannotGrow) {
+TEST_F(TrainingSurvives, ALogThatCannotGrow) {
     ASSERT_EQ(train(" --out whole --updates 8" + tiny).status, 0);
     // Files are limited to a megabyte, and the log fills it; the weights are smaller.
     fs::create_directory(here_.path("run"));
@@ -144,7 +144,7 @@ TEST_F(Outlives, ALogThatCannotGrow) {
     EXPECT_GT(fs::file_size(here_.path("run/log.jsonl")), 1u << 20);
 }
 
-TEST_F(Outlives, ALogThatIsShorterThanItsSaveKnows) {
+TEST_F(TrainingSurvives, ALogThatIsShorterThanItsSaveKnows) {
     ASSERT_EQ(train(" --out whole --updates 8" + tiny).status, 0);
     for (const char* left : {"nothing", "half a line"}) {
         ASSERT_EQ(train(" --out run --overwrite --updates 4" + tiny).status, 0);
@@ -165,7 +165,7 @@ TEST_F(Outlives, ALogThatIsShorterThanItsSaveKnows) {
 
 // ---- signals
 
-TEST_F(Outlives, EverySignalThatAsksItToEnd) {
+TEST_F(TrainingSurvives, EverySignalThatAsksItToEnd) {
     for (const auto& [signal, name] : {std::pair(SIGHUP, "SIGHUP"), std::pair(SIGXCPU, "SIGXCPU"), std::pair(SIGUSR1, "SIGUSR1"),
                                        std::pair(SIGUSR2, "SIGUSR2")}) {
         const auto program = start(std::string(" --out ") + name + " --updates 1000000" + tiny);
@@ -178,7 +178,7 @@ TEST_F(Outlives, EverySignalThatAsksItToEnd) {
     }
 }
 
-TEST_F(Outlives, ASchedulersSignalFollowedBySigterm) {
+TEST_F(TrainingSurvives, ASchedulersSignalFollowedBySigterm) {
     const auto program = start(" --out run --updates 1000000" + tiny);
     wait_for("log", "update      5");
     program->send(SIGUSR1);
@@ -188,7 +188,7 @@ TEST_F(Outlives, ASchedulersSignalFollowedBySigterm) {
     expect_goes_on("run");
 }
 
-TEST_F(Outlives, ALimitOfProcessorTime) {
+TEST_F(TrainingSurvives, ALimitOfProcessorTime) {
 #if defined(HEDDLE_ADDRESS_SANITIZER) || defined(HEDDLE_THREAD_SANITIZER)
     const std::string seconds = "8";  // starting takes about one under a sanitizer
 #else
@@ -200,7 +200,7 @@ TEST_F(Outlives, ALimitOfProcessorTime) {
     EXPECT_EQ(saved_updates(here_.path("run")).size(), 1u);
 }
 
-TEST_F(Outlives, ATerminalThatIsClosedUnderNohup) {
+TEST_F(TrainingSurvives, ATerminalThatIsClosedUnderNohup) {
     void (*const before)(int) = signal(SIGHUP, SIG_IGN);  // as nohup does
     const auto program = start(" --out run --updates 1000000" + tiny);
     signal(SIGHUP, before);
@@ -213,7 +213,7 @@ TEST_F(Outlives, ATerminalThatIsClosedUnderNohup) {
     EXPECT_EQ(program->wait(), 128 + SIGTERM);
 }
 
-TEST_F(Outlives, TheSignalItSavesOn) {
+TEST_F(TrainingSurvives, TheSignalItSavesOn) {
     const auto program = start(" --out run --updates 1000000 --save-on-signal USR1" + tiny);
     wait_for("log", "update      5");
     program->send(SIGUSR1);

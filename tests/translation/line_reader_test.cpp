@@ -95,10 +95,10 @@ const Case kept[] = {
     {"HalfAGzipMagic", "\x1f", {"\x1f"}},
 };
 
-class Kept : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Text, Kept, testing::ValuesIn(kept), [](const auto& info) { return info.param.name; });
+class KeptText : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Text, KeptText, testing::ValuesIn(kept), [](const auto& info) { return info.param.name; });
 
-TEST_P(Kept, AsItIsPlainGzippedAndByteByByte) {
+TEST_P(KeptText, AsItIsPlainGzippedAndByteByByte) {
     for (const std::string& bytes : {GetParam().bytes, gzipped(GetParam().bytes)}) {
         for (const bool replace : {false, true}) {
             const ReadText text = WrittenFile(bytes).read(replace);
@@ -155,7 +155,7 @@ std::string wide(const std::string& text, int bytes, bool little, const std::str
     return out;
 }
 
-TEST(ForeignText, IsConvertedByTheCommandThatTheErrorNames) {
+TEST(UnreadableText, IsConvertedByTheCommandThatTheErrorNames) {
     const std::string text =
                           "Tom schl\u00e4ft.\nIch bin m\u00fc"
                           "de.\n",
@@ -233,10 +233,10 @@ TEST(PackedText, IsUnpackedByThatCommand) {
     }
 }
 
-class NoText : public testing::TestWithParam<Wrong> {};
-INSTANTIATE_TEST_SUITE_P(Text, NoText, testing::ValuesIn(wrong), [](const auto& info) { return info.param.name; });
+class InvalidText : public testing::TestWithParam<Wrong> {};
+INSTANTIATE_TEST_SUITE_P(Text, InvalidText, testing::ValuesIn(wrong), [](const auto& info) { return info.param.name; });
 
-TEST_P(NoText, IsAnErrorWithTheLineOrIsReplacedAndCounted) {
+TEST_P(InvalidText, IsAnErrorWithTheLineOrIsReplacedAndCounted) {
     const auto& [name, bytes, message, replaced] = GetParam();
     const WrittenFile file(bytes);
     EXPECT_THAT(error_of([&] { file.read(); }), AllOf(StartsWith(file.path() + message), HasSubstr("--replace-invalid")));

@@ -354,7 +354,7 @@ TEST_F(Prepared, AppearsCompleteOrNotAtAll) {
 }
 
 // A process killed while it replaced a text, on a file system that cannot exchange two folders.
-TEST_F(Prepared, ComesBackFromASide) {
+TEST_F(Prepared, IsRestoredAfterAnInterruptedReplacement) {
     const fs::path aside = here_ / "text.old.part";
     make();
     fs::rename(text_, aside);

@@ -12,8 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // A trainer that resumes from the given save.
-struct WentBack {
-    explicit WentBack(const fs::path& path, const TrainingData& data, std::int64_t update)
+struct ResumedTrainer {
+    explicit ResumedTrainer(const fs::path& path, const TrainingData& data, std::int64_t update)
         : model(tiny_model(data, 0.1)),
           folder(RunFolder::reopen(path)),
           log(folder.log(), true),
@@ -36,7 +36,7 @@ void expect_same_tensors(const fs::path& file, const fs::path& wanted, const std
     EXPECT_GT(compared, 10u);
 }
 
-TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
+TEST(ResumeEarlierSave, RenamesTheWeightsThatItDiscards) {
     const TrainingData data = worsening_data(40, 6);
     const TemporaryFolder here;
     const fs::path whole = here / "whole", run = here / "run";
@@ -49,7 +49,7 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
             SCOPED_TRACE("back to update " + std::to_string(update) + (interrupted ? " after an interruption" : ""));
             fs::copy(whole, run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
             if (interrupted) fs::rename(run / "model.safetensors", model_aside);
-            WentBack back(run, data, update);
+            ResumedTrainer back(run, data, update);
             EXPECT_EQ(read_file(model_aside), read_file(whole / "model.safetensors"));
             EXPECT_EQ(read_file(best_aside), read_file(whole / "best.safetensors"));
             const fs::path save = save_folder(run, update);
@@ -68,12 +68,12 @@ TEST(GoingBack, PutsTheWeightsOfAFutureAsideThatItLeaves) {
         }
     // Resuming from the last save renames nothing.
     fs::copy(whole, run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-    const WentBack on(run, data, saved_updates(whole).back());
+    const ResumedTrainer on(run, data, saved_updates(whole).back());
     EXPECT_FALSE(fs::exists(model_aside));
     EXPECT_EQ(read_file(run / "best.safetensors"), read_file(whole / "best.safetensors"));
 }
 
-TEST(GoingBack, SaysWhyThereIsNothingToTrain) {
+TEST(ResumeEarlierSave, SaysWhyThereIsNothingToTrain) {
     const TrainingData data = copy_data(40, 6);
     const TemporaryFolder here;
     const fs::path run = here / "run";

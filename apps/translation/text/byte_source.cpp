@@ -11,7 +11,7 @@
 #include <limits>
 #include <system_error>
 
-#include "apps/translation/text/foreign_bytes.h"
+#include "apps/translation/text/unreadable_text.h"
 #include "core/format.h"
 #include "core/shell_word.h"
 #include "core/waiting_io.h"

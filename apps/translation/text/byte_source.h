@@ -28,7 +28,7 @@ class ByteSource {
     ByteSource& operator=(const ByteSource&) = delete;
 
     const std::string& name() const { return name_; }
-    /// A command line that pipes the unpacked bytes through a command of foreign_bytes.h: "iconv -f UTF-16 FILE > NEW".
+    /// A command line that pipes the unpacked bytes through a command of unreadable_text.h: "iconv -f UTF-16 FILE > NEW".
     std::string through(std::string_view command) const;
     /// Puts the next bytes at the front of `room` (not empty) and returns their number, which is 0 only at the end. Waits for
     /// bytes. Error for a folder, when reading fails, for data in another compressed format, and for gzip data that are damaged,

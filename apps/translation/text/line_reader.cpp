@@ -50,7 +50,7 @@ void LineReader::read_more() {
     at_end_ = rest_.empty();
 }
 
-void LineReader::fail_at(const ForeignLine& line) const {
+void LineReader::fail_at(const UnreadableLine& line) const {
     const std::string advice =
         line.command.empty() ? "correct it" : "convert the text first, for example with " + source_.through(line.command);
     fail_with("{}:{}: {}; {}, or go on with --replace-invalid", name(), number_, line.what, advice);
@@ -70,7 +70,7 @@ std::string LineReader::finished() {
         in_utf8_ = in_utf8_ || has_more_than_ascii(line);
         return line;
     }
-    if (!replace_invalid_) fail_at(foreign_line(line, first, in_utf8_));
+    if (!replace_invalid_) fail_at(unreadable_line(line, first, in_utf8_));
     ++changes_.replaced;
     return with_replacements(line);
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "apps/translation/text/byte_source.h"
-#include "apps/translation/text/foreign_bytes.h"
+#include "apps/translation/text/unreadable_text.h"
 
 namespace heddle::app {
 
@@ -64,7 +64,7 @@ class LineReader {
 
   private:
     std::string finished();
-    [[noreturn]] void fail_at(const ForeignLine& line) const;
+    [[noreturn]] void fail_at(const UnreadableLine& line) const;
 
     ByteSource source_;
     bool replace_invalid_;

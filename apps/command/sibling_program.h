@@ -18,6 +18,6 @@ std::string build_folder_of(const std::filesystem::path& program);
 int run_lab_program(std::string_view command, Arguments arguments);
 /// Becomes `FILE COMMAND ARGUMENTS...`, where FILE is in this program's folder. `how_to_build`: the Error's words after "cmake",
 /// with {} for the build folder.
-int run_program_beside(std::string_view file, std::string_view command, Arguments arguments, std::string_view how_to_build);
+int run_sibling_program(std::string_view file, std::string_view command, Arguments arguments, std::string_view how_to_build);
 
 }  // namespace heddle::app

@@ -1,4 +1,4 @@
-#include "apps/translation/text/foreign_bytes.h"
+#include "apps/translation/text/unreadable_text.h"
 
 #include <fmt/format.h>
 
@@ -72,10 +72,10 @@ bool may_be_packed(std::string_view beginning) {
         magics, [&](const Magic& magic) { return beginning.size() < magic.bytes.size() && agree(beginning, magic.bytes); });
 }
 
-ForeignLine foreign_line(std::string_view line, bool first, bool in_utf8) {
+UnreadableLine unreadable_line(std::string_view line, bool first, bool in_utf8) {
     constexpr std::size_t tar_mark = 257;
     const auto wide = [](std::string_view encoding) {
-        return ForeignLine{.what = fmt::format("this is {}, wanted UTF-8", encoding), .command = iconv(encoding)};
+        return UnreadableLine{.what = fmt::format("this is {}, wanted UTF-8", encoding), .command = iconv(encoding)};
     };
     if (first && (line.starts_with("\xFF\xFE\0\0"sv) || line.starts_with("\0\0\xFE\xFF"sv))) return wide("UTF-32");
     if (first && (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"))) return wide("UTF-16");

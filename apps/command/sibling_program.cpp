@@ -1,4 +1,4 @@
-#include "apps/command/program_beside.h"
+#include "apps/command/sibling_program.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,10 +36,10 @@ std::string build_folder_of(const std::filesystem::path& program) {
 }
 
 int run_lab_program(std::string_view command, Arguments arguments) {
-    return run_program_beside("heddle-lab", command, arguments, "--build {} --target heddle-lab");
+    return run_sibling_program("heddle-lab", command, arguments, "--build {} --target heddle-lab");
 }
 
-int run_program_beside(std::string_view file, std::string_view command, Arguments arguments, std::string_view how_to_build) {
+int run_sibling_program(std::string_view file, std::string_view command, Arguments arguments, std::string_view how_to_build) {
     const std::string program = (this_program().parent_path() / file).string();
     const std::string name(command);
     std::vector<const char*> words = {program.c_str(), name.c_str()};

@@ -20,11 +20,11 @@ bool may_be_packed(std::string_view beginning);
 
 /// Describes a line that is not UTF-8 text, and a command that converts it. The file's name is to be appended to the command,
 /// which ends with "<" if it reads standard input.
-struct ForeignLine {
+struct UnreadableLine {
     std::string what;  ///< "this is UTF-16, wanted UTF-8"
     std::string command;
 };
 /// `first`: this is the text's first line; `in_utf8`: other lines have non-ASCII characters in UTF-8. The line may be truncated.
-ForeignLine foreign_line(std::string_view line, bool first, bool in_utf8);
+UnreadableLine unreadable_line(std::string_view line, bool first, bool in_utf8);
 
 }  // namespace heddle::app
