@@ -1,4 +1,4 @@
-// What gradcheck tries: which elements, and which inputs require gradients.
+// Selects what gradcheck tries: elements to probe, and sets of inputs that require gradients.
 #include <fmt/format.h>
 
 #include <algorithm>

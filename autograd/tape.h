@@ -57,7 +57,7 @@ using Backward = std::function<void(Gradients&)>;
 bool will_record(std::initializer_list<Variable> inputs);
 bool will_record(std::span<const Variable> inputs);
 
-/// What an op passes to the tape.
+/// An op's data for the tape.
 struct Record {
     const char* op;                  ///< the op's name; a string literal
     Where where;                     ///< the caller's source line
