@@ -6,6 +6,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "apps/translation/run/events.h"
 #include "apps/translation/run/folder.h"
 #include "core/digest.h"
 #include "core/file.h"

@@ -65,7 +65,13 @@ TEST(TextLoss, LatinLinesComeBackAsTheyAre) {
     for (const Normalization normalization : {Normalization::nfc, Normalization::none})
         for (const VocabularyType type : {VocabularyType::bpe, VocabularyType::unigram}) {
             const std::vector<std::string_view> lines{letters, "  ab\"  ``ab'' ~ ", "x"};
-            const auto vocabulary = train_vocabulary({.type = type, .size = 900, .normalization = normalization}, lines);
+            VocabularyOptions options{.type = type, .size = 900, .normalization = normalization};
+            try {
+                train_vocabulary(options, lines);
+            } catch (const VocabularySizeError& error) {
+                options.size = error.size_that_works;
+            }
+            const auto vocabulary = train_vocabulary(options, lines);
             for (const std::string& text : {letters, std::string("ab\" ``ab'' ~")}) {
                 const std::vector<std::int32_t> tokens = vocabulary->encode(text);
                 EXPECT_EQ(std::ranges::count(tokens, unk_id), 0);
