@@ -47,7 +47,7 @@ void QueuedPasses::pass(const BatchTensors& batch, const ops::LossOptions& optio
 }
 
 QueuedUpdate::QueuedUpdate(const ModelInTraining& trained, QueuedPasses& passes) : trained_(trained), passes_(passes) {
-    if (passes.captures()) graph_.emplace();
+    if (passes.captures()) graph_ = std::make_unique<StepGraph>();
 }
 
 UpdateReport QueuedUpdate::update(std::span<const PairBatch> batches) {

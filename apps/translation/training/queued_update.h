@@ -69,7 +69,7 @@ class QueuedUpdate final : public Update {
 
     ModelInTraining trained_;
     QueuedPasses& passes_;
-    std::optional<StepGraph> graph_;              // none where each kernel is launched by itself
+    std::unique_ptr<StepGraph> graph_;            // null where each kernel is launched by itself
     std::vector<std::vector<PairBatch>> unread_;  // of the updates in the tally, to repeat one that diverged
     LossReading reading_;                         // what was collected and not yet reported
 };
