@@ -16,10 +16,10 @@ int axis_of(const char* op, const Shape& shape, int axis) {
     return at;
 }
 
-Runs runs_of(const char* op, const Shape& whole, int axis, std::int64_t begin, std::int64_t end) {
+SliceRuns runs_of(const char* op, const Shape& whole, int axis, std::int64_t begin, std::int64_t end) {
     check(0 <= begin && begin <= end && end <= whole[axis], "{}: [{}, {}) of axis {} of {}", op, begin, end, axis, whole);
     std::int64_t inner = 1;
-    Runs runs;
+    SliceRuns runs;
     for (int i = 0; i < whole.rank(); ++i) {
         if (i < axis) runs.outer *= whole[i];
         if (i > axis) inner *= whole[i];
@@ -31,7 +31,8 @@ Runs runs_of(const char* op, const Shape& whole, int axis, std::int64_t begin, s
 }
 
 // The runs of `part` in `whole`, after checking that they agree in dtype and all other axes.
-Runs runs_of_part(const char* op, const char* argument, const Tensor& part, int axis, std::int64_t begin, const Tensor& whole) {
+SliceRuns runs_of_part(const char* op, const char* argument, const Tensor& part, int axis, std::int64_t begin,
+                       const Tensor& whole) {
     check_defined(op, argument, part);
     check_dtype(op, argument, part, whole.dtype());
     check_device(op, argument, part, whole.device());
@@ -58,7 +59,7 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
 void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, Tensor y) {
     check_defined("slice", "x", x);
     const int at = axis_of("slice", x.shape(), axis);
-    const Runs runs = runs_of("slice", x.shape(), at, begin, end);
+    const SliceRuns runs = runs_of("slice", x.shape(), at, begin, end);
     Shape shape = x.shape();
     shape.set(at, end - begin);
     check_shape("slice", "y", y, shape);
@@ -76,7 +77,7 @@ void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end,
 }
 
 void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) {
-    const Runs runs = runs_of_part("slice_backward", "dy", dy, axis, begin, dx);
+    const SliceRuns runs = runs_of_part("slice_backward", "dy", dy, axis, begin, dx);
     if (dx.device() == Device::cuda) return add_runs_cuda(dy, runs, dx);
     dispatch_real("slice_backward", dx, [&]<class T>(TypeTag<T>) {
         const T* from = dy.data<T>();
@@ -89,7 +90,7 @@ void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) 
 }
 
 void place_slice(const Tensor& part, int axis, std::int64_t begin, Tensor& y) {
-    const Runs runs = runs_of_part("place_slice", "part", part, axis, begin, y);
+    const SliceRuns runs = runs_of_part("place_slice", "part", part, axis, begin, y);
     if (y.device() == Device::cuda) return place_runs_cuda(part, runs, y);
     const std::int64_t size = size_of(y.dtype());
     const std::byte* from = part.bytes_data();

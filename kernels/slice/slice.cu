@@ -54,19 +54,19 @@ void copy_runs(const std::byte* from, std::int64_t from_pitch, std::byte* to, st
 
 }  // namespace
 
-void take_runs_cuda(const Tensor& whole, const Runs& runs, Tensor& part) {
+void take_runs_cuda(const Tensor& whole, const SliceRuns& runs, Tensor& part) {
     const std::int64_t size = size_of(whole.dtype());
     copy_runs(whole.bytes_data() + runs.offset * size, runs.whole * size, part.mutable_bytes_data(), runs.part * size,
               runs.part * size, runs.outer);
 }
 
-void place_runs_cuda(const Tensor& part, const Runs& runs, Tensor& whole) {
+void place_runs_cuda(const Tensor& part, const SliceRuns& runs, Tensor& whole) {
     const std::int64_t size = size_of(whole.dtype());
     copy_runs(part.bytes_data(), runs.part * size, whole.mutable_bytes_data() + runs.offset * size, runs.whole * size,
               runs.part * size, runs.outer);
 }
 
-void add_runs_cuda(const Tensor& part, const Runs& runs, Tensor& whole) {
+void add_runs_cuda(const Tensor& part, const SliceRuns& runs, Tensor& whole) {
     dispatch("slice_backward", whole.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = part.data<T>();
         T* to = whole.mutable_data<T>() + runs.offset;

@@ -23,14 +23,14 @@ void place_slice(const Tensor& part, int axis, std::int64_t begin, Tensor& y);
 // ---- the CUDA side (slice.cu): arguments are checked and results allocated by slice.cpp
 
 /// Two tensors that differ in one axis, seen as [outer, run]: part's run of elements lies at `offset` in whole's longer one.
-struct Runs {
+struct SliceRuns {
     std::int64_t outer = 1, part = 0, whole = 0, offset = 0;
 };
 
 /// part = the runs out of whole, or the runs in whole = part, for elements of any dtype.
-HEDDLE_CUDA_FUNCTION(void take_runs_cuda(const Tensor& whole, const Runs& runs, Tensor& part))
-HEDDLE_CUDA_FUNCTION(void place_runs_cuda(const Tensor& part, const Runs& runs, Tensor& whole))
+HEDDLE_CUDA_FUNCTION(void take_runs_cuda(const Tensor& whole, const SliceRuns& runs, Tensor& part))
+HEDDLE_CUDA_FUNCTION(void place_runs_cuda(const Tensor& part, const SliceRuns& runs, Tensor& whole))
 /// The runs in whole += part.
-HEDDLE_CUDA_FUNCTION(void add_runs_cuda(const Tensor& part, const Runs& runs, Tensor& whole))
+HEDDLE_CUDA_FUNCTION(void add_runs_cuda(const Tensor& part, const SliceRuns& runs, Tensor& whole))
 
 }  // namespace heddle::kernels

@@ -143,8 +143,9 @@ class Programs(unittest.TestCase):
         self.assertEqual(first("kernels/softmax/softmax.cu"), ["softmax_device_test"])
         self.assertEqual(first("kernels/log_softmax/log_softmax.cpp"), ["log_softmax_test"])
         self.assertEqual(first("kernels/slice/slice.cpp"), ["permute_slice_concat_test"])
-        self.assertEqual(first("kernels/attention/attention_fast.cpp", 4),
-                         ["attention_test", "attention_rows_test", "attention_cached_test", "attention_gradient_test"])
+        self.assertEqual(first("kernels/attention/attention_fast.cpp", 5),
+                         ["attention_test", "attention_rows_test", "attention_cached_test", "attention_variant_test",
+                          "attention_gradient_test"])
         self.assertEqual(first("autograd/ops/linear.cpp"), ["proofs_test"])
         self.assertEqual(first("autograd/tape_walk.cpp"), ["tape_test"])
 
