@@ -16,7 +16,7 @@ namespace {
 // A lower bound for a layer's modules, names and small tensors; an encoder and a decoder layer together took 121 kB.
 constexpr double bytes_of_a_layer = 20'000;
 
-double bytes_of(const nn::TransformerOptions& model, double per_parameter) {
+double bytes_of_model(const nn::TransformerOptions& model, double per_parameter) {
     const nn::TransformerOptions all = model.complete();
     const double layers = static_cast<double>(*all.encoder_layers) + static_cast<double>(*all.decoder_layers);
     return all.matrix_elements() * per_parameter + layers * bytes_of_a_layer;
@@ -69,7 +69,7 @@ std::string advice(const nn::TransformerOptions& model, double per_parameter, do
     std::vector<std::string> enough, all;
     for (const Large& large : large_options(model)) {
         all.push_back(large.text);
-        if (bytes_of(large.without, per_parameter) <= memory) enough.push_back(large.text);
+        if (bytes_of_model(large.without, per_parameter) <= memory) enough.push_back(large.text);
     }
     if (!enough.empty()) return "lower " + fmt::format("{}", fmt::join(enough, " or "));
     if (!all.empty()) return "lower " + fmt::format("{}", fmt::join(all, " and "));
@@ -92,7 +92,7 @@ double training_bytes(const TrainingOptions& options, Device device) {
 }
 
 void check_model_fits(const nn::TransformerOptions& model, double bytes_per_parameter) {
-    const double memory = machine_memory(), wanted = bytes_of(model, bytes_per_parameter);
+    const double memory = machine_memory(), wanted = bytes_of_model(model, bytes_per_parameter);
     if (wanted <= memory) return;
     fail_with("a model of {:.3g} parameters takes {:.3g} GB of memory or more{}, and this machine has {:.3g} GB; {}",
               model.complete().matrix_elements(), wanted / 1e9,
