@@ -1,4 +1,4 @@
-// Marks and streams on the CUDA runtime, NVIDIA's or the emulator's.
+// Marks, streams and the stopwatch on the CUDA runtime, NVIDIA's or the emulator's.
 #include <cuda_runtime.h>
 
 #include "core/device.h"
@@ -50,5 +50,31 @@ SideStream::SideStream() {
     stream_ = made;
 }
 SideStream::~SideStream() { cudaStreamDestroy(static_cast<cudaStream_t>(stream_)); }
+
+Stopwatch::Stopwatch() { check(available(), "stopwatch: {}", why_unavailable()); }
+
+Stopwatch::~Stopwatch() {
+    for (void* mark : marks_) cudaEventDestroy(event(mark));
+}
+
+void Stopwatch::mark() {
+    cudaEvent_t made = nullptr;
+    must(cudaEventCreate(&made), "cudaEventCreate");
+    marks_.push_back(made);
+    must(cudaEventRecord(made, stream()), "cudaEventRecord");
+}
+
+std::vector<double> Stopwatch::laps() {
+    synchronize();
+    std::vector<double> seconds;
+    for (std::size_t i = 1; i < marks_.size(); ++i) {
+        float milliseconds = 0;
+        must(cudaEventElapsedTime(&milliseconds, event(marks_[i - 1]), event(marks_[i])), "cudaEventElapsedTime");
+        seconds.push_back(1e-3 * static_cast<double>(milliseconds));
+    }
+    for (void* mark : marks_) cudaEventDestroy(event(mark));
+    marks_.clear();
+    return seconds;
+}
 
 }  // namespace heddle::device

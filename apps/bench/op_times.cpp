@@ -10,7 +10,7 @@
 #include "core/device.h"
 #include "core/error.h"
 #include "core/graph.h"
-#include "core/stopwatch.h"
+#include "core/mark.h"
 
 namespace heddle::app {
 namespace {

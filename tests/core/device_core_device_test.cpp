@@ -3,9 +3,9 @@
 #include <regex>
 
 #include "core/check.h"
+#include "core/mark.h"
 #include "core/out_of_memory.h"
 #include "core/spans.h"
-#include "core/stopwatch.h"
 #include "kernels/device/blocks.h"
 #include "tests/devices.h"
 #include "tests/support.h"
