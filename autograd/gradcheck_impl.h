@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "autograd/gradcheck.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 #include "core/random.h"
 
 namespace heddle::proof {

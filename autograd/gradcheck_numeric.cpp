@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "autograd/gradcheck_impl.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 
 namespace heddle::proof {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "autograd/gradcheck_impl.h"
+#include "core/error.h"
 #include "core/format.h"
-#include "core/out_of_memory.h"
 
 namespace heddle::proof {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "autograd/gradcheck_impl.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 
 namespace heddle::proof {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "autograd/gradcheck_impl.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 
 namespace heddle::proof {
 namespace {

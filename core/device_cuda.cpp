@@ -7,9 +7,9 @@
 #include "core/device.h"
 #include "core/device_cuda.h"
 #include "core/device_impl.h"
+#include "core/error.h"
 #include "core/format.h"
-#include "core/number_text.h"
-#include "core/out_of_memory.h"
+#include "core/text.h"
 
 namespace heddle::device {
 namespace {

@@ -1,6 +1,7 @@
 // The errors of the project. Free of fmt, so that every compiler (nvcc included) can read it.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -25,5 +26,20 @@ class UsageError : public Error {
 inline void check_usage(bool good, const std::string& message) {
     if (!good) throw UsageError(message);
 }
+
+/// A failed allocation. The message has the size and the device; the caller adds which option to reduce, and to what.
+class OutOfMemory : public Error {
+  public:
+    /// `wanted`: bytes of the allocation; `in_use`: bytes of all tensors on the device. 0 if unknown.
+    explicit OutOfMemory(const std::string& what, std::int64_t wanted = 0, std::int64_t in_use = 0)
+        : Error(what), wanted_(wanted), in_use_(in_use) {}
+
+    std::int64_t wanted() const { return wanted_; }
+    std::int64_t in_use() const { return in_use_; }
+
+  private:
+    std::int64_t wanted_;
+    std::int64_t in_use_;
+};
 
 }  // namespace heddle

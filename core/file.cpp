@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/descriptor.h"
 #include "core/format.h"
-#include "core/waiting_io.h"
 
 namespace heddle {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "core/device.h"
 #include "core/device_impl.h"
+#include "core/error.h"
 #include "core/format.h"
-#include "core/number_text.h"
-#include "core/out_of_memory.h"
 #include "core/sanitizers.h"
 #include "core/segments.h"
+#include "core/text.h"
 
 #if defined(HEDDLE_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>

@@ -8,7 +8,7 @@
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/output_folder.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

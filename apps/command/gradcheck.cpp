@@ -12,7 +12,7 @@
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
 #include "autograd/cases/op_cases.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 #include "core/parallel.h"
 #include "nn/proofs.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/terminal/terminal.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 
 namespace heddle::app {
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "apps/translation/training/options.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 #include "nn/search/search.h"
 
 namespace heddle::app {

@@ -13,9 +13,8 @@
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/training/encode_text.h"
 #include "apps/translation/training/stop_signals.h"
-#include "core/number_text.h"
 #include "core/parallel.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -14,7 +14,7 @@
 #include "apps/translation/training/encode_text.h"
 #include "apps/translation/training/pretrained_embeddings.h"
 #include "core/format.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

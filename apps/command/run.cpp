@@ -1,5 +1,5 @@
 #include "apps/command/run.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <sstream>
 
@@ -8,7 +8,6 @@
 #include "apps/translation/run/folder.h"
 #include "core/file.h"
 #include "core/format.h"
-#include "core/shell_word.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {

@@ -1,6 +1,6 @@
 #include "apps/command/run_report.h"
 #include "apps/translation/training/clock.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,6 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/training.h"
 #include "core/file.h"
-#include "core/shell_word.h"
 
 namespace heddle::app {
 namespace {

@@ -1,5 +1,5 @@
 #include "apps/command/run_search.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 

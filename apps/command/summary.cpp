@@ -1,6 +1,6 @@
 #include "nn/summary.h"
 #include "apps/terminal/terminal.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 

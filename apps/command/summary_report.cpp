@@ -1,6 +1,6 @@
 #include "apps/command/summary_report.h"
 #include "apps/translation/run/json.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

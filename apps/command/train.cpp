@@ -21,8 +21,7 @@
 #include "apps/translation/training/stop_signals.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
-#include "core/number_text.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 #include "nn/serialize.h"
 
 namespace heddle::app {

@@ -20,7 +20,7 @@
 #include "apps/translation/run/json.h"
 #include "core/file.h"
 #include "core/format.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

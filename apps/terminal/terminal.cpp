@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "apps/translation/text/unicode.h"
-#include "core/waiting_io.h"
+#include "core/descriptor.h"
 
 namespace heddle::app {
 namespace {

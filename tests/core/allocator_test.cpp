@@ -3,11 +3,11 @@
 #include <thread>
 #include <vector>
 
-#include "core/number_text.h"
-#include "core/out_of_memory.h"
+#include "core/error.h"
 #include "core/sanitizers.h"
 #include "core/storage.h"
 #include "core/tensor.h"
+#include "core/text.h"
 #include "tests/support.h"
 
 namespace heddle {

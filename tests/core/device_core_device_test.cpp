@@ -3,8 +3,8 @@
 #include <regex>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "core/mark.h"
-#include "core/out_of_memory.h"
 #include "core/spans.h"
 #include "kernels/device/blocks.h"
 #include "tests/devices.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "core/device.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle {
 namespace {

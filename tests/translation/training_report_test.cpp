@@ -14,7 +14,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 #include "tests/page_support.h"
 #include "tests/support.h"
 #include "tests/translation/training_support.h"

@@ -6,8 +6,8 @@
 
 #include "apps/terminal/error_text.h"
 #include "apps/translation/distributed/message.h"
+#include "core/error.h"
 #include "core/format.h"
-#include "core/out_of_memory.h"
 
 namespace heddle::app {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/unicode_tables.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -7,7 +7,7 @@
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/run/save.h"
 #include "core/format.h"
-#include "core/shell_word.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

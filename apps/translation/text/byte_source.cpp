@@ -12,9 +12,9 @@
 #include <system_error>
 
 #include "apps/translation/text/unreadable_text.h"
+#include "core/descriptor.h"
 #include "core/format.h"
-#include "core/shell_word.h"
-#include "core/waiting_io.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

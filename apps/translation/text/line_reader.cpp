@@ -1,5 +1,5 @@
 #include "apps/translation/text/line_reader.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <algorithm>
 

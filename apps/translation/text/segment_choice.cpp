@@ -8,7 +8,7 @@
 
 #include "apps/translation/text/markup.h"
 #include "core/format.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,5 +1,5 @@
 #include "apps/translation/text/text_file.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include "apps/translation/training/encode_text.h"
 #include "core/digest.h"
 #include "core/format.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,7 +1,7 @@
 #include "apps/translation/training/data.h"
 #include "apps/terminal/option_error.h"
 #include "core/error.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include "core/digest.h"
 #include "core/format.h"

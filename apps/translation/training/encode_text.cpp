@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/format.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "apps/translation/training/validation.h"
 #include "core/format.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/number_text.h"
+#include "core/text.h"
 
 namespace heddle::app {
 

@@ -6,8 +6,8 @@
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "core/format.h"
-#include "core/number_text.h"
 #include "core/parallel.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

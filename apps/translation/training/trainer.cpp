@@ -1,7 +1,7 @@
 #include "apps/translation/training/trainer.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/run/json.h"
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <cmath>

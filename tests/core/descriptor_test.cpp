@@ -1,5 +1,5 @@
-// core/waiting_io.h: non-blocking descriptors, and interrupting signals.
-#include "core/waiting_io.h"
+// core/descriptor.h: non-blocking descriptors, and interrupting signals.
+#include "core/descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

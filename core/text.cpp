@@ -1,4 +1,4 @@
-#include "core/number_text.h"
+#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -29,6 +29,14 @@ std::string size_text(std::int64_t bytes) {
     std::size_t unit = 0;
     for (; size >= 999.95 && unit + 1 < units.size(); ++unit) size /= 1e3;  // no 1000.0 kB
     return fmt::format("{:.1f} {}", size, units[unit]);
+}
+
+std::string shell_word(std::string_view word) {
+    const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
+    std::string quoted = "'";
+    for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return quoted + "'";
 }
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-#include "core/waiting_io.h"
+#include "core/descriptor.h"
 
 #include <poll.h>
 #include <unistd.h>
