@@ -1,14 +1,37 @@
-// Encoder and decoder layers with their residual connections and norms.
+// The position-wise feed-forward sublayer, encoder and decoder layers with their residual connections and norms, and the stacks
+// of these layers: the encoder and the decoder.
 #pragma once
 
 #include <memory>
+#include <vector>
 
-#include "nn/feed_forward.h"
+#include "autograd/ops.h"
+#include "nn/few_rows.h"
 #include "nn/layer_norm.h"
+#include "nn/linear.h"
 #include "nn/multi_head_attention.h"
 #include "nn/transformer_options.h"
 
 namespace heddle::nn {
+
+/// activation(x W1^T + b1) W2^T + b2 with dropout after the activation (paper, section 3.3). Children `inner` and `outer`.
+class FeedForward : public Module {
+  public:
+    FeedForward(Module& parent, std::string_view name, std::int64_t d_model, std::int64_t d_ff, ops::Activation activation,
+                bool bias = true, double dropout = 0);
+
+    std::string_view kind() const override { return "FeedForward"; }
+    Variable forward(const Variable& x, Where where = Where::current()) const;
+    Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
+    /// Adds the sublayer's output to the stream of a decoding step; `next` is the norm that follows.
+    void step(FewRows& stream, const LayerNorm* next) const;
+
+  private:
+    ops::Activation activation_;
+    double dropout_;
+    Linear inner_;
+    Linear outer_;
+};
 
 /// The values passed between sublayers. With NormPlace::pre, `sum` is the running residual sum and `input` its normalisation,
 /// which the next sublayer reads; with NormPlace::post both are the same normalised value.
@@ -74,6 +97,65 @@ class DecoderLayer : public Layer {
     SelfAttention self_attention_;
     CrossAttention cross_attention_;
     FeedForward feed_forward_;
+};
+
+/// Attention weights of each layer, [sentences, heads, longest query, longest key].
+struct AttentionMaps {
+    std::vector<Tensor> encoder;  ///< self-attention of the encoder
+    std::vector<Tensor> decoder;  ///< self-attention of the decoder
+    std::vector<Tensor> cross;    ///< from the decoder to the memory
+};
+
+/// A stack of encoder layers with an optional final norm.
+class Encoder : public Module {
+  public:
+    Encoder(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "Encoder"; }
+    /// x [rows, d_model]: embedded tokens; result [rows, d_model]. With MemoryFrom::layer, the results of all layers side by
+    /// side, [rows, layers d_model], each after the final norm if there is one; the last of them equals the result of
+    /// MemoryFrom::last.
+    Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
+
+  private:
+    const LayerNorm* norm_before(std::size_t layer) const;
+    Variable forward_checkpointed(Variable x, const Spans& spans) const;
+    /// The encoder's result: the last layer's, or with MemoryFrom::layer those of all layers, whose residual `sums` are given
+    /// then.
+    Variable result(std::vector<Variable> sums, const Variable& last) const;
+
+    TransformerOptions options_;  // with defaults
+    std::vector<std::unique_ptr<EncoderLayer>> layers_;
+    std::unique_ptr<LayerNorm> final_norm_;
+};
+
+/// A stack of decoder layers with an optional final norm. `memory` is the result of Encoder::forward.
+class Decoder : public Module {
+  public:
+    Decoder(Module& parent, std::string_view name, const TransformerOptions& options);
+
+    std::string_view kind() const override { return "Decoder"; }
+    Variable forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
+                     AttentionMaps* maps = nullptr) const;
+    /// Processes one new row per hypothesis; the cache has advanced already.
+    Variable step(const Variable& x, DecoderCache& cache) const;
+    /// True if x is processed by step_few_rows(): few rows on CUDA in bf16, and no hook observes the ops. The results are the
+    /// same within rounding.
+    bool takes_few_rows(const Tensor& x) const;
+    /// step() for few rows; the stream's norm is the last one.
+    FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;
+    /// For each layer the memory's keys and values side by side, [rows', 2 key_heads head_dim].
+    std::vector<Tensor> memory_keys_values(const Variable& memory) const;
+
+  private:
+    const LayerNorm* norm_before(std::size_t layer) const;
+    Variable forward_checkpointed(Variable x, const Spans& spans, const Variable& memory, const Spans& memory_spans) const;
+    /// The part of the encoder's result that layer `layer` attends to.
+    Variable memory_of(std::size_t layer, const Variable& memory) const;
+
+    TransformerOptions options_;  // with defaults
+    std::vector<std::unique_ptr<DecoderLayer>> layers_;
+    std::unique_ptr<LayerNorm> final_norm_;
 };
 
 }  // namespace heddle::nn

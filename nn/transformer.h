@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "nn/stacks.h"
+#include "nn/layers.h"
 
 namespace heddle::nn {
 

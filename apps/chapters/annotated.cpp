@@ -13,8 +13,8 @@
 #include "apps/picture/chart.h"
 #include "apps/translation/training/clock.h"
 #include "autograd/tape.h"
+#include "nn/layers.h"
 #include "nn/multi_head_attention.h"
-#include "nn/stacks.h"
 #include "optim/schedule.h"
 
 namespace heddle::chapters {

@@ -12,8 +12,8 @@
 #include "apps/picture/text.h"
 #include "autograd/tape.h"
 #include "nn/layer_norm.h"
+#include "nn/layers.h"
 #include "nn/multi_head_attention.h"
-#include "nn/stacks.h"
 
 namespace heddle::chapters {
 namespace {

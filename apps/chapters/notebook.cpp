@@ -9,7 +9,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "apps/picture/text.h"
-#include "nn/feed_forward.h"
+#include "nn/layers.h"
 
 namespace heddle::chapters {
 namespace {

@@ -12,7 +12,7 @@
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
-#include "nn/stacks.h"
+#include "nn/layers.h"
 
 namespace heddle::lab::embedding_scale {
 namespace {

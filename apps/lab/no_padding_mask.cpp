@@ -11,7 +11,7 @@
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
-#include "nn/stacks.h"
+#include "nn/layers.h"
 
 namespace heddle::lab::no_padding_mask {
 namespace {

@@ -12,7 +12,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
-#include "nn/feed_forward.h"
+#include "nn/layers.h"
 #include "nn/layer_norm.h"
 #include "nn/multi_head_attention.h"
 

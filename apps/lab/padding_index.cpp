@@ -11,7 +11,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/embedding.h"
-#include "nn/feed_forward.h"
+#include "nn/layers.h"
 #include "nn/multi_head_attention.h"
 
 namespace heddle::lab::padding_index {

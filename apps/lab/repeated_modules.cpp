@@ -13,7 +13,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/embedding.h"
-#include "nn/feed_forward.h"
+#include "nn/layers.h"
 #include "nn/layer_norm.h"
 
 namespace heddle::lab::repeated_modules {

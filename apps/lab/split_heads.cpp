@@ -15,7 +15,7 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
-#include "nn/feed_forward.h"
+#include "nn/layers.h"
 #include "nn/layer_norm.h"
 
 namespace heddle::lab::split_heads {

@@ -12,7 +12,7 @@
 
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
-#include "nn/stacks.h"
+#include "nn/layers.h"
 
 namespace heddle::lab::weighted_positions {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/tape.h"
-#include "nn/feed_forward.h"
+#include "nn/layers.h"
 #include "nn/multi_head_attention.h"
 #include "tests/nn/nn_support.h"
 
