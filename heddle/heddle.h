@@ -10,7 +10,6 @@
 #include "autograd/exact_check.h"
 #include "autograd/gradcheck.h"
 #include "autograd/operators.h"
-#include "autograd/print.h"
 #include "core/device.h"
 #include "core/random.h"
 #include "heddle/batches.h"

@@ -52,7 +52,11 @@ class Sequential : public Module {
     /// Number of modules and functions.
     std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
     /// Applies all layers; x itself if there are none.
-    Variable forward(const Variable& x, Where where = Where::current()) const;
+    Variable forward(const Variable& x, Where where = Where::current()) const {
+        Variable value = x;
+        for (const auto& layer : layers_) value = layer(value, where);
+        return value;
+    }
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
 
   private:
