@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "tests/python.h"
 #include "tests/shell.h"
 
 namespace heddle {

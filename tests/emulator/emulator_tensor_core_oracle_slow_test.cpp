@@ -3,7 +3,6 @@
 
 #include "tests/documents.h"
 #include "tests/emulator/tensor_core_tiles.h"
-#include "tests/python.h"
 #include "tests/shell.h"
 #include "tests/support.h"
 

@@ -17,7 +17,7 @@
 #include "nn/linear.h"
 #include "tests/documents.h"
 #include "tests/lab/lab_support.h"
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/support.h"
 
 namespace heddle {

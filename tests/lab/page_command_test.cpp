@@ -14,7 +14,7 @@
 
 #include "apps/terminal/terminal.h"
 #include "core/file.h"
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/support.h"
 
 namespace heddle::app {

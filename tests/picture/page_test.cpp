@@ -10,7 +10,7 @@
 
 #include "apps/picture/chart.h"
 #include "core/file.h"
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/support.h"
 
 namespace heddle::picture {

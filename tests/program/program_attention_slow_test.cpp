@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/program.h"
 
 namespace heddle {

@@ -5,8 +5,7 @@
 
 #include "tests/program.h"
 #include "tests/program/program_process.h"
-#include "tests/run_weights.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/cpu.h"
 #include "core/digest.h"
 #include "tests/mpi_launcher.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "tests/program.h"
-#include "tests/python.h"
+#include "tests/shell.h"
 #include "tests/unicode_test_lines.h"
 
 namespace heddle {

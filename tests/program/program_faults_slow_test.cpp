@@ -8,7 +8,7 @@
 #include "core/digest.h"
 #include "tests/faults.h"
 #include "tests/program/program_process.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

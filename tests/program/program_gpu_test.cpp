@@ -6,7 +6,6 @@
 
 #include "apps/bench/op_cases.h"
 #include "tests/program.h"
-#include "tests/python.h"
 #include "tests/shell.h"
 
 namespace heddle {

@@ -8,7 +8,7 @@
 #include "tests/browser.h"
 #include "tests/documents.h"
 #include "tests/learn_answers.h"
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/program.h"
 
 namespace heddle {

@@ -7,7 +7,7 @@
 
 #include "core/digest.h"
 #include "tests/program.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

@@ -8,8 +8,7 @@
 
 #include "apps/translation/prepared/header.h"
 #include "tests/program.h"
-#include "tests/run_weights.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

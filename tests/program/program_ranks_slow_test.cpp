@@ -14,8 +14,7 @@
 #include "core/cpu.h"
 #include "tests/mpi_launcher.h"
 #include "tests/program.h"
-#include "tests/run_weights.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

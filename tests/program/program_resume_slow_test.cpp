@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "tests/faults.h"
 #include "tests/program/program_process.h"
-#include "tests/toy_corpus.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "tests/nn/decoding_support.h"
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/support.h"
 
 namespace heddle::app {

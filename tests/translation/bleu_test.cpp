@@ -10,7 +10,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "tests/python.h"
+#include "tests/shell.h"
 #include "tests/support.h"
 
 namespace heddle::app {

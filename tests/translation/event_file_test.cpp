@@ -15,7 +15,7 @@
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
 #include "core/file.h"
 #include "tests/failing_outputs.h"
-#include "tests/python.h"
+#include "tests/shell.h"
 #include "tests/support.h"
 
 namespace heddle::app {

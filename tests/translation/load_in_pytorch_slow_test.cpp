@@ -13,7 +13,6 @@
 #include "autograd/tape.h"
 #include "core/random.h"
 #include "tests/documents.h"
-#include "tests/python.h"
 #include "tests/shell.h"
 #include "tests/support.h"
 

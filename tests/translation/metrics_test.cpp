@@ -7,7 +7,7 @@
 
 #include "apps/command/version.h"
 #include "tests/numbers.h"
-#include "tests/python.h"
+#include "tests/shell.h"
 #include "tests/support.h"
 #include "tests/unicode_test_lines.h"
 

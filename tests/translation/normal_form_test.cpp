@@ -7,7 +7,7 @@
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/unicode_tables.h"
 #include "core/random.h"
-#include "tests/python.h"
+#include "tests/shell.h"
 #include "tests/support.h"
 
 namespace heddle::app {

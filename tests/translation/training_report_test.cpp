@@ -15,7 +15,7 @@
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
 #include "core/text.h"
-#include "tests/page_support.h"
+#include "tests/markup.h"
 #include "tests/support.h"
 #include "tests/translation/training_support.h"
 

@@ -11,7 +11,6 @@
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/vocabulary/protobuf.h"
 #include "core/error.h"
-#include "tests/python.h"
 #include "tests/shell.h"
 
 namespace heddle::app {
