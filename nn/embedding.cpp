@@ -7,7 +7,6 @@
 #include "core/random.h"
 #include "core/storage.h"
 #include "kernels/embedding/embedding.h"
-#include "nn/init.h"
 
 namespace heddle::nn {
 

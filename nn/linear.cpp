@@ -2,7 +2,6 @@
 
 #include "autograd/observe.h"
 #include "core/format.h"
-#include "nn/init.h"
 
 namespace heddle::nn {
 namespace {

@@ -1,6 +1,7 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format.h"
 
@@ -20,6 +21,10 @@ bool covers(const Parameter& parameter, std::string_view prefix) {
     check(static_cast<std::size_t>(matching) == parameter.slices.size(),
           "freeze: \"{}\" is a part of {}, which is trained or frozen as a whole; name that instead", prefix, parameter.name);
     return true;
+}
+
+void fill_normally(Tensor& tensor, double deviation, std::optional<std::uint64_t> key) {
+    key ? fill_normal(tensor, 0, deviation, *key) : tensor.fill_(0);
 }
 
 }  // namespace
@@ -178,5 +183,18 @@ std::optional<std::uint64_t> Module::initial_key(std::string_view dotted_name) c
     const Counter bits = philox4x32(*seed_, {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 0, 0});
     return std::uint64_t{bits[1]} << 32 | bits[0];
 }
+
+// ---- initial values
+
+void fill_xavier_uniform(Tensor weight, std::optional<std::uint64_t> key) {
+    const double bound = std::sqrt(6.0 / static_cast<double>(weight.dim(0) + weight.dim(1)));
+    key ? fill_uniform(weight, -bound, bound, *key) : weight.fill_(0);
+}
+
+void fill_embedding(Tensor table, std::optional<std::uint64_t> key) {
+    fill_normally(table, 1 / std::sqrt(static_cast<double>(table.cols())), key);
+}
+
+void fill_unit(Tensor table, std::optional<std::uint64_t> key) { fill_normally(table, 1, key); }
 
 }  // namespace heddle::nn

@@ -1,4 +1,4 @@
-// Modules: a tree of named parameters.
+// Modules: a tree of named parameters, and the initial values of these.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "autograd/variable.h"
 #include "core/random.h"
+#include "core/tensor.h"
 
 namespace heddle::nn {
 
@@ -128,5 +129,16 @@ class Module {
     std::weak_ptr<const FlatParameters> flat_;  // the arrays made by nn::flatten, while they are in use
     const Module* flat_root_ = nullptr;         // the module for which it was called
 };
+
+// ---- initial values of parameters
+
+// Without a key all values are zero (see Module's seed).
+
+/// Uniform in +-sqrt(6 / (rows + cols)) (Glorot and Bengio 2010, equation 16); weight [out, in].
+void fill_xavier_uniform(Tensor weight, std::optional<std::uint64_t> key);
+/// Normal with deviation cols^-0.5, so an embedding's elements times sqrt(d_model) have variance 1.
+void fill_embedding(Tensor table, std::optional<std::uint64_t> key);
+/// Normal with deviation 1.
+void fill_unit(Tensor table, std::optional<std::uint64_t> key);
 
 }  // namespace heddle::nn

@@ -11,8 +11,8 @@
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
-#include "nn/init.h"
 #include "nn/layers.h"
+#include "nn/module.h"
 
 namespace heddle::lab::embedding_scale {
 namespace {
