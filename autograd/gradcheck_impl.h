@@ -165,7 +165,7 @@ bool kink_explains(const Subject& subject, std::size_t input, std::int64_t eleme
 /// True if the first sum's outputs change in steps as coarse as float's.
 bool moves_like_float(const Wanted& wanted);
 
-// ---- other points (gradcheck_points.cpp)
+// ---- other points (gradcheck_further.cpp)
 
 /// A function with known gradients at its inputs.
 struct Points {
