@@ -11,7 +11,7 @@
 #include "apps/terminal/option_error.h"
 #include "apps/translation/run/toml.h"
 #include "core/file.h"
-#include "core/from_chars.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -13,7 +13,7 @@
 #include "apps/translation/text/unicode.h"
 #include "core/file.h"
 #include "core/format.h"
-#include "core/from_chars.h"
+#include "core/text.h"
 
 namespace heddle::picture {
 namespace {

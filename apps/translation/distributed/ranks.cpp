@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/format.h"
-#include "core/from_chars.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/check.h"
 #include "core/format.h"
-#include "core/from_chars.h"
 #include "core/safetensors.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {
