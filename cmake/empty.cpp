@@ -1,1 +1,0 @@
-// A room without code still makes a library.
