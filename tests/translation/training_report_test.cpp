@@ -1,6 +1,7 @@
 // The report of a training: numbers from the log, and measured times.
 #include "apps/translation/report/training.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
