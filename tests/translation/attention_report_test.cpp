@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/nn/decoding_support.h"
 #include "tests/markup.h"
+#include "tests/nn/decoding_support.h"
 #include "tests/support.h"
 
 namespace heddle::app {
