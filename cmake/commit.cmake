@@ -6,7 +6,7 @@ if(EXISTS ${SOURCE}/.git)
                   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT [[
-#include "apps/command/version.h"
+#include "apps/command/commands.h"
 
 const char* const heddle::app::build_commit = "@commit@";
 ]] @ONLY)

@@ -7,7 +7,6 @@
 
 #include "apps/bench/bench.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_memory.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
 #include "apps/terminal/terminal.h"

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/version.h"
+
 namespace heddle::app {
 
 using Arguments = std::span<const char* const>;
@@ -24,5 +26,9 @@ int learn_command(Arguments arguments);    ///< learn [list], learn start NAME, 
 int bench_command(Arguments arguments);    ///< bench train, bench ops
 /// `commit` of the build; may be empty.
 int version_command(std::string_view commit);
+
+/// The git commit that was built: "a160b23c4d5e", with "-dirty" if files differed from it; "" outside a checkout and in tests.
+/// Written by cmake/commit.cmake at each build and linked into the program only, so that a commit recompiles nothing else.
+extern const char* const build_commit;
 
 }  // namespace heddle::app

@@ -8,7 +8,6 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_ranks.h"
 #include "apps/command/on_ranks.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"

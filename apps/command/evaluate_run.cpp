@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "apps/command/evaluate.h"
-#include "apps/command/model_ranks.h"
+#include "apps/command/on_ranks.h"
 #include "apps/command/run.h"
 #include "apps/command/run_search.h"
 #include "apps/tasks/tasks.h"

@@ -11,7 +11,6 @@
 #include "apps/command/explain.h"
 #include "apps/command/guard.h"
 #include "apps/command/sibling_program.h"
-#include "apps/command/version.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
 #include "core/error.h"

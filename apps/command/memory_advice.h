@@ -1,4 +1,5 @@
-// Advice for out-of-memory errors: the error has the size, the command names the option to reduce.
+// Out of memory: checks, before a model is built, that it fits into this machine; and advice for the errors, which have the
+// size, while the command names the option to reduce.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <type_traits>
 
 #include "apps/translation/training/options.h"
+#include "core/device.h"
 #include "core/error.h"
 #include "nn/search/search.h"
 
@@ -51,5 +53,16 @@ std::string text_advice();
 std::string vocabulary_advice(const VocabularyRequest& request, std::int64_t less);
 /// For a search, or for drawing samples.
 std::string search_advice(const nn::DecodeOptions& options, std::int64_t less);
+
+/// Bytes that this process may use: the machine's memory, or less under a limit (ulimit -v).
+double machine_memory();
+
+/// Bytes per parameter when one process trains: the weight, its gradient and the optimizer's moments; on a device, only the
+/// weight's copy on the host.
+double training_bytes(const TrainingOptions& options, Device device);
+
+/// Error when a model of these options needs more than machine_memory(): how much, and which options to lower. The need
+/// is a lower bound: the matrices, at so many bytes for each element, and what each layer takes beside them.
+void check_model_fits(const nn::TransformerOptions& model, double bytes_per_parameter = sizeof(float));
 
 }  // namespace heddle::app

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_memory.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/resume.h"
 #include "apps/command/run.h"

@@ -1,14 +1,16 @@
-// Makes a model from options, and reads a model and its options back from a run's folder.
+// Makes a model from options, and reads a model and its options back from a run's folder, or several that translate together.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/translation/run/weights_file.h"
 #include "apps/translation/training/options.h"
 #include "apps/translation/vocabulary/vocabularies.h"
+#include "nn/search/ensemble.h"
 #include "nn/transformer.h"
 
 namespace heddle::app {
@@ -43,5 +45,20 @@ std::optional<double> source_characters_of(const std::filesystem::path& run);
 
 /// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for messages; unknown parts are omitted.
 std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights);
+
+/// Trained models with one vocabulary.
+struct EnsembleRun {
+    std::vector<Run> runs;
+
+    const Vocabularies& vocabularies() const { return runs.front().vocabularies; }
+    nn::Ensemble models() const;
+};
+
+/// Opens each run's folder (at least one). Error as open_run, and when the runs' vocabularies are not equal byte for byte: it
+/// names the first difference.
+EnsembleRun open_ensemble(const std::vector<std::string>& runs, const WeightsChoice& weights, const MachineOptions& machine);
+
+/// The difference between two vocabularies, in words for an error; empty if they are equal.
+std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other);
 
 }  // namespace heddle::app

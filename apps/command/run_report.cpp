@@ -8,7 +8,7 @@
 #include <chrono>
 #include <functional>
 
-#include "apps/command/version.h"
+#include "apps/command/commands.h"
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/training.h"

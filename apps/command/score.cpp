@@ -4,11 +4,10 @@
 #include <span>
 
 #include "apps/command/commands.h"
-#include "apps/command/ensemble_run.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_ranks.h"
 #include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
+#include "apps/command/run.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/decoding/scoring.h"
 #include "apps/translation/distributed/distributed_batches.h"

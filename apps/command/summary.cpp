@@ -10,7 +10,6 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_memory.h"
 #include "apps/command/model_pictures.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"

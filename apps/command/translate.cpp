@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "apps/command/commands.h"
-#include "apps/command/ensemble_run.h"
 #include "apps/command/line_stream.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_ranks.h"
 #include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
+#include "apps/command/run.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/decoding/replace_unknown.h"

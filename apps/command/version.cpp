@@ -1,4 +1,3 @@
-#include "apps/command/version.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,6 @@
 
 #include "apps/command/guard.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_memory.h"
 #include "tests/program.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "apps/command/version.h"
+#include "apps/command/commands.h"
 #include "tests/numbers.h"
 #include "tests/shell.h"
 #include "tests/support.h"

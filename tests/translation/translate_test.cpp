@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "apps/command/ensemble_run.h"
+#include "apps/command/run.h"
 #include "apps/translation/decoding/scoring.h"
 #include "apps/translation/text/corpus.h"
 #include "tests/nn/decoding_support.h"
