@@ -2,7 +2,7 @@
 
 #include "apps/command/evaluate.h"
 #include "apps/terminal/terminal.h"
-#include "apps/translation/metrics/metric_choice.h"
+#include "apps/translation/metrics/metrics.h"
 #include "apps/translation/text/corpus.h"
 #include "core/format.h"
 

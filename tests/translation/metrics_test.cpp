@@ -1,4 +1,4 @@
-#include "apps/translation/metrics/metric_choice.h"
+#include "apps/translation/metrics/metrics.h"
 
 #include <gtest/gtest.h>
 

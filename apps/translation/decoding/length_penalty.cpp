@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/translation/metrics/metric_choice.h"
+#include "apps/translation/metrics/metrics.h"
 
 namespace heddle::app {
 namespace {

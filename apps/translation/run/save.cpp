@@ -1,6 +1,7 @@
 #include "apps/translation/run/save.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 #include "apps/translation/run/saves.h"
 #include "core/file.h"
@@ -65,6 +66,32 @@ void read_save(const fs::path& folder, const Save& into, const ModelIdentity& id
     read("moments.safetensors", into.moments);
     read("average.safetensors", numbered(into.averaged));
     read("best.safetensors", into.best);
+}
+
+SaveWriter::~SaveWriter() {
+    if (thread_.joinable()) thread_.join();
+}
+
+void SaveWriter::start(std::function<void()> job) {
+    wait();
+    ended_ = false;
+    thread_ = std::thread([this, job = std::move(job)] {
+        try {
+            job();
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+        ended_ = true;
+    });
+}
+
+void SaveWriter::check_ended() {
+    if (ended_) wait();
+}
+
+void SaveWriter::wait() {
+    if (thread_.joinable()) thread_.join();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 }  // namespace heddle::app

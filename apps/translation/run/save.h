@@ -7,7 +7,11 @@
 //                    state.json            TrainingState
 #pragma once
 
+#include <atomic>
+#include <exception>
 #include <filesystem>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include "apps/translation/run/state.h"
@@ -38,5 +42,27 @@ void check_averaged(const std::filesystem::path& folder, std::int64_t count, con
 /// it.
 void read_save(const std::filesystem::path& folder, const Save& into, const ModelIdentity& identity,
                const SafetensorsFile* weights = nullptr);
+
+/// Saves in the background: training continues while a save is written and synced. Runs one job at a time on a separate thread.
+class SaveWriter {
+  public:
+    SaveWriter() = default;
+    /// Waits; errors of the last job are lost, so call wait() first.
+    ~SaveWriter();
+    SaveWriter(const SaveWriter&) = delete;
+    SaveWriter& operator=(const SaveWriter&) = delete;
+
+    /// Waits for the previous job and rethrows its exception, then starts this one.
+    void start(std::function<void()> job);
+    /// Rethrows what a job that has ended threw; returns at once while one is running.
+    void check_ended();
+    /// Waits for the end of the job and rethrows what it threw.
+    void wait();
+
+  private:
+    std::thread thread_;
+    std::atomic<bool> ended_{true};
+    std::exception_ptr error_;
+};
 
 }  // namespace heddle::app

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "apps/translation/run/folder.h"
-#include "apps/translation/run/save_writer.h"
+#include "apps/translation/run/save.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/clock.h"
 #include "apps/translation/training/data.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "apps/translation/metrics/metric_choice.h"
+#include "apps/translation/metrics/metrics.h"
 #include "apps/translation/training/clock.h"
 
 namespace heddle::app {
