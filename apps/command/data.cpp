@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/command/commands.h"
-#include "apps/corpora/fetch.h"
+#include "apps/corpora/corpora.h"
 #include "apps/options/option_table.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"

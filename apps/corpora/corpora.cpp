@@ -1,5 +1,16 @@
 #include "apps/corpora/corpora.h"
 
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/corpora/child.h"
+#include "apps/corpora/split.h"
+#include "apps/translation/run/output_folder.h"
+#include "core/file.h"
+#include "core/format.h"
+
 namespace heddle::app {
 namespace {
 
@@ -39,5 +50,156 @@ constexpr CorpusSet sets[] = {
 }  // namespace
 
 std::span<const CorpusSet> corpus_sets() { return sets; }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+ScratchFile download(const std::string& address) {
+    const ScratchFile nothing;
+    ScratchFile file;
+    // HTTPS only, including redirects, because some corpora have no digest to check.
+    const ChildResult curl = run_child(
+        {"curl", "--proto", "=https,file", "--fail", "--location", "--silent", "--show-error", "--", address}, nothing, file);
+    check(curl.found, "curl is missing: install it (apt install curl), or fetch {} by hand and name its folder with --from",
+          address);
+    check(curl.status == 0, "{} cannot be fetched: {}; try again, or fetch it by hand and name its folder with --from", address,
+          curl.errors.empty() ? fmt::format("curl ended with status {}", curl.status) : curl.errors);
+    return file;
+}
+
+// A file and its name in messages.
+struct Published {
+    std::string name;
+    ScratchFile file;
+};
+
+// A set and the source of its files.
+struct Origin {
+    const CorpusSet& set;
+    const fs::path& from;
+    const Say& say;
+
+    std::string address(std::string_view name) const { return fmt::format("{}{}", set.base, name); }
+    // A file as published: downloaded, or from the folder, where it may also be unpacked (`plain`).
+    Published file(const std::string& name, const std::string& plain) const {
+        if (from.empty()) {
+            say("fetching " + address(name));
+            return {address(name), download(address(name))};
+        }
+        for (const std::string& each : {name, plain})
+            if (fs::exists(from / each)) return {(from / each).string(), ScratchFile(read_file(from / each))};
+        fail_with("--from {}: there is no {} in it, and no {}; fetch {} by hand", from.string(), name, plain, address(name));
+    }
+};
+
+std::string unpacked(const Published& published) {
+    ByteSource source(published.file.descriptor(), published.name);
+    std::string text;
+    std::array<char, 1 << 16> block;
+    while (const std::size_t got = source.read(block)) text.append(block.data(), got);
+    return text;
+}
+
+// Extracts the member of a ZIP file; any other file is taken as the member itself.
+ScratchFile member_of(ScratchFile file, const CorpusSet& set) {
+    constexpr std::string_view zip_magic = "PK\x03\x04";
+    if (!file.text().starts_with(zip_magic)) {
+        file.rewind();
+        return file;
+    }
+    ScratchFile text;
+    const ChildResult unzip = run_child({"unzip", "-p", "/dev/stdin", std::string(set.member)}, file, text);
+    check(unzip.found, "unzip is missing: install it (apt install unzip), or unpack {} by hand and name its folder with --from",
+          set.archive);
+    check(unzip.status == 0, "{}: {} cannot be unpacked: {}; fetch it again", set.archive, set.member, unzip.errors);
+    return text;
+}
+
+// Existing files are never overwritten.
+void check_same(const fs::path& path, std::string_view wanted) {
+    const std::string found = sha256(read_file(path));
+    check(found == wanted, "{} is another file: its SHA-256 is {}, wanted {}; move it away, or give another folder with --out",
+          path.string(), found, wanted);
+}
+
+// Checks all files before writing the first, so that a folder never mixes parts of different corpora.
+template <class File, class Digest>
+std::vector<File> missing(std::vector<File> files, const fs::path& out, const Say& say, Digest digest) {
+    std::erase_if(files, [&](const File& file) {
+        const fs::path path = out / file.name;
+        if (!fs::exists(path)) return false;
+        check_same(path, digest(file));
+        say(fmt::format("{}: already there", path.string()));
+        return true;
+    });
+    return files;
+}
+
+void fetch_file(const Origin& origin, const CorpusFile& file, const fs::path& out) {
+    const fs::path path = out / file.name;
+    const std::string packed(file.published);
+    const std::string plain = packed.ends_with(".gz") ? packed.substr(0, packed.size() - 3) : packed;
+    const Published published = origin.file(packed, plain);
+    const std::string text = unpacked(published), found = sha256(text);
+    check(found == file.sha256,
+          "{} is not the file that was wanted: the SHA-256 of its text is {}, wanted {}; nothing was written", published.name,
+          found, file.sha256);
+    write_file_atomically(path, text);
+    origin.say(fmt::format("{}: written, its SHA-256 is right", path.string()));
+}
+
+// One language of one part of a divided corpus.
+struct Side {
+    std::string name;
+    std::string text;
+    std::int64_t lines;
+};
+
+Side side_of(std::string name, const std::vector<std::string_view>& lines) {
+    Side side{std::move(name), "", static_cast<std::int64_t>(lines.size())};
+    for (const std::string_view line : lines) side.text.append(line).push_back('\n');
+    return side;
+}
+
+void divide_archive(const Origin& origin, const fs::path& out) {
+    const auto& [set, from, say] = origin;
+    const std::string archive(set.archive), member(set.member);
+    Published published = origin.file(archive, member);
+    say(fmt::format("it changes with time, so there is no digest to hold it against; the SHA-256 of this one is {}",
+                    sha256(published.file.text())));
+    const ScratchFile text = member_of(std::move(published.file), set);
+    LineReader lines(text.descriptor(), member, false);
+    const DividedCorpus divided = divide_corpus(lines);
+    lines.say_changes(say);
+    check(divided.train.size() > 0 && divided.val.size() > 0 && divided.test.size() > 0,
+          "{}: {} cannot be divided into train, val and test; give a larger text", member, counted_lines(lines.number()));
+    say(fmt::format("left out, empty or with a sentence that is in val or test: {}", counted_lines(divided.left_out)));
+    const std::pair<std::string_view, const Corpus*> parts[] = {
+        {"train", &divided.train}, {"val", &divided.val}, {"test", &divided.test}};
+    std::vector<Side> sides;
+    for (const auto& [name, corpus] : parts) {
+        sides.push_back(side_of(fmt::format("{}.de", name), corpus->source_views()));
+        sides.push_back(side_of(fmt::format("{}.en", name), corpus->target_views()));
+    }
+    for (const Side& side : missing(std::move(sides), out, say, [](const Side& one) { return sha256(one.text); })) {
+        write_file_atomically(out / side.name, side.text);
+        say(fmt::format("{}: {}", (out / side.name).string(), counted_lines(side.lines)));
+    }
+}
+
+}  // namespace
+
+void fetch_corpus(const CorpusSet& set, const fs::path& out, const fs::path& from, const Say& say) {
+    check(set.steps.empty(), "{} is not fetched by this command; see {}: {}", set.name, set.source, set.steps);
+    check(from.empty() || fs::is_directory(from), "--from {}: there is no such folder", from.string());
+    make_folder(out, "--out");
+    say(fmt::format("{}, from {}; licence: {}", set.name, set.source, set.licence));
+    const Origin origin{set, from, say};
+    const std::vector<CorpusFile> files(set.files.begin(), set.files.end());
+    for (const CorpusFile& file : missing(files, out, say, [](const CorpusFile& one) { return one.sha256; }))
+        fetch_file(origin, file, out);
+    if (!set.archive.empty()) divide_archive(origin, out);
+}
 
 }  // namespace heddle::app

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/command/commands.h"
-#include "apps/options/option_group.h"
+#include "apps/options/option_table.h"
 #include "apps/picture/page.h"
 
 namespace heddle::app {

@@ -2,10 +2,6 @@
 // line, the TOML file, --help and the run's config.toml are all made from it.
 #pragma once
 
-#include "apps/options/option_group.h"
-#include "core/enum_words.h"
-#include "core/error.h"
-
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -16,7 +12,62 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_words.h"
+#include "core/error.h"
+
 namespace heddle::app {
+
+/// The subject of an option.
+enum class OptionGroup : std::uint8_t {
+    options,  ///< for tables without groups
+    data,
+    model,
+    vocabulary,
+    learning,
+    course,
+    machine,
+    search,
+    sampling,
+    run,
+    tuning,
+    files,
+    text,
+    score,
+    output,
+    which_model,
+    what_to_show,
+    average,
+    cases,
+    measurement,
+    experiments,
+    chapters
+};
+
+/// Their headings.
+constexpr auto enum_words(OptionGroup) {
+    return words_for<OptionGroup>({{OptionGroup::options, "Options"},
+                                   {OptionGroup::data, "Data"},
+                                   {OptionGroup::model, "Model"},
+                                   {OptionGroup::vocabulary, "Vocabulary"},
+                                   {OptionGroup::learning, "Learning"},
+                                   {OptionGroup::course, "Course of the training"},
+                                   {OptionGroup::machine, "Machine"},
+                                   {OptionGroup::search, "Search"},
+                                   {OptionGroup::sampling, "Sampling"},
+                                   {OptionGroup::run, "A run"},
+                                   {OptionGroup::tuning, "Tuning"},
+                                   {OptionGroup::files, "Files"},
+                                   {OptionGroup::text, "Text"},
+                                   {OptionGroup::score, "Score"},
+                                   {OptionGroup::output, "Output"},
+                                   {OptionGroup::which_model, "Which model"},
+                                   {OptionGroup::what_to_show, "What to show"},
+                                   {OptionGroup::average, "Average"},
+                                   {OptionGroup::cases, "Cases"},
+                                   {OptionGroup::measurement, "Measurement"},
+                                   {OptionGroup::experiments, "Experiments"},
+                                   {OptionGroup::chapters, "Chapters"}});
+}
 
 /// One option. The setters return the option, so that a row of the table is one expression.
 struct Option {

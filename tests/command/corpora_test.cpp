@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "apps/corpora/child.h"
-#include "apps/corpora/fetch.h"
+#include "apps/corpora/corpora.h"
 #include "core/file.h"
 #include "tests/shell.h"
 #include "tests/support.h"
