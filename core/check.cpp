@@ -4,6 +4,8 @@
 
 namespace heddle {
 
+void fail(const std::string& message) { throw Error(message); }
+
 void check_defined(const char* op, const char* argument, const Tensor& tensor) {
     check(tensor.defined(), "{}: {} is an undefined tensor", op, argument);
 }

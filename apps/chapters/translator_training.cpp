@@ -10,7 +10,7 @@
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/batching/batches.h"
 #include "core/format.h"
 #include "nn/search/search.h"
 #include "optim/optimizer.h"

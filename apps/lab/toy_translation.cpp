@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/batching/batches.h"
 
 namespace heddle::lab {
 

@@ -1,5 +1,5 @@
 // Data of the attention page: weights in thousandths, tokens, and the likeliest tokens of each step.
-#include "apps/translation/report/attention_data.h"
+#include "apps/translation/report/attention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The page of `heddle translate --attention`: one translation, one kind of attention, one layer, one head or their mean. The data
-// comes from apps/translation/report/attention_data.h. All heads are drawn small, one of them large as a table; the row selected
+// comes from apps/translation/report/attention.h. All heads are drawn small, one of them large as a table; the row selected
 // by pointer or arrow keys as lines from token to token; the likeliest tokens of the clicked step as bars.
 (() => {
 'use strict';

@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/embedding/embedding.h"
 
 namespace heddle::app {
 namespace {
@@ -74,6 +75,18 @@ PairBatch part_of(const PairBatch& batch, std::int64_t begin, std::int64_t end) 
     part.source_tokens = source_end - source;
     part.target_tokens = target_end - target;
     return part;
+}
+
+BatchTensors tensors_of(const PairBatch& batch, Device device) {
+    const auto sentences = [&](const std::vector<std::int32_t>& tokens, const Spans& spans) {
+        nn::Sentences result{Tensor::from(tokens, {spans.rows()}).to(device), spans};
+        if (device == Device::cuda)
+            result.order = Tensor::from(kernels::rows_by_token(tokens, spans), {2, spans.rows()}).to(device);
+        return result;
+    };
+    return {.source = sentences(batch.source, batch.source_spans),
+            .target_in = sentences(batch.target_in, batch.target_spans),
+            .target_out = Tensor::from(batch.target_out, {batch.target_tokens}).to(device)};
 }
 
 }  // namespace heddle::app

@@ -10,6 +10,7 @@
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/spans.h"
+#include "nn/transformer.h"
 
 namespace heddle::app {
 
@@ -38,5 +39,13 @@ PairBatch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indi
 
 /// Sentences [begin, end) of a batch as a batch of their own, whose rows count from 0. Error when the batch lacks them.
 PairBatch part_of(const PairBatch& batch, std::int64_t begin, std::int64_t end);
+
+/// The input of Transformer::loss().
+struct BatchTensors {
+    nn::Sentences source, target_in;
+    Tensor target_out;  ///< i32 [target tokens]
+};
+/// A batch's ids as tensors on the device.
+BatchTensors tensors_of(const PairBatch& batch, Device device = Device::cpu);
 
 }  // namespace heddle::app

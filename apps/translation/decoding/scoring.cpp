@@ -1,6 +1,6 @@
 #include "apps/translation/decoding/scoring.h"
 
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/batching/batches.h"
 #include "apps/translation/batching/line_batches.h"
 #include "autograd/tape.h"
 #include "core/format.h"

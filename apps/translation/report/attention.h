@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,33 @@
 
 namespace heddle::app {
 
+// ---- the attention of translations as JSON, for the script of their page
+//
+//     {"ramp": ["#440154", ..], "not_finite": "#a0a0a0", "lines": [
+//         {"line": "..", "translation": "..", "source": [token ..], "read": [..], "written": [..],
+//          "maps": {"cross": [layer [head [weights ..]]], "decoder": .., "encoder": ..},
+//          "steps": [{"probability": 0.9, "likeliest": [["token", 0.9] ..]} ..]}]}
+//
+// Weights are thousandths, row by row: whole numbers whose sum is 1000 in each row, or null for what is not finite.
+
+/// Shares of a whole in thousandths. They add up to the rounded sum of the shares: the largest remainders are rounded up. All
+/// are -1 if one is not finite.
+std::vector<int> thousandths(std::span<const double> shares);
+
+/// Tokens for display: the mark that joins words becomes a middle dot, which nearly all fonts have, and a space is made visible.
+std::vector<std::string> labels_of(const std::vector<std::string>& tokens);
+
+/// An element of "lines". `steps`: one per token of the translation.
+nlohmann::ordered_json attention_line(const std::string& line, const std::string& translation,
+                                      const TranslationAttention& attention, const std::vector<DecodingStep>& steps);
+
+/// The whole object.
+nlohmann::ordered_json attention_data(nlohmann::ordered_json lines);
+
+// ---- the page
+
 /// Adds the interactive part: the chosen map, and every head of every layer. At most one per page. `lines`: from
-/// attention_line() (attention_data.h).
+/// attention_line().
 void add_attention_view(picture::Page& page, nlohmann::ordered_json lines);
 /// The words' attention as an <svg>, for readers without scripts; empty if one side has no words.
 std::string words_picture(const WordAttention& words, const std::string& line, const std::string& translation);

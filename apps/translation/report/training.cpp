@@ -11,7 +11,6 @@
 #include "apps/picture/chart.h"
 #include "apps/picture/text.h"
 #include "apps/translation/report/attention.h"
-#include "apps/translation/report/attention_data.h"
 #include "apps/translation/training/weight_average.h"
 
 namespace heddle::app {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "apps/translation/batching/batch_capacity.h"
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/batching/batches.h"
 #include "core/graph.h"
 #include "nn/transformer.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/batching/batches.h"
 #include "apps/translation/training/options.h"
 #include "core/error.h"
 #include "core/random.h"

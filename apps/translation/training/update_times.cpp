@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "apps/translation/batching/batch_tensors.h"
+#include "apps/translation/batching/batches.h"
 #include "apps/translation/training/update.h"
 #include "autograd/op_times.h"
 #include "core/random.h"
