@@ -21,8 +21,8 @@ endfunction()
 
 # heddle_room(NAME [DEPENDS...]): the static library heddle_NAME of all sources below NAME/, linked to the rooms it may use.
 # A file *_fast.cpp is compiled with HEDDLE_LEVEL=v2|v3|v4: it defines its functions in the namespace heddle::HEDDLE_LEVEL, and the op
-# chooses among them at run time. Of NAME_cuda.cpp and NAME_off.cpp the one that fits the build is
-# taken, and .cu files are compiled as cuda.cmake says.
+# chooses among them at run time. Of NAME_cuda.cpp and NAME_off.cpp the one that fits the build is taken, and .cu files
+# are compiled as cuda.cmake says.
 function(heddle_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
   file(GLOB_RECURSE kernel_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cu)

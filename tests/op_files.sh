@@ -6,7 +6,7 @@
 # its own ("gather") or all three on one line. Does not count: a call, declaration or member (`gather(x)`, `ops::gather`, `ranks.gather(`),
 # which uses the op, or something else of its name like MPI's gather; a part of a path (kernels/gather/gather.h); a comment; prose (*.md);
 # and results, which programs write (docs/measured, docs/explained, tests/mutation/*.jsonl and *.txt).
-# Status 1 when an op has more than 9 files, they lie in more than 3 folders, or a list names it.
+# Status 1 when an op has more files or folders than a simple one needs (9 in 3), as attention has, or a list names it.
 set -euo pipefail
 command -v python3 >/dev/null || { echo "op_files.sh: python3 is missing" >&2; exit 77; }
 exec python3 - "$(dirname "${BASH_SOURCE[0]}")/.." "$@" <<'PYTHON'

@@ -92,7 +92,8 @@ bool is_clang(const std::string& compiler, const ScratchFolder& scratch, std::ch
     return output.text().find("clang") != std::string::npos;
 }
 
-// The name of the file in reports and messages. One that could not be told from the words around it is replaced by the exercise's.
+// The name of the file in reports and messages. One that could not be told from the words around it is replaced by the
+// exercise's.
 std::string reported_name(const ExercisePage& page, const fs::path& file) {
     const std::string name = file.filename().string();
     const auto is_plain = [](char c) {

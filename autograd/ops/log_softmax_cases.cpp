@@ -68,7 +68,8 @@ std::vector<KernelCase> kernel_cases() {
     std::vector<KernelCase> cases;
     for (const std::int64_t cols : kWidths) add_log_softmax(cases, 5, cols, {.f64 = 1e-13, .f32 = 2e-6});
     for (const Shape& shape : {Shape({0, 5}), Shape({3, 0})}) add_log_softmax(cases, shape[0], shape[1], {});
-    for (const std::int64_t cols : {32768, 65535}) add_log_softmax(cases, 2, cols, {.f64 = 1e-12, .f32 = 1e-5}, RunsOn::unwatched);
+    for (const std::int64_t cols : {32768, 65535})
+        add_log_softmax(cases, 2, cols, {.f64 = 1e-12, .f32 = 1e-5}, RunsOn::unwatched);
     add_log_softmax(cases, 700, 65, {.f64 = 1e-13, .f32 = 2e-6}, RunsOn::on_the_cpu);
     for (const std::int64_t cols : {8, 1032}) {  // a -infinity, nothing else, an infinity, a NaN
         Tensor x = numbers({4, cols}, 1);

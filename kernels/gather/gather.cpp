@@ -50,8 +50,8 @@ Tensor gather_forward(const Tensor& x, const Tensor& indices) {
 }
 
 PlacesOfIndices places_of_indices(const std::int32_t* indices, std::int64_t n, std::int64_t bound) {
-    std::vector<std::int64_t> next(static_cast<std::size_t>(bound),
-                                   0);  // first the number of places, then where the next one goes
+    // First the number of places of each index, then where the next one goes.
+    std::vector<std::int64_t> next(static_cast<std::size_t>(bound), 0);
     for (std::int64_t i = 0; i < n; ++i)
         if (indices[i] >= 0) ++next[static_cast<std::size_t>(indices[i])];
     PlacesOfIndices result;

@@ -18,8 +18,8 @@ namespace heddle::kernels {
 
 /// Masks that need no matrix. Positions that they exclude are ignored, even if NaN; a mask applies in addition.
 struct SoftmaxReach {
-    Tensor lengths =
-        {};  ///< i32 [x.dim(0)], or undefined: in item b of x columns from lengths[b] on are ignored (padding of keys)
+    /// i32 [x.dim(0)], or undefined: in item b of x columns from lengths[b] on are ignored (padding of keys).
+    Tensor lengths = {};
     bool causal = false;  ///< row q of the last two axes [queries, cols] ends with column q + cols - queries
 };
 

@@ -91,8 +91,8 @@ struct Features {
 /// The graph's steps and walks, without its numbers.
 Json description(const Graph& graph);
 
-/// The graphs and their results in a safetensors file: the metadata "graphs" is a JSON list whose tensors are named, "formulas" has
-/// PyTorch's formula of each op.
+/// The graphs and their results in a safetensors file: the metadata "graphs" is a JSON list whose tensors are named, "formulas"
+/// has PyTorch's formula of each op.
 void save(const std::string& path, std::span<const Graph> graphs, std::span<const Results> results);
 
 }  // namespace heddle::cross_check

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/translation/run/events.h"
-#include "apps/translation/training/history.h"
 #include "apps/translation/run/state.h"
 #include "apps/translation/run/toml.h"
+#include "apps/translation/training/history.h"
 #include "core/digest.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"

@@ -1,5 +1,5 @@
-// docs/make-site.sh, which makes a web site of the documentation: every page is there, and no link leads nowhere. docs/make-api.sh,
-// which makes the pages of the API from the headers' comments.
+// docs/make-site.sh, which makes a web site of the documentation: every page is there, and no link leads nowhere.
+// docs/make-api.sh, which makes the pages of the API from the headers' comments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <filesystem>

@@ -179,7 +179,8 @@ TEST(ResidualLayerNorm, HasTheBitsOfTheResidualFollowedByTheNorm) {
                 const Tensor sum = residual_forward(in.x, in.sublayer, dropout);
                 const auto alone = layer_norm_forward(sum, in.gamma, in.beta, kEps);
                 EXPECT_TRUE(same_bits(r.sum, sum)) << cols << " " << probability;
-                EXPECT_LT(relative_error(r.sum, cases::plain_residual(in.x, in.sublayer, dropout)), dtype == DType::f32 ? 1e-7 : 1e-15);
+                EXPECT_LT(relative_error(r.sum, cases::plain_residual(in.x, in.sublayer, dropout)),
+                          dtype == DType::f32 ? 1e-7 : 1e-15);
                 EXPECT_TRUE(same_bits(r.y, alone.y)) << cols;
                 EXPECT_TRUE(same_bits(r.mean, alone.mean) && same_bits(r.rstd, alone.rstd));
             }

@@ -20,7 +20,7 @@ _DEVICE_MODELS = ["nn_bf16_test"]
 # Rooms whose tests share a program (tests/CMakeLists.txt), but for the few above.
 _JOINED = {"command", "lab", "picture", "program", "translation"}
 # Those that take long, and those that look at the source and not at what it does.
-_OTHERS = re.compile(r"_slow_test$|^(emulator|stepping|examples|levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
+_OTHERS = re.compile(r"_slow_test$|^(emulator|stepping|examples|cpu_levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
 
 
 def op_of(file):

@@ -1,5 +1,5 @@
-// Every command of README.md and docs/first-hour.md runs, in the order of the page, on what the lines before it made; the pictures
-// of the chapters are what the program draws.
+// Every command of README.md and docs/first-hour.md runs, in the order of the page, on what the lines before it made; the
+// pictures of the chapters are what the program draws.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <filesystem>

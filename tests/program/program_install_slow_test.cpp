@@ -153,6 +153,7 @@ TEST_F(Installed, HasEveryHeaderThatItsHeadersIncludeBelowOneFolder) {
     }
     EXPECT_EQ(wrong, "");
     EXPECT_GT(found, 50);
+    EXPECT_FALSE(fs::exists(include / "heddle/autograd/cases")) << "the cases of ops are for tests and commands";
     EXPECT_FALSE(fs::exists(include / "heddle/kernels/simd.h")) << "code for one instruction set stays inside";
 }
 

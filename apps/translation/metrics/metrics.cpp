@@ -6,8 +6,8 @@
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/unicode_tables.h"
 #include "core/format.h"
-#include "core/text.h"
 #include "core/parallel.h"
+#include "core/text.h"
 #include "core/version.h"
 
 namespace heddle::app {
