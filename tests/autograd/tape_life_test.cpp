@@ -266,7 +266,7 @@ TEST(Tape, DrawsItselfForGraphviz) {
     EXPECT_EQ(tape_as_dot().find("digraph tape {"), 0u);
     const std::string dot = tape_as_dot();
     for (const char* part :
-         {"label=\"faulty_product\\n[2, 4]\\nplanted.h:", "label=\"faulty_softmax\\n[2, 4]",
+         {"label=\"faulty_product\\n[2, 4]\\nfaulty_ops.h:", "label=\"faulty_softmax\\n[2, 4]",
           "label=\"x \\\"quoted\\\" \\\\ back\\n[2, 4]\", shape=ellipse]", "style=dashed", "l0 -> n", "l1 -> n"})
         EXPECT_NE(dot.find(part), std::string::npos) << part << " is missing in\n" << dot;
     // Two nodes, two leaves, three edges; every edge connects declared names; the braces are balanced.

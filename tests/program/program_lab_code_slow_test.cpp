@@ -30,7 +30,7 @@ constexpr const char* given = R"(
 #include "nn/flat.h"
 #include "nn/transformer.h"
 #include "optim/optimizer.h"
-namespace heddle {
+namespace heddle::pieces {  // whose names hide the ops'
 extern Variable x, q, k, v, scores, factor, weight, table, words, places, memory, logits, one_hot, eps;
 extern Tensor mask, tokens, targets, self_map, cross_map, input;
 extern Spans spans, memory_spans;
