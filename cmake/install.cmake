@@ -19,13 +19,13 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # The headers of all rooms lie below include/heddle, and include/ alone is on the path: another project's core/tensor.h is never taken for
-# Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Headers of a
-# detail/ folder, of the cases of ops or of attention's variants and a room's own (_impl) are not installed. Kernels of a program are written with kernels/device; where
-# they are emulated, they need the emulator's headers, too, and without CUDA nothing but the declarations.
+# Heddle's, nor the other way. Here they include each other as "core/tensor.h"; the installed copies say "heddle/core/tensor.h". Not installed
+# are the headers of detail/ folders, of the ops' cases and of attention's variants, and a room's own (_impl). A program's kernels are written
+# with kernels/device; where they are emulated, they need the emulator's headers, too, and without CUDA nothing but the declarations.
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
         PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
-        REGEX "/detail$|/attention/(plain|mma|short)$|/kernels/simd\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
+        REGEX "/detail$|/autograd/cases$|/attention/(plain|mma|short)$|/kernels/simd\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
 set(device_headers kernels/device/declare.h)
 if(NOT HEDDLE_CUDA_MODE STREQUAL "off")
   file(GLOB device_headers CONFIGURE_DEPENDS kernels/device/*.h)
