@@ -8,10 +8,7 @@ import re
 WATCHED = "-*Large*:*NaN*:*SameBitsAgain*"
 
 # Folders of kernels whose tests bear another name.
-_SHARED = {"concat": "permute_slice_concat", "permute": "permute_slice_concat", "slice": "permute_slice_concat",
-           "log_softmax": "softmax"}
-# Programs that hold the device tests of several ops.
-_TOGETHER = {"logits_device_test": ("cross_entropy", "mean_probability", "target_log_probability"), "pointwise_device_test": ("activation", "dropout")}
+_SHARED = {"concat": "permute_slice_concat", "permute": "permute_slice_concat", "slice": "permute_slice_concat"}
 _TAPE = ["tape_test", "tape_errors_test", "tape_life_test", "checkpoint_test", "gradcheck_test", "op_times_test", "random_graphs_test"]
 # Whole layers and models, on the CPU and on the device; training on the emulated device takes too long here.
 _MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transformer_test", "learner_test", "trainer_test"]
@@ -55,8 +52,7 @@ def _owner(root, program):
 
 def own_programs(root, op):
     """The op's test programs: those without a device, those with one."""
-    own = [name for name in _test_files(root)
-           if (_owner(root, name) == _SHARED.get(op, op) or op in _TOGETHER.get(name, ())) and not _OTHERS.search(name)]
+    own = [name for name in _test_files(root) if _owner(root, name) == _SHARED.get(op, op) and not _OTHERS.search(name)]
     own.sort(key=lambda name: (len(name), name))  # attention_test before attention_cached_test
     return [name for name in own if "_device_" not in name], [name for name in own if "_device_" in name]
 
