@@ -147,7 +147,7 @@ Vocabularies vocabularies_of(const TrainCall& call, const std::optional<Safetens
     return known;
 }
 
-// The same for the text, once all options are known.
+// What check_together() does, for the options of the text, which a resumed run may set: UsageError.
 void check_text(const DataOptions& data) {
     if (data.task.empty()) return;
     check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
