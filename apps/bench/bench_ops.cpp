@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "apps/bench/bench.h"
-#include "apps/bench/machine_rates.h"
 #include "apps/bench/op_cases.h"
 #include "apps/bench/op_times.h"
 #include "apps/command/option_rows.h"

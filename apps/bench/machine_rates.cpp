@@ -1,4 +1,4 @@
-#include "apps/bench/machine_rates.h"
+#include "apps/bench/bench.h"
 #include "apps/translation/training/clock.h"
 
 #if defined(__x86_64__)

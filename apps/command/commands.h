@@ -2,6 +2,7 @@
 // returns the exit status. main reports UsageError and Error.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -23,6 +24,7 @@ int gradcheck_command(Arguments arguments);
 int lab_command(Arguments arguments);      ///< lab [list], lab NAME, lab all; in heddle-lab
 int chapter_command(Arguments arguments);  ///< chapter [list], chapter NAME, chapter all; in heddle-lab
 int learn_command(Arguments arguments);    ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
+int explain_command(Arguments arguments);  ///< explain list, explain NAME; in heddle-explain
 int bench_command(Arguments arguments);    ///< bench train, bench ops
 /// `commit` of the build; may be empty.
 int version_command(std::string_view commit);
@@ -30,5 +32,10 @@ int version_command(std::string_view commit);
 /// The git commit that was built: "a160b23c4d5e", with "-dirty" if files differed from it; "" outside a checkout and in tests.
 /// Written by cmake/commit.cmake at each build and linked into the program only, so that a commit recompiles nothing else.
 extern const char* const build_commit;
+
+/// Calls `run` and returns its exit status. An exception becomes one line on stderr and a status: 2 for UsageError, 3 for
+/// Divergence, 1 for everything else; 141, without a line, when the reader of stdout has closed the pipe. Failing to write
+/// results to stdout is an error, too.
+int guarded(const std::function<int()>& run);
 
 }  // namespace heddle::app

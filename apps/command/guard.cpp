@@ -1,4 +1,4 @@
-#include "apps/command/guard.h"
+#include "apps/command/commands.h"
 #include "core/error.h"
 
 #include <fcntl.h>

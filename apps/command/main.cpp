@@ -9,7 +9,6 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/explain.h"
-#include "apps/command/guard.h"
 #include "apps/command/sibling_program.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "apps/command/commands.h"
-#include "apps/command/guard.h"
 #include "apps/command/memory_advice.h"
 #include "apps/terminal/error_text.h"
 #include "apps/translation/distributed/distributed_batches.h"

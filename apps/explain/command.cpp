@@ -1,4 +1,4 @@
-#include "apps/explain/command.h"
+#include "apps/command/commands.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

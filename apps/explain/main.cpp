@@ -1,6 +1,5 @@
 // The `heddle-explain` program, started by `heddle explain`: its kernels report every memory access.
-#include "apps/command/guard.h"
-#include "apps/explain/command.h"
+#include "apps/command/commands.h"
 
 int main(int count, char** arguments) {
     // The first argument is the command's name, as for heddle-lab.

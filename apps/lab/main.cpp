@@ -1,10 +1,9 @@
-// The `heddle-lab` program, started by `heddle lab`, `heddle chapter` and `heddle learn`: the experiments, the measured chapters, the
-// exercises.
+// The `heddle-lab` program, started by `heddle lab`, `heddle chapter` and `heddle learn`: the experiments, the measured chapters,
+// the exercises.
 #include <string>
 #include <string_view>
 
 #include "apps/command/commands.h"
-#include "apps/command/guard.h"
 #include "core/error.h"
 
 namespace {

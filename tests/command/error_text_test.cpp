@@ -5,7 +5,7 @@
 #include <functional>
 #include <system_error>
 
-#include "apps/command/guard.h"
+#include "apps/command/commands.h"
 #include "apps/terminal/error_text.h"
 #include "core/error.h"
 #include "core/file.h"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/digest.h"
-#include "tests/faults.h"
 #include "tests/program/program_process.h"
+#include "tests/system_calls.h"
 #include "tests/toy_runs.h"
 
 namespace heddle {

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <thread>
 
-#include "apps/command/guard.h"
+#include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
 #include "tests/program.h"
 

@@ -8,8 +8,8 @@
 #include "apps/translation/run/folder.h"
 #include "core/digest.h"
 #include "core/random.h"
-#include "tests/faults.h"
 #include "tests/program/program_process.h"
+#include "tests/system_calls.h"
 #include "tests/toy_runs.h"
 
 namespace heddle {

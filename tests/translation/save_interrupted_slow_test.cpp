@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/file.h"
-#include "tests/faults.h"
 #include "tests/support.h"
 #include "tests/system_calls.h"
 #include "tests/translation/training_support.h"

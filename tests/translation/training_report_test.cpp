@@ -11,7 +11,7 @@
 #include <regex>
 #include <sstream>
 
-#include "apps/command/guard.h"
+#include "apps/command/commands.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/training/trainer.h"
 #include "core/file.h"
