@@ -38,6 +38,38 @@ Page& new_device_page(std::size_t offset) {
     return page;
 }
 
+Page& new_mapped_page(Space& space, std::size_t offset) {
+    Page& page = space.make_page(offset);
+    const std::size_t first = offset / kPage * kPage, count = std::min(kPage, space.bytes() - first);
+    space.set(&Page::allocated, first, count, true);
+    space.set(&Page::written, first, count, true);
+    return page;
+}
+
+MappedRange* mapped_range(const void* address) {
+    State& s = state();
+    if (s.mapped.empty()) return nullptr;
+    auto* const byte = static_cast<std::byte*>(const_cast<void*>(address));
+    auto found = s.mapped.upper_bound(byte);
+    if (found == s.mapped.begin()) return nullptr;
+    --found;
+    if (byte >= found->first + found->second.bytes) return nullptr;
+    if (found->second.shadow == nullptr)
+        found->second.shadow = std::make_unique<Space>(std::span(found->first, found->second.bytes));
+    found->second.shadow->since = s.first_ordinal;
+    return &found->second;
+}
+
+void mapped(std::byte* start, std::size_t bytes, bool constant) {
+    const Alone alone;
+    state().mapped.insert_or_assign(start, MappedRange{bytes, constant, nullptr});
+}
+
+void unmapped(const void* start) {
+    const Alone alone;
+    state().mapped.erase(static_cast<std::byte*>(const_cast<void*>(start)));
+}
+
 void allocated(std::byte* start, std::size_t bytes) {
     const Alone alone;
     State& s = state();

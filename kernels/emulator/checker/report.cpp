@@ -72,6 +72,7 @@ std::string deed(const Target& target, const std::string& memory) {
 std::string in_allocation(const std::byte* address) {
     const std::optional<Allocation> allocation = nearest_allocation(address);
     if (!allocation) return "";
+    if (!is_device_memory(address)) return "byte " + std::to_string(address - allocation->start) + " of " + title(*allocation);
     return "byte " + std::to_string(address - allocation->start) + " of the " + count(allocation->bytes, "byte") +
            " allocated at " + allocation->place;
 }
@@ -268,7 +269,19 @@ void report_host_memory(const Target& target) {
         what = is_constant_data(target.address) ? "constant data of the program"
                                                 : "a variable of the program, which a GPU cannot reach";
     }
+    // Right behind pinned memory or a variable, that is what was meant.
+    for (std::ptrdiff_t back = 1; back <= 256 && !mapped_memory(target.address); back *= 2)
+        if (const std::optional<Allocation> piece = mapped_memory(target.address - back)) {
+            const std::byte* const end = piece->start + piece->bytes;
+            what += ", " + distance(target.address + target.bytes - end) + " past the end of " + title(*piece);
+            break;
+        }
     report(Mistake::bounds, target, deed(target, what));
+}
+
+void report_constant(const Target& target) {
+    running = {};
+    report(Mistake::bounds, target, deed(target, "constant memory") + ", which kernels may only read: " + in_allocation(target.address));
 }
 
 void report_misaligned(const Target& target) {

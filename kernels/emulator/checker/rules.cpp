@@ -136,13 +136,16 @@ void visit(const Visit& v) {
         const std::size_t first = offset % 64, count = std::min(64 - first, end - offset);
         const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
         if (offset >= v.space.bytes()) report_host_memory(v.target);
-        Page& page = v.arena || v.space.page(offset) ? v.space.make_page(offset) : new_device_page(offset);
+        const bool on_device = &v.space == state().device.get();
+        Page& page = v.arena || v.space.page(offset) ? v.space.make_page(offset)
+                     : on_device                     ? new_device_page(offset)
+                                                     : new_mapped_page(v.space, offset);
         if ((page.allocated[offset % kPage / 64] & mask) != mask) {
             const std::byte* bad = address_of(v, v.space.first_clear(&Page::allocated, offset, count));
             if (v.arena) report_outside_shared(v.target, bad, v.owner, *v.arena);
             report_not_allocated(v.target, bad);
         }
-        if (!v.arena) note(page, offset, mask, v.target.kind);
+        if (on_device) note(page, offset, mask, v.target.kind);
         const std::size_t stop = offset + count;
         // Shared memory's cells fill the L2 cache. Prefetching all of them overlaps the misses.
         for (std::size_t at = offset / 4 * 4; page.words && at < stop; at += 4) {
@@ -211,6 +214,10 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
     for (const auto& arena : s.arenas)
         if (arena->block && arena->shadow->holds(address)) return look_into(*arena->shadow, arena.get());
+    if (MappedRange* const mapped = mapped_range(address)) {
+        if (mapped->constant && is_write(kind)) report_constant({static_cast<const std::byte*>(address), bytes, kind, origin});
+        return look_into(*mapped->shadow, nullptr);
+    }
     if (is_own_host_memory(address, kind)) return;
     const Running thread_that_runs = std::exchange(running, {});  // the strings below are instrumented, too
     const bool is_library = is_library_code(origin);

@@ -29,8 +29,16 @@ struct Arena {
     std::vector<std::span<std::byte>> pieces;
 };
 
+/// Host memory or a variable that kernels reach. The shadow exists once a kernel has touched it.
+struct MappedRange {
+    std::size_t bytes = 0;
+    bool constant = false;
+    std::unique_ptr<Space> shadow;
+};
+
 struct State {
     // Memory
+    std::map<std::byte*, MappedRange> mapped;       // by start
     std::unique_ptr<Space> device;                  // created by the first allocation
     std::map<std::byte*, std::size_t> allocations;  // the live ones
     std::vector<std::unique_ptr<Arena>> arenas;
@@ -61,6 +69,10 @@ Origin intern(Place place);
 
 /// Creates the shadow of a page of device memory that was not touched before (memory.cpp).
 Page& new_device_page(std::size_t offset);
+/// The same for a mapped range, whose bytes all count as allocated and written.
+Page& new_mapped_page(Space& space, std::size_t offset);
+/// The mapped range that contains the address, with its shadow; null if there is none.
+MappedRange* mapped_range(const void* address);
 
 /// Makes all checks of one access by the running thread.
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too = false);
@@ -79,6 +91,7 @@ Action traced_action(Kind kind);
 [[noreturn]] void report_not_allocated(const Target& target, const std::byte* byte);
 [[noreturn]] void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena);
 [[noreturn]] void report_host_memory(const Target& target);
+[[noreturn]] void report_constant(const Target& target);
 [[noreturn]] void report_misaligned(const Target& target);
 [[noreturn]] void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination);
 /// Called when a launch begins: clears last_reported_access() (reported.h).

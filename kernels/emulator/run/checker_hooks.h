@@ -93,6 +93,9 @@ void copy_landed(std::uint64_t copy);
 void allocated(std::byte* start, std::size_t bytes);
 void released(std::byte* start, std::size_t bytes);
 void host_wrote(const void* start, std::size_t bytes);
+/// Memory outside of the device's range that kernels reach (run/memory.h, map_memory); `constant`: they may only read it.
+void mapped(std::byte* start, std::size_t bytes, bool constant);
+void unmapped(const void* start);
 /// The first byte that was never written, or null.
 const void* first_unwritten(const void* start, std::size_t bytes);
 /// The bytes of device memory that the last launch touched, to be compared with operations of other streams.
@@ -124,6 +127,8 @@ inline void copy_landed(std::uint64_t) {}
 inline void allocated(std::byte*, std::size_t) {}
 inline void released(std::byte*, std::size_t) {}
 inline void host_wrote(const void*, std::size_t) {}
+inline void mapped(std::byte*, std::size_t, bool) {}
+inline void unmapped(const void*) {}
 inline const void* first_unwritten(const void*, std::size_t) { return nullptr; }
 inline std::vector<Touched> touched() { return {}; }
 inline void report_unwritten_shared(bool) {}

@@ -88,7 +88,7 @@ class Memory {
     }
 
     /// Null if there is no room, or the system has no more pages.
-    std::byte* allocate(std::size_t bytes, const std::string& place) {
+    std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind) {
         const checker::Alone alone;
         const std::lock_guard lock(mutex_);
         if (bytes > total_ - std::min(used_, total_)) return nullptr;
@@ -104,7 +104,7 @@ class Memory {
             return nullptr;
         }
         forget(first, first + pages + page_);
-        living_.emplace(first, Living{{start, bytes, place, false}, pages});
+        living_.emplace(first, Living{{start, bytes, place, false, kind}, pages});
         used_ += bytes;
         fence(first, start, bytes, pages);
         checker::allocated(start, bytes);
@@ -127,7 +127,7 @@ class Memory {
         checker::released(allocation.start, allocation.bytes);
         used_ -= allocation.bytes;
         living_.erase(found);
-        freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true});
+        freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true, allocation.kind});
         order_.push_back(allocation.start);
         if (order_.size() > kRemembered) {
             freed_.erase(order_.front());
@@ -254,20 +254,25 @@ std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + (bytes 
 
 }  // namespace
 
-std::byte* allocate(std::size_t bytes, const std::string& place) { return memory().allocate(bytes, place); }
+std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind) {
+    return memory().allocate(bytes, place, kind);
+}
 bool release(const void* start) { return memory().release(start); }
 MemoryUse memory_use() { return memory().use(); }
 std::size_t memory_total() { return device_memory(); }
 
 std::optional<Allocation> nearest_allocation(const void* address) {
-    if (!is_device_memory(address)) return {};
+    if (!is_device_memory(address)) return mapped_memory(address);
     const std::lock_guard lock(memory().mutex());
     const Allocation* const found = memory().nearest(address);
     return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 bool lives(const void* start, std::size_t bytes) {
-    if (!is_device_memory(start)) return false;
+    if (!is_device_memory(start)) {
+        const std::optional<Allocation> piece = mapped_memory(start);
+        return piece && bytes <= static_cast<std::size_t>(piece->start + piece->bytes - static_cast<const std::byte*>(start));
+    }
     const std::lock_guard lock(memory().mutex());
     const Allocation* const found = memory().nearest(start);
     if (found == nullptr || found->freed) return false;
@@ -276,16 +281,30 @@ bool lives(const void* start, std::size_t bytes) {
 }
 
 std::string describe(const void* address) {
-    if (!is_device_memory(address)) return "an address of the host";
     const std::optional<Allocation> found = nearest_allocation(address);
-    if (!found) return "an address that no allocation ever had";
+    if (!found) return is_device_memory(address) ? "an address that no allocation ever had" : "an address of the host";
     const auto offset = static_cast<const std::byte*>(address) - found->start;
     const auto size = static_cast<std::ptrdiff_t>(found->bytes);
     const std::string where = offset < 0       ? bytes_of(static_cast<std::size_t>(-offset)) + " before"
                               : offset >= size ? bytes_of(static_cast<std::size_t>(offset - size)) + " past the end of"
                                                : bytes_of(static_cast<std::size_t>(offset)) + " into";
-    return where + " an allocation of " + bytes_of(found->bytes) + " made at " + found->place +
-           (found->freed ? ", which was freed" : "");
+    return where + " " + title(*found) + (found->freed ? ", which was freed" : "");
+}
+
+std::string title(const Allocation& allocation) {
+    const std::string bytes = bytes_of(allocation.bytes);
+    switch (allocation.kind) {
+        case MemoryKind::variable:
+        case MemoryKind::constant: return "the variable `" + allocation.place + "` of " + bytes;
+        case MemoryKind::pinned: return "pinned memory of " + bytes + " made at " + allocation.place;
+        default: return "an allocation of " + bytes + " made at " + allocation.place;
+    }
+}
+
+MemoryKind memory_kind(const void* address) {
+    const std::optional<Allocation> found = nearest_allocation(address);
+    if (found) return found->kind;
+    return is_device_memory(address) ? MemoryKind::device : MemoryKind::host;
 }
 
 bool describe_fault(const void* address, bool& open, char* text, std::size_t size) {

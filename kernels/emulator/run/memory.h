@@ -12,27 +12,43 @@
 
 namespace heddle::emulator {
 
+/// Whose memory an address is. Both sides use managed memory; kernels also reach pinned memory and the program's __device__ variables.
+enum class MemoryKind : unsigned char { host, pinned, device, managed, variable, constant };
+
 /// Allocates `bytes` bytes (more than 0) on the device, aligned to 256 and surrounded by closed pages; null if the device has
 /// less left: HEDDLE_EMULATOR_MEMORY ("500M"; default "80G"). `place` names the caller in reports. All bytes are 0xff, a NaN in
 /// every floating-point type; they count as never written, and the checker reports reading them.
-std::byte* allocate(std::size_t bytes, const std::string& place);
+std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind = MemoryKind::device);
 /// Frees an allocation; touching it is then reported. False if `start` is not the start of a live allocation.
 bool release(const void* start);
 
 struct Allocation {
     std::byte* start;
     std::size_t bytes;
-    std::string place;
+    std::string place;  ///< where it was made; the name of a variable
     bool freed;
+    MemoryKind kind = MemoryKind::device;
 };
-/// The allocation that contains the address, or the nearest one before it, including freed ones; none if there is none or the
-/// address is not a device address.
+/// The allocation that contains the address, or the nearest one before it, including freed ones; outside of the device's range, the
+/// mapped piece (below) that contains the address. Else none.
 std::optional<Allocation> nearest_allocation(const void* address);
-/// Whether all bytes are in one live allocation.
+/// Whether all bytes are in one live allocation, or in one variable.
 bool lives(const void* start, std::size_t bytes);
 /// "12 bytes into an allocation of 400 bytes made at core/device_cuda.cpp:90", "4 bytes past the end of ..", ".. which was
 /// freed".
 std::string describe(const void* address);
+/// "an allocation of 400 bytes made at core/device_cuda.cpp:90", "the variable `table` of 64 bytes".
+std::string title(const Allocation& allocation);
+
+MemoryKind memory_kind(const void* address);
+
+/// Lets kernels reach memory outside of the device's range: pinned or registered host memory, or a variable of the program. Its
+/// bytes count as written, because the checker does not see the host's writes. A later piece at the same start replaces the earlier one.
+void map_memory(void* start, std::size_t bytes, MemoryKind kind, const std::string& name);
+/// False if no piece begins there.
+bool unmap_memory(const void* start);
+/// The mapped piece that contains the address.
+std::optional<Allocation> mapped_memory(const void* address);
 
 struct MemoryUse {
     std::size_t total, used;
