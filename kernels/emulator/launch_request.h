@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/emulator/include/vector_types.h"
+#include "kernels/emulator/place.h"
 
 namespace heddle::emulator {
 
@@ -17,6 +18,10 @@ struct LaunchRequest {
     std::size_t shared = 0;
     int cluster = 1;
     bool cooperative = false;
+    /// Built by the front end: a violation is told in a record (foreign.h), and the launch goes on where a GPU would; a thread that
+    /// has left the kernel holds up no barrier.
+    bool is_foreign = false;
+    Place place = {};  ///< of the launch; line 0: unknown
     std::size_t parameter_bytes = 0;
     std::shared_ptr<const void> arguments;  ///< the kernel's arguments, frozen
     std::size_t argument_bytes = 0;         ///< size of what `arguments` points to, which every thread may read
