@@ -36,8 +36,8 @@ TEST_F(EmulatorCublasLtRefusals, Types) {
     expect_unsupported("f32 operands have an f32 result");
     c.in = CUDA_R_16BF, c.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
     expect_unsupported("the FAST forms");
-    c.in = c.out = CUDA_R_16F;
-    expect_unsupported("not type 2");
+    c.in = c.out = CUDA_R_8I;
+    expect_unsupported("not type 3");
     c.in = c.out = CUDA_R_32F, c.compute = CUBLAS_COMPUTE_16F;
     expect_unsupported("no compute type 64");
     c.compute = CUBLAS_COMPUTE_32F;
@@ -219,10 +219,10 @@ TEST_F(EmulatorCublasLtRefusals, Algorithms) {
         expect_status(multiply(c, other, more, more, nullptr, larger, nullptr, &found[0].algo),
                       good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED, good ? "" : "columns in groups of 8");
     }
-    c.in = CUDA_R_16F;
+    c.in = CUDA_R_8I;
     expect_status(
         cublasLtMatmulAlgoGetHeuristic(handle, l.product, Descriptors(c).a, l.b, l.d, l.d, preference, 2, found, &count),
-        CUBLAS_STATUS_NOT_SUPPORTED, "not type 2");
+        CUBLAS_STATUS_NOT_SUPPORTED, "not type 3");
     EXPECT_EQ(count, 0);
     expect_success(cublasLtMatmulPreferenceDestroy(preference));
     expect_success(cublasLtDestroy(handle));

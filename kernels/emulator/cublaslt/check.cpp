@@ -14,12 +14,14 @@ bool fine(const Answer& answer) { return answer.status == CUBLAS_STATUS_SUCCESS;
 
 std::string shape(const Layout& l) { return "[" + std::to_string(l.rows) + ", " + std::to_string(l.columns) + "]"; }
 
-bool is_number(cudaDataType_t type) { return type == CUDA_R_64F || type == CUDA_R_32F || type == CUDA_R_16BF; }
+bool is_number(cudaDataType_t type) {
+    return type == CUDA_R_64F || type == CUDA_R_32F || type == CUDA_R_16BF || type == CUDA_R_16F;
+}
 
 Answer check_types(const Description& p, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
     for (const Layout* l : {&a, &b, &c, &d})
         if (!is_number(l->type))
-            return unsupported("the emulator multiplies f64, f32 and bf16, not type " + std::to_string(l->type));
+            return unsupported("the emulator multiplies f64, f32, f16 and bf16, not type " + std::to_string(l->type));
     if (a.type != b.type) return unsupported("A and B have different types");
     if (c.type != d.type) return unsupported("C and D have different types");
     switch (p.compute) {
@@ -34,7 +36,9 @@ Answer check_types(const Description& p, const Layout& a, const Layout& b, const
             if (a.type == CUDA_R_64F || d.type == CUDA_R_64F)
                 return unsupported("CUBLAS_COMPUTE_32F takes no matrices of CUDA_R_64F");
             if (a.type == CUDA_R_32F && d.type != CUDA_R_32F) return unsupported("f32 operands have an f32 result");
+            if (d.type != a.type && d.type != CUDA_R_32F) return unsupported("D has neither A's type nor CUDA_R_32F");
             break;
+        case CUBLAS_COMPUTE_32F_FAST_16F:
         case CUBLAS_COMPUTE_32F_FAST_TF32:
         case CUBLAS_COMPUTE_32F_FAST_16BF:
             if (a.type != CUDA_R_32F || d.type != CUDA_R_32F)
@@ -152,7 +156,9 @@ Epilogue epilogue_of(std::uint32_t code) {
             .bgrad_b = code == CUBLASLT_EPILOGUE_BGRADB};
 }
 
-std::size_t size_of(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
+std::size_t size_of(cudaDataType_t type) {
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F || type == CUDA_R_32I ? 4 : type == CUDA_R_8I ? 1 : 2;
+}
 
 std::vector<Rows> bytes_of(const Matrix& matrix, std::int32_t batch, bool bits) {
     constexpr std::int32_t few = 16;

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "kernels/emulator/cublaslt/cublas_lt.h"
+#include "kernels/emulator/cublaslt/elements.h"
 #include "kernels/emulator/runtime/access.h"
 
 namespace heddle::emulator {
@@ -20,49 +21,8 @@ namespace {
 
 constexpr std::int64_t kTileRows = 64, kTileColumns = 32, kTerms = 256;
 
-float from_bf16(std::uint16_t bits) {
-    const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
-}
-/// Rounds to nearest even; NaN stays NaN.
-std::uint16_t to_bf16(float value) {
-    std::uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
-    return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-template <class T>
-T load(const std::byte* start, cudaDataType_t type, std::int64_t index) {
-    if (type == CUDA_R_64F) {
-        double value;
-        std::memcpy(&value, start + index * 8, sizeof value);
-        return static_cast<T>(value);
-    }
-    if (type == CUDA_R_32F) {
-        float value;
-        std::memcpy(&value, start + index * 4, sizeof value);
-        return static_cast<T>(value);
-    }
-    std::uint16_t bits;
-    std::memcpy(&bits, start + index * 2, sizeof bits);
-    return static_cast<T>(from_bf16(bits));
-}
-template <class T>
-void store(std::byte* start, cudaDataType_t type, std::int64_t index, T value) {
-    if (type == CUDA_R_64F) {
-        const auto wide = static_cast<double>(value);
-        std::memcpy(start + index * 8, &wide, sizeof wide);
-    } else if (type == CUDA_R_32F) {
-        const auto single = static_cast<float>(value);
-        std::memcpy(start + index * 4, &single, sizeof single);
-    } else {
-        const std::uint16_t bits = to_bf16(static_cast<float>(value));
-        std::memcpy(start + index * 2, &bits, sizeof bits);
-    }
-}
+using element::load;
+using element::store;
 
 /// The matrix of a batch.
 std::byte* data_of(const Matrix& matrix, std::int64_t batch) {
@@ -300,7 +260,7 @@ void compute(const Product& product) {
     if (e.vector_out()) each(product.vector, batch, false, writes);
     if (e.aux_out) each(product.aux, batch, e.bits(), writes);
 
-    if (product.d.type == CUDA_R_64F)
+    if (product.d.type == CUDA_R_64F || product.d.type == CUDA_R_32I)  // f64 holds sums of int8 products exactly
         compute_in<double>(product);
     else
         compute_in<float>(product);

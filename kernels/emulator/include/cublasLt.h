@@ -2,8 +2,8 @@
 // CPU, as work of the stream.
 //
 // D = epilogue(alpha op(A) op(B) + beta C), matrices column-major with leading dimensions, op(A) [m, k], op(B) [k, n], D [m, n].
-// Types: f64 (CUBLAS_COMPUTE_64F), f32 and bf16 with f32 accumulation (CUBLAS_COMPUTE_32F and its FAST_TF32 and FAST_16BF forms,
-// which are computed in full f32 here). C and D have one type and, when C is read (beta is not 0), may be the same matrix.
+// Types: f64 (CUBLAS_COMPUTE_64F), f32, f16 and bf16 with f32 accumulation (CUBLAS_COMPUTE_32F and its FAST_TF32, FAST_16F and
+// FAST_16BF forms, which are computed in full f32 here). C and D have one type and, when C is read (beta is not 0), may be the same matrix.
 //
 // Refused, as by cuBLASLt: NOT_SUPPORTED for combinations that no algorithm has (an epilogue with f64, types that do
 // not go together, row order), INVALID_VALUE for arguments that contradict each other (null pointers, a leading dimension below
@@ -15,36 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/emulator/include/driver_types.h"
-#include "kernels/emulator/include/library_types.h"
+#include "kernels/emulator/include/cublas_types.h"
 #include "kernels/emulator/place.h"
-
-typedef enum {
-    CUBLAS_STATUS_SUCCESS = 0,
-    CUBLAS_STATUS_NOT_INITIALIZED = 1,
-    CUBLAS_STATUS_ALLOC_FAILED = 3,
-    CUBLAS_STATUS_INVALID_VALUE = 7,
-    CUBLAS_STATUS_ARCH_MISMATCH = 8,
-    CUBLAS_STATUS_EXECUTION_FAILED = 13,
-    CUBLAS_STATUS_INTERNAL_ERROR = 14,
-    CUBLAS_STATUS_NOT_SUPPORTED = 15,
-} cublasStatus_t;
-
-typedef enum {
-    CUBLAS_OP_N = 0,
-    CUBLAS_OP_T = 1,
-    CUBLAS_OP_C = 2,
-} cublasOperation_t;
-
-typedef enum {
-    CUBLAS_COMPUTE_16F = 64,
-    CUBLAS_COMPUTE_32F = 68,
-    CUBLAS_COMPUTE_32F_PEDANTIC = 69,
-    CUBLAS_COMPUTE_64F = 70,
-    CUBLAS_COMPUTE_64F_PEDANTIC = 71,
-    CUBLAS_COMPUTE_32F_FAST_16BF = 75,
-    CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
-} cublasComputeType_t;
 
 typedef struct cublasLtContext* cublasLtHandle_t;
 

@@ -1,0 +1,249 @@
+// cuBLAS's handles, and how its calls become work of a stream.
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "kernels/emulator/cublas/cublas.h"
+#include "kernels/emulator/cublaslt/elements.h"
+#include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/include/cublasLt.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/runtime/access.h"
+#include "kernels/emulator/runtime/pinned.h"
+#include "kernels/emulator/runtime/runtime.h"
+
+using namespace heddle::emulator;
+
+namespace {
+
+struct BlasHandles {
+    std::mutex mutex;
+    std::set<cublasHandle_t> living;
+};
+BlasHandles& blas_handles() {
+    static auto* const handles = new BlasHandles;
+    return *handles;
+}
+bool is_handle(cublasHandle_t handle) {
+    const std::lock_guard lock(blas_handles().mutex);
+    return blas_handles().living.contains(handle);
+}
+
+/// Sets or reads a member of the handle.
+template <class T>
+cublasStatus_t set_member(const char* call, cublasHandle_t handle, T cublasContext::* member, T value) {
+    if (!is_handle(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, std::string(call) + ": not a handle"});
+    handle->*member = value;
+    return CUBLAS_STATUS_SUCCESS;
+}
+template <class T>
+cublasStatus_t get_member(const char* call, cublasHandle_t handle, T cublasContext::* member, T* value) {
+    if (!is_handle(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, std::string(call) + ": not a handle"});
+    if (value == nullptr) return refuse_invalid(std::string(call) + ": a null pointer for the result");
+    *value = handle->*member;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Rows of `width` bytes: those of a vector with gaps, or of a matrix.
+cublasStatus_t copy_rows(const char* call, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                         std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
+    if (height == 0 || width == 0) return CUBLAS_STATUS_SUCCESS;
+    cudaError_t error = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, stream, place);
+    if (error == cudaSuccess && waits) error = cudaStreamSynchronize(stream);
+    if (error == cudaSuccess) return CUBLAS_STATUS_SUCCESS;
+    return refuse({CUBLAS_STATUS_MAPPING_ERROR, std::string(call) + ": " + cudaGetErrorString(error)});
+}
+cublasStatus_t copy_vector(const char* call, int n, int size, const void* x, int incx, void* y, int incy, cudaMemcpyKind kind,
+                           cudaStream_t stream, bool waits, Place place) {
+    if (n < 0 || size <= 0 || incx <= 0 || incy <= 0)
+        return refuse_invalid(std::string(call) + ": a negative length, or a size or step below 1");
+    const auto bytes = static_cast<std::size_t>(size);
+    return copy_rows(call, y, bytes * static_cast<std::size_t>(incy), x, bytes * static_cast<std::size_t>(incx), bytes,
+                     static_cast<std::size_t>(n), kind, stream, waits, place);
+}
+cublasStatus_t copy_matrix(const char* call, int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
+                           cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
+    if (rows < 0 || columns < 0 || size <= 0 || lda < rows || ldb < rows || lda <= 0 || ldb <= 0)
+        return refuse_invalid(std::string(call) + ": a negative size, or a leading dimension below the rows");
+    const auto bytes = static_cast<std::size_t>(size);
+    return copy_rows(call, b, bytes * static_cast<std::size_t>(ldb), a, bytes * static_cast<std::size_t>(lda),
+                     bytes * static_cast<std::size_t>(rows), static_cast<std::size_t>(columns), kind, stream, waits, place);
+}
+
+}  // namespace
+
+namespace heddle::emulator::cublas {
+
+Scalar::Scalar(const Call& call, const void* pointer, cudaDataType type) : pointer_(pointer), type_(type) {
+    if (pointer == nullptr || call.handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) return;
+    known_ = true;
+    value_ = element::load<double>(static_cast<const std::byte*>(pointer), type, 0);
+}
+void Scalar::list(Operation& operation) const {
+    if (!known_ && pointer_ != nullptr && is_device_memory(pointer_)) operation.reads.push_back(Rows::of(pointer_, size_of(type_)));
+}
+double Scalar::value() const {
+    if (known_ || pointer_ == nullptr) return value_;
+    check_memory(Rows::of(pointer_, size_of(type_)), "alpha or beta", false);
+    return element::load<double>(static_cast<const std::byte*>(pointer_), type_, 0);
+}
+
+cublasStatus_t invalid(const Call& call, const std::string& why) {
+    return refuse({CUBLAS_STATUS_INVALID_VALUE, std::string(call.name) + " at " + text_of(call.place) + ": " + why});
+}
+cublasStatus_t unsupported(const Call& call, const std::string& why) {
+    return refuse({CUBLAS_STATUS_NOT_SUPPORTED, std::string(call.name) + " at " + text_of(call.place) + ": " + why});
+}
+bool check_handle(const Call& call, cublasStatus_t& status) {
+    if (is_handle(call.handle)) return true;
+    status = refuse({CUBLAS_STATUS_NOT_INITIALIZED, std::string(call.name) + " at " + text_of(call.place) + ": not a handle"});
+    return false;
+}
+
+bool is_real(cudaDataType type) {
+    return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_R_16F || type == CUDA_R_16BF;
+}
+
+Rows rows_of(const VectorOf& vector, std::int64_t n) {
+    const std::size_t size = size_of(vector.type);
+    const auto step = static_cast<std::size_t>(std::abs(vector.step));
+    if (n <= 0) return {};
+    if (step == 1) return Rows::of(vector.data, size * static_cast<std::size_t>(n));
+    return {static_cast<std::byte*>(const_cast<void*>(vector.data)), size * step, size, step == 0 ? 1 : static_cast<std::size_t>(n)};
+}
+Rows rows_of(const MatrixOf& matrix, std::int64_t rows, std::int64_t columns) {
+    if (rows <= 0 || columns <= 0) return {};
+    const std::size_t size = size_of(matrix.type);
+    return {static_cast<std::byte*>(const_cast<void*>(matrix.data)), size * static_cast<std::size_t>(matrix.leading),
+            size * static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)};
+}
+
+std::string memory_error(const Rows& rows, cudaDataType type, const char* name) {
+    if (rows.empty()) return "";
+    if (rows.start == nullptr) return std::string(name) + " is a null pointer";
+    if (reinterpret_cast<std::uintptr_t>(rows.start) % size_of(type) != 0)
+        return std::string(name) + " is not aligned to its elements";
+    if (!is_device_memory(rows.start) && is_pinned(rows.start)) return "";
+    return device_error(rows, std::string(name) + " has");
+}
+void check_memory(const Rows& rows, const char* name, bool written) {
+    if (rows.empty() || !is_device_memory(rows.start)) return;
+    try {
+        check_device(rows, written);
+    } catch (const std::exception& error) {
+        throw Violation(std::string(name) + ": " + error.what());
+    }
+}
+
+cublasStatus_t enqueue(const Call& call, std::vector<Rows> reads, std::vector<Rows> writes, std::vector<Scalar> scalars,
+                       std::function<void()> work, bool waits) {
+    const auto on_device = [](const Rows& rows) { return !rows.empty() && is_device_memory(rows.start); };
+    Operation operation;
+    operation.what = call.name;
+    operation.place = call.place;
+    for (const Rows& rows : reads)
+        if (on_device(rows)) operation.reads.push_back(rows);
+    for (const Rows& rows : writes)
+        if (on_device(rows)) operation.writes.push_back(rows);
+    for (const Scalar& scalar : scalars) scalar.list(operation);
+    operation.work = [work = std::move(work), written = operation.writes, name = title(operation)] {
+        try {
+            work();
+        } catch (const std::exception& error) {
+            throw Violation(name + ": " + error.what());
+        }
+        for (const Rows& rows : written) wrote(rows);
+    };
+    cudaError_t error = submit(call.handle->stream, std::move(operation));
+    if (error == cudaSuccess && waits) error = wait_in(call.handle->stream, call.name);
+    if (error == cudaSuccess) return CUBLAS_STATUS_SUCCESS;
+    return refuse({CUBLAS_STATUS_EXECUTION_FAILED, cudaGetErrorString(error)});
+}
+
+}  // namespace heddle::emulator::cublas
+
+cublasStatus_t cublasCreate(cublasHandle_t* handle) {
+    if (handle == nullptr) return refuse_invalid("cublasCreate: a null pointer for the result");
+    *handle = new cublasContext;
+    const std::lock_guard lock(blas_handles().mutex);
+    blas_handles().living.insert(*handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+    {
+        const std::lock_guard lock(blas_handles().mutex);
+        if (blas_handles().living.erase(handle) == 0)
+            return refuse({CUBLAS_STATUS_NOT_INITIALIZED, "cublasDestroy: not a handle"});
+    }
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
+    if (version == nullptr) return refuse_invalid("cublasGetVersion: a null pointer for the result");
+    *version = CUBLAS_VERSION;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
+    return set_member("cublasSetStream", handle, &cublasContext::stream, stream);
+}
+cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream) {
+    return get_member("cublasGetStream", handle, &cublasContext::stream, stream);
+}
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::size_t bytes) {
+    if (!is_handle(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, "cublasSetWorkspace: not a handle"});
+    if (workspace == nullptr || bytes == 0) return CUBLAS_STATUS_SUCCESS;
+    if (const std::string why = device_error(Rows::of(workspace, bytes), "the workspace has"); !why.empty())
+        return refuse_invalid("cublasSetWorkspace: " + why);
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode) {
+    if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+        return refuse_invalid("cublasSetPointerMode: no such mode");
+    return set_member("cublasSetPointerMode", handle, &cublasContext::pointer_mode, mode);
+}
+cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode) {
+    return get_member("cublasGetPointerMode", handle, &cublasContext::pointer_mode, mode);
+}
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+    return set_member("cublasSetMathMode", handle, &cublasContext::math_mode, mode);
+}
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
+    return get_member("cublasGetMathMode", handle, &cublasContext::math_mode, mode);
+}
+cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
+    return set_member("cublasSetAtomicsMode", handle, &cublasContext::atomics_mode, mode);
+}
+cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {
+    return get_member("cublasGetAtomicsMode", handle, &cublasContext::atomics_mode, mode);
+}
+const char* cublasGetStatusName(cublasStatus_t status) { return cublasLtGetStatusName(status); }
+const char* cublasGetStatusString(cublasStatus_t status) { return cublasLtGetStatusString(status); }
+
+cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y, int incy, Place place) {
+    return copy_vector("cublasSetVector", n, size, x, incx, y, incy, cudaMemcpyHostToDevice, nullptr, true, place);
+}
+cublasStatus_t cublasGetVector(int n, int size, const void* x, int incx, void* y, int incy, Place place) {
+    return copy_vector("cublasGetVector", n, size, x, incx, y, incy, cudaMemcpyDeviceToHost, nullptr, true, place);
+}
+cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, Place place) {
+    return copy_matrix("cublasSetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyHostToDevice, nullptr, true, place);
+}
+cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, Place place) {
+    return copy_matrix("cublasGetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, nullptr, true, place);
+}
+cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, Place place) {
+    return copy_vector("cublasSetVectorAsync", n, size, x, incx, y, incy, cudaMemcpyHostToDevice, stream, false, place);
+}
+cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, Place place) {
+    return copy_vector("cublasGetVectorAsync", n, size, x, incx, y, incy, cudaMemcpyDeviceToHost, stream, false, place);
+}
+cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
+                                    Place place) {
+    return copy_matrix("cublasSetMatrixAsync", rows, columns, size, a, lda, b, ldb, cudaMemcpyHostToDevice, stream, false, place);
+}
+cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
+                                    Place place) {
+    return copy_matrix("cublasGetMatrixAsync", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, stream, false, place);
+}
