@@ -23,6 +23,8 @@ constexpr std::array rooms = {
     "kernels/emulator/checker",
     "kernels/emulator/runtime",
     "kernels/emulator/cublaslt",
+    "kernels/emulator/cublas",
+    "kernels/emulator/curand",
     "kernels",
     "autograd",
     "nn",
