@@ -12,6 +12,7 @@ unset(CMAKE_REQUIRED_LIBRARIES)
 # heddle_emulator(NAME): a library of the emulator. What knows nothing of the checker is compiled once for all of them.
 function(heddle_emulator name)
   file(GLOB sources CONFIGURE_DEPENDS ${HEDDLE_EMULATOR_FOLDER}/*/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/frontend/")
   set(own "")
   foreach(source ${sources})
     file(STRINGS ${source} checked REGEX "^#include .*/(checker|run/trace_hooks)" LIMIT_COUNT 1)
@@ -59,6 +60,27 @@ function(heddle_watch_accesses target)
     set(of_compiler "${HEDDLE_WATCH_OPTIONS_CLANG}")
   endif()
   target_compile_options(${target} PRIVATE "SHELL:${HEDDLE_WATCH_OPTIONS} ${of_compiler}")
+endfunction()
+
+# heddle_frontend(NAME): a library of what `heddle check` does: it builds CUDA C++ with the checked emulator, runs it and reports.
+function(heddle_frontend name)
+  file(GLOB sources CONFIGURE_DEPENDS ${HEDDLE_EMULATOR_FOLDER}/frontend/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${HEDDLE_EMULATOR_ROOT}>)
+  target_link_libraries(${name} PUBLIC Threads::Threads)
+  set(libraries "-lpthread")
+  foreach(library ${CMAKE_DL_LIBS})
+    string(APPEND libraries " -l${library}")
+  endforeach()
+  if(HEDDLE_HAS_BACKTRACE)
+    string(APPEND libraries " -lbacktrace")
+  endif()
+  set_source_files_properties(${HEDDLE_EMULATOR_FOLDER}/frontend/build.cpp PROPERTIES COMPILE_DEFINITIONS
+    "HEDDLE_WATCH_OPTIONS=\"${HEDDLE_WATCH_OPTIONS}\";HEDDLE_WATCH_OPTIONS_GNU=\"${HEDDLE_WATCH_OPTIONS_GNU}\";\
+HEDDLE_WATCH_OPTIONS_CLANG=\"${HEDDLE_WATCH_OPTIONS_CLANG}\";HEDDLE_CHECK_LIBRARIES=\"${libraries}\"")
+  # Commands run once; the text of a file is long, but not so long that -O3 would be seen.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
 
 # heddle_install_emulator(LIBRARIES...): these libraries and the emulator's headers as the install component `emulator`, which is installed only

@@ -1,0 +1,214 @@
+#include "kernels/emulator/frontend/build.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <sstream>
+
+#include "kernels/emulator/frontend/process.h"
+#include "kernels/emulator/frontend/quote.h"
+
+namespace heddle::emulator::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> words_in(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+void append(std::vector<std::string>& words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+}
+
+std::string program_in_path(const std::string& name) {
+    if (name.find('/') != std::string::npos) return ::access(name.c_str(), X_OK) == 0 ? name : "";
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const fs::path program = fs::path(folder.empty() ? "." : folder) / name;
+        std::error_code error;
+        if (::access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program, error)) return program.string();
+    }
+    return "";
+}
+
+std::vector<std::string> compiler_words() {
+    const char* const chosen = std::getenv("CXX");
+    if (chosen != nullptr && *chosen != '\0') {
+        std::vector<std::string> words = fs::exists(chosen) ? std::vector<std::string>{chosen} : words_in(chosen);
+        if (words.empty() || program_in_path(words[0]).empty())
+            throw Refused(std::string("the compiler that CXX names, ") + chosen + ", is not there; unset CXX, or install it");
+        return words;
+    }
+    for (const char* const name : {"c++", "g++", "clang++"})
+        if (const std::string found = program_in_path(name); !found.empty()) return {found};
+    throw Refused(
+        "there is no C++ compiler (looked for c++, g++ and clang++); install one, on Debian and Ubuntu with: apt install g++");
+}
+
+// The libraries of CUDA that the emulator's own functions replace.
+bool is_replaced(const std::string& option) {
+    for (const char* const name :
+         {"cuda", "cudart", "cudart_static", "cudadevrt", "cublas", "cublasLt", "curand", "nvToolsExt", "nvrtc", "culibos"})
+        if (option == std::string("-l") + name) return true;
+    return false;
+}
+
+// The path as reports show it: below the folder that this process is in without that folder.
+std::string prefix_map() { return "-ffile-prefix-map=" + fs::current_path().string() + "=."; }
+
+// The definitions in `text` of options that g++ and clang alone have.
+void write_text(const fs::path& file, const std::string& text) {
+    std::ofstream stream(file, std::ios::binary);
+    stream << text;
+    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
+}
+
+std::string failure(const ToolRun& run, std::chrono::seconds longest) {
+    if (run.ended.too_long) return "the compiler was ended after " + std::to_string(longest.count()) + " seconds";
+    if (run.ended.signal != 0) return "the compiler was ended by signal " + std::to_string(run.ended.signal);
+    return "";
+}
+
+}  // namespace
+
+Builder::Builder(const Settings& settings, const Cache& cache) : settings_(settings), cache_(cache), compiler_(compiler_words()) {
+    std::vector<std::string> words = compiler_;
+    words.emplace_back("--version");
+    version_ = run_tool(words, longest_).output;
+    is_clang_ = version_.find("clang") != std::string::npos;
+    for (const fs::path& needed : {settings_.toolkit.headers / "kernels/emulator/cuda/prelude.h", settings_.toolkit.library})
+        if (!fs::exists(needed)) throw std::runtime_error(needed.string() + " is missing; build or install Heddle again");
+}
+
+// What preprocessing and compiling have in common. CUDA's own default is gnu++17; nothing that is valid there breaks in gnu++20
+// but words that C++20 took, and -std=c++17 gives them back.
+std::vector<std::string> Builder::language_options() const {
+    std::vector<std::string> words = compiler_;
+    std::string standard = "-std=gnu++20";
+    for (const std::string& option : settings_.compile_options) {
+        if (option.compare(0, 5, "-std=") != 0) continue;
+        standard = option;
+        for (const char* const old : {"98", "03", "0x", "11", "1y", "14", "1z"})
+            if (option.size() > 2 && option.compare(option.size() - 2, 2, old) == 0) standard = "-std=gnu++17";
+    }
+    words.push_back(standard);
+    append(words, {"-w", "-fdiagnostics-color=never", "-fno-show-column", prefix_map(),
+                   is_clang_ ? "-ferror-limit=20" : "-fmax-errors=20"});
+    words.emplace_back(is_clang_ ? "-fno-caret-diagnostics" : "-fno-diagnostics-show-caret");
+    return words;
+}
+
+std::vector<std::string> Builder::object_options() const {
+    std::vector<std::string> words = language_options();
+    append(words, words_in(HEDDLE_WATCH_OPTIONS));
+    append(words, words_in(is_clang_ ? HEDDLE_WATCH_OPTIONS_CLANG : HEDDLE_WATCH_OPTIONS_GNU));
+    // clang must not remove endless loops, as g++ does not: they are mistakes to find. Kernels read float4 from float arrays.
+    if (is_clang_) words.emplace_back("-fno-finite-loops");
+    append(words, {"-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility-inlines-hidden"});
+    for (const std::string& option : settings_.compile_options)
+        if (option.compare(0, 2, "-O") == 0) words.push_back(option);
+    return words;
+}
+
+std::string Builder::with_advice(const std::string& messages) const { return with_quotes(messages); }
+
+void Builder::preprocess(Unit& unit) const {
+    if (!fs::is_regular_file(unit.source)) throw Refused(unit.source + ": there is no such file");
+    std::vector<std::string> words = language_options();
+    const std::string emulator = (settings_.toolkit.headers / "kernels/emulator").string();
+    const std::string architecture = settings_.chip.substr(3) + "0";
+    append(words,
+           {"-E", "-fno-working-directory", "-D__CUDACC__", "-D__CUDA_ARCH__=" + architecture, "-I" + emulator + "/include"});
+    for (const std::string& option : settings_.compile_options)
+        if (option.compare(0, 5, "-std=") != 0 && option.compare(0, 2, "-O") != 0) words.push_back(option);
+    append(words, {"-idirafter", settings_.toolkit.headers.string(), "-include", emulator + "/cuda/prelude.h", "-x", "c++",
+                   unit.source});
+    if (is_clang_) words.erase(std::find(words.begin(), words.end(), "-fno-working-directory"));
+    const ToolRun run = run_tool(words, longest_);
+    if (!run.good()) {
+        std::fputs(with_advice(run.errors).c_str(), stderr);
+        const std::string why = failure(run, longest_);
+        throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
+    }
+    unit.preprocessed = run.output;
+}
+
+std::vector<Unit> Builder::read(const std::vector<std::string>& sources) const {
+    std::vector<Unit> units;
+    for (const std::string& source : sources) units.push_back({source});
+    std::vector<std::future<void>> works;
+    for (Unit& unit : units)
+        works.push_back(std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, [this, &unit] {
+            preprocess(unit);
+            unit.rewritten = rewrite(unit.preprocessed);
+        }));
+    for (std::future<void>& work : works) work.wait();
+    for (std::future<void>& work : works) work.get();
+    return units;
+}
+
+// Returns the name of its object in the cache.
+std::string Builder::compile(const Unit& unit) const {
+    const std::string text = unit.rewritten.text + unit.added;
+    std::vector<std::string> words = object_options();
+    Digest digest;
+    digest.add(text).add(version_);
+    for (const std::string& word : words) digest.add(word);
+    const std::string name = digest.text() + ".o";
+    if (!cache_.find(name).empty()) return name;
+    const fs::path input = cache_.scratch() / (digest.text() + ".ii");
+    write_text(input, text);
+    append(words, {"-x", "c++-cpp-output", "-c", input.string(), "-o", cache_.draft(name).string()});
+    const ToolRun run = run_tool(words, longest_);
+    if (!run.good()) {
+        std::error_code ignored;
+        fs::remove(cache_.draft(name), ignored);
+        std::fputs(with_advice(run.errors).c_str(), stderr);
+        const std::string why = failure(run, longest_);
+        throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
+    }
+    cache_.finish(name);
+    return name;
+}
+
+fs::path Builder::program(const std::vector<Unit>& units) const {
+    std::vector<std::future<std::string>> works;
+    for (const Unit& unit : units)
+        works.push_back(
+            std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, [this, &unit] { return compile(unit); }));
+    for (std::future<std::string>& work : works) work.wait();
+    std::vector<std::string> objects;
+    for (std::future<std::string>& work : works) objects.push_back(work.get());
+
+    Digest digest;
+    digest.add(version_).add_file(settings_.toolkit.library);
+    for (const std::string& object : objects) digest.add(object);
+    for (const std::string& option : settings_.link_options) digest.add(option);
+    const std::string name = digest.text() + ".program";
+    if (const fs::path kept = cache_.find(name); !kept.empty() && settings_.link_options.empty()) return kept;
+    std::vector<std::string> words = compiler_;
+    // First: the linker keeps the first copy of a template's function, and the emulator must not run one that calls the checker.
+    append(words, {"-Wl,--whole-archive", settings_.toolkit.library.string(), "-Wl,--no-whole-archive"});
+    for (const std::string& object : objects) words.push_back(cache_.find(object).string());
+    for (const std::string& option : settings_.link_options)
+        if (!is_replaced(option)) words.push_back(option);
+    append(words, words_in(HEDDLE_CHECK_LIBRARIES));
+    append(words, {"-o", cache_.draft(name).string()});
+    const ToolRun run = run_tool(words, longest_);
+    if (!run.good()) {
+        std::fputs(run.errors.c_str(), stderr);
+        throw Refused(settings_.sources[0] + " does not link");
+    }
+    return cache_.finish(name);
+}
+
+}  // namespace heddle::emulator::frontend

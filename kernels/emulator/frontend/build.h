@@ -1,0 +1,48 @@
+// From CUDA C++ to a program: preprocess, rewrite, compile, link.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/frontend/cache.h"
+#include "kernels/emulator/frontend/rewrite.h"
+#include "kernels/emulator/frontend/settings.h"
+
+namespace heddle::emulator::frontend {
+
+/// A source file on its way.
+struct Unit {
+    std::string source;
+    std::string preprocessed = {};
+    Rewritten rewritten = {};
+    std::string added = {};  ///< C++ that is compiled behind the file's own: a harness
+};
+
+class Builder {
+  public:
+    /// Finds the compiler: $CXX, else c++, g++ or clang++. Refused where there is none.
+    Builder(const Settings& settings, const Cache& cache);
+
+    /// Preprocesses and rewrites the sources. Refused, after the compiler's messages went to stderr, for a file with errors.
+    std::vector<Unit> read(const std::vector<std::string>& sources) const;
+    /// Compiles them and links a program, or finds it in the cache. Refused, after the messages, if that fails.
+    std::filesystem::path program(const std::vector<Unit>& units) const;
+
+  private:
+    void preprocess(Unit& unit) const;
+    std::string compile(const Unit& unit) const;
+    std::vector<std::string> language_options() const;
+    std::vector<std::string> object_options() const;
+    std::string with_advice(const std::string& messages) const;
+
+    const Settings& settings_;
+    const Cache& cache_;
+    std::vector<std::string> compiler_;  // a program, and words before its arguments as in "ccache g++"
+    std::string version_;                // what it says of itself
+    bool is_clang_ = false;
+    std::chrono::seconds longest_{120};  // that one call of the compiler may take
+};
+
+}  // namespace heddle::emulator::frontend

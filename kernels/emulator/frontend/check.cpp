@@ -1,0 +1,157 @@
+#include "kernels/emulator/frontend/check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "kernels/emulator/frontend/build.h"
+#include "kernels/emulator/frontend/findings.h"
+#include "kernels/emulator/frontend/harness.h"
+#include "kernels/emulator/frontend/process.h"
+#include "kernels/emulator/frontend/report.h"
+
+namespace heddle::emulator::frontend {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string short_number(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+}
+
+// How a program failed; empty if it did not.
+std::string failure_of(const Ended& ended, double limit) {
+    if (ended.too_long) return "it was ended after " + short_number(limit) + " seconds, in host code (--seconds gives it more)";
+    if (ended.signal != 0) {
+        const char* const name = ::strsignal(ended.signal);
+        return "it was ended by signal " + std::to_string(ended.signal) + (name == nullptr ? "" : std::string(", ") + name);
+    }
+    return ended.status == 0 ? "" : "it returned " + std::to_string(ended.status);
+}
+
+// One after another, the schedules of a program.
+class Schedules {
+  public:
+    Schedules(const Settings& settings, std::string program) : settings_(settings), program_(std::move(program)) {}
+
+    Outcome run() {
+        const auto start = Clock::now();
+        Outcome outcome;
+        for (int order = 1; order <= settings_.orders; ++order) {
+            const double left = settings_.total_seconds - seconds_since(start);
+            if (order > 1 && left < 0.5) break;
+            const double limit = std::min(settings_.seconds, left);
+            bool too_long = false;
+            std::string failure = run_order(outcome.findings, order, limit, too_long);
+            // The stack of a thread is small, so that many of them fit; whoever needs more gets it for all further schedules.
+            if (stack_.empty() && outcome.findings.has("stack-overflow") && order == 1) {
+                std::fprintf(stderr, "%s: a thread needs more than its 64 KB of stack; trying again with 1 MB\n\n",
+                             settings_.name.c_str());
+                stack_ = "1048576";
+                outcome.findings = {};
+                failure = run_order(outcome.findings, order, limit, too_long);
+            }
+            outcome.orders = order;
+            if (outcome.failure.empty()) outcome.failure = failure;
+            // Another schedule would take as long and say no more.
+            if (too_long || outcome.findings.has("no-progress")) break;
+        }
+        outcome.run_seconds = seconds_since(start);
+        return outcome;
+    }
+
+  private:
+    std::string run_order(Findings& findings, int order, double limit, bool& too_long) {
+        ProgramRun run;
+        run.words = {program_};
+        run.words.insert(run.words.end(), settings_.program_arguments.begin(), settings_.program_arguments.end());
+        run.environment = environment(order, limit);
+        run.shown = order == 1;
+        // The program itself ends a launch that takes too long; only host code is ended from here.
+        run.longest = std::chrono::milliseconds(static_cast<std::int64_t>((limit + 2) * 1000));
+        run.record = [&](std::string_view line) {
+            const std::optional<ViolationRecord> record = decode(line);
+            if (!record) return;
+            if (const Finding* const found = findings.add(*record, order)) std::fputs(report_of(*found).c_str(), stderr);
+        };
+        std::fflush(stdout);
+        const Ended ended = run_program(run, input_);
+        too_long = ended.too_long;
+        return failure_of(ended, limit + 2);
+    }
+
+    std::vector<std::string> environment(int order, double limit) const {
+        std::vector<std::string> all = {
+            "HEDDLE_EMULATOR_SEED=" + std::to_string(settings_.seed + static_cast<std::uint64_t>(order) - 1),
+            "HEDDLE_EMULATOR_CHIP=" + settings_.chip, "HEDDLE_EMULATOR_SECONDS=" + short_number(limit)};
+        if (!settings_.memory.empty()) all.push_back("HEDDLE_EMULATOR_MEMORY=" + settings_.memory);
+        if (!stack_.empty()) all.push_back("HEDDLE_EMULATOR_STACK=" + stack_);
+        if (settings_.leaks) all.emplace_back("HEDDLE_EMULATOR_LEAKS=1");
+        if (settings_.same_value) all.emplace_back("HEDDLE_EMULATOR_SAME_VALUE=1");
+        if (settings_.cost && order == 1) all.emplace_back("HEDDLE_EMULATOR_COST=1");
+        return all;
+    }
+
+    const Settings& settings_;
+    std::string program_;
+    std::string stack_;
+    Input input_;
+};
+
+void write_results(const std::string& file, const std::string& text) {
+    if (file == "-") {
+        std::fputs(text.c_str(), stdout);
+        std::fflush(stdout);
+        return;
+    }
+    std::ofstream stream(file, std::ios::binary);
+    stream << text;
+    if (!stream.flush()) throw std::runtime_error(file + " cannot be written");
+}
+
+int check_program(const Settings& settings) {
+    const auto start = Clock::now();
+    const Cache cache;
+    const Builder builder(settings, cache);
+    std::vector<Unit> units = builder.read(settings.sources);
+    const bool has_main = std::any_of(units.begin(), units.end(), [](const Unit& unit) { return unit.rewritten.has_main; });
+    if (has_main && !settings.kernel.empty())
+        throw Refused(settings.sources[0] + " has a main(), which decides what is launched; leave out --kernel");
+    if (!has_main) add_harness(units, settings);
+    const std::filesystem::path program = builder.program(units);
+    const double build_seconds = seconds_since(start);
+
+    Outcome outcome = Schedules(settings, program.string()).run();
+    outcome.build_seconds = build_seconds;
+    if (settings.cost) std::fputs(cost_table(outcome.findings.costs()).c_str(), stderr);
+    if (!settings.json.empty()) write_results(settings.json, json_of(outcome, settings));
+    if (!settings.sarif.empty()) write_results(settings.sarif, sarif_of(outcome));
+    std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), outcome.verdict().c_str());
+    return outcome.status();
+}
+
+}  // namespace
+
+int check(const Settings& settings) {
+    int signal = 0;
+    {
+        const CaughtSignals caught;
+        try {
+            return check_program(settings);
+        } catch (const Interrupted& interrupted) {
+            signal = interrupted.signal;
+        }
+    }
+    std::raise(signal);  // ends this process as it would have without a child
+    return 128 + signal;
+}
+
+}  // namespace heddle::emulator::frontend

@@ -1,0 +1,207 @@
+#include "kernels/emulator/frontend/harness.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+
+namespace heddle::emulator::frontend {
+namespace {
+
+// A type that an argument can have, and its name in C++.
+struct ElementType {
+    const char* name;
+    const char* type;
+};
+constexpr ElementType kElementTypes[] = {
+    {"f16", "__half"},       {"bf16", "__nv_bfloat16"}, {"f32", "float"},        {"f64", "double"},
+    {"i8", "signed char"},   {"i16", "short"},          {"i32", "int"},          {"i64", "long long"},
+    {"u8", "unsigned char"}, {"u16", "unsigned short"}, {"u32", "unsigned int"}, {"u64", "unsigned long long"}};
+
+std::string names_of_types() {
+    std::string text;
+    for (const ElementType& each : kElementTypes) text += std::string(text.empty() ? "" : ", ") + each.name;
+    return text;
+}
+
+std::string trimmed(std::string text) {
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    text.erase(0, text.find_first_not_of(' '));
+    return text;
+}
+
+bool is_digits(const std::string& text) {
+    return !text.empty() && text.size() < 19 &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// A word that can stand in C++ as the value of a scalar or a structure: numbers, names, signs and braces.
+bool is_value(const std::string& text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || std::string("_+-.,{}:<> ").find(static_cast<char>(c)) != std::string::npos;
+    });
+}
+
+// "2x3x4" as the arguments of dim3.
+std::string dimensions(const char* option, const std::string& text) {
+    std::string result;
+    std::size_t begin = 0;
+    for (int i = 0; i < 3 && begin <= text.size(); ++i) {
+        const std::size_t end = std::min(text.find('x', begin), text.size());
+        const std::string part = text.substr(begin, end - begin);
+        if (!is_digits(part) || part.find_first_not_of('0') == std::string::npos) break;
+        result += (result.empty() ? "" : ", ") + part + "u";
+        begin = end + 1;
+    }
+    if (begin != text.size() + 1) throw Refused(std::string("--") + option + " is '" + text + "', wanted extents as 2 or 2x3x4");
+    return "dim3(" + result + ")";
+}
+
+struct Argument {
+    std::string name, value;
+    const ElementType* element = nullptr;  // of an array
+    std::string count = {}, fill = "random";
+};
+
+Argument read_argument(const std::string& text) {
+    const std::size_t equal = text.find('=');
+    const std::string wrong =
+        "--arg is '" + text +
+        "', wanted NAME=NUMBER or NAME=TYPE[COUNT], or with :random, :zeros, :iota, :none or a number behind it";
+    if (equal == std::string::npos || equal == 0) throw Refused(wrong);
+    Argument argument{trimmed(text.substr(0, equal)), trimmed(text.substr(equal + 1))};
+    const std::size_t open = argument.value.find('['), close = argument.value.find(']');
+    if (open == std::string::npos) {
+        if (!is_value(argument.value)) throw Refused(wrong);
+        return argument;
+    }
+    const std::string type = argument.value.substr(0, open);
+    for (const ElementType& each : kElementTypes)
+        if (type == each.name) argument.element = &each;
+    if (argument.element == nullptr)
+        throw Refused("--arg " + argument.name + " has elements of '" + type + "', wanted one of " + names_of_types());
+    argument.count = close == std::string::npos ? "" : argument.value.substr(open + 1, close - open - 1);
+    if (!is_digits(argument.count)) throw Refused(wrong);
+    if (close + 1 < argument.value.size()) {
+        argument.fill = argument.value.substr(close + 2);
+        if (argument.value[close + 1] != ':' || !is_value(argument.fill)) throw Refused(wrong);
+    }
+    return argument;
+}
+
+bool is_pointer(const std::string& type) {
+    const std::string text = trimmed(type);
+    return text.find('*') != std::string::npos || text.find('[') != std::string::npos;
+}
+
+// A command line with a value for each parameter, to begin with.
+std::string ready_command(const Kernel& kernel, const Settings& settings) {
+    std::string text = settings.name + " " + settings.sources[0] + " --kernel " +
+                       (kernel.is_template ? "'" + kernel.name + "<float>'" : kernel.name) + " --grid 2 --block 64";
+    for (const KernelParameter& parameter : kernel.parameters) {
+        std::string type = "f32";
+        for (const ElementType& each : kElementTypes)
+            if (parameter.type.find(each.type) != std::string::npos) type = each.name;
+        text += " --arg " + parameter.name + "=" + (is_pointer(parameter.type) ? type + "[1024]" : "1024");
+    }
+    return text;
+}
+
+std::string kernel_list(const std::vector<Unit>& units, const Settings& settings) {
+    std::string text;
+    for (const Unit& unit : units)
+        for (const Kernel& kernel : unit.rewritten.kernels) {
+            std::string parameters;
+            for (const KernelParameter& parameter : kernel.parameters)
+                parameters += (parameters.empty() ? "" : ", ") + parameter.type + " " + parameter.name;
+            text += "\n  " + unit.source + ":" + std::to_string(kernel.line) + ": " + kernel.name + "(" + parameters + ")\n    " +
+                    ready_command(kernel, settings);
+        }
+    return text;
+}
+
+// What the harness begins with. Random values lie in [-1, 1); those of integers in 0 to 15: an index made of them stays small.
+const char* const kHarnessStart =
+    "\n# 1 \"the harness of heddle check\"\n"
+    "namespace heddle_check_harness {\n"
+    "inline unsigned long long state = 0x9e3779b97f4a7c15ull;\n"
+    "inline unsigned long long next() {\n"
+    "    state ^= state << 13, state ^= state >> 7, state ^= state << 17;\n"
+    "    return state;\n"
+    "}\n"
+    "template <class T> T* array(unsigned long long count, const char* fill, double value) {\n"
+    "    T* device = nullptr;\n"
+    "    if (cudaMalloc((void**)&device, count * sizeof(T)) != cudaSuccess) return nullptr;\n"
+    "    if (fill[0] == 'n' || count == 0) return device;\n"
+    "    T* host = new T[count];\n"
+    "    for (unsigned long long i = 0; i < count; ++i) {\n"
+    "        const double number = fill[0] == 'i' ? (double)i : fill[0] == 'v' ? value\n"
+    "            : T(0.5f) != T(0) ? (double)(next() >> 11) / 4503599627370496.0 - 1.0 : (double)(next() >> 40 & 15);\n"
+    "        host[i] = T((T(0.5f) != T(0)) ? (float)number : number);\n"
+    "    }\n"
+    "    cudaMemcpy(device, host, count * sizeof(T), cudaMemcpyHostToDevice);\n"
+    "    delete[] host;\n"
+    "    return device;\n"
+    "}\n"
+    "}\n";
+
+}  // namespace
+
+void add_harness(std::vector<Unit>& units, const Settings& settings) {
+    std::size_t kernels = 0;
+    for (const Unit& unit : units) kernels += unit.rewritten.kernels.size();
+    if (kernels == 0) throw Refused(settings.sources[0] + " has neither a main() nor a kernel");
+    if (settings.kernel.empty())
+        throw Refused(settings.sources[0] +
+                      " has no main(); choose a kernel and its arguments, as in:" + kernel_list(units, settings));
+    const std::string bare = trimmed(settings.kernel.substr(0, settings.kernel.find('<')));
+    Unit* unit = nullptr;
+    const Kernel* kernel = nullptr;
+    for (Unit& each : units)
+        for (const Kernel& candidate : each.rewritten.kernels)
+            if (candidate.name == bare) {
+                unit = &each;
+                kernel = &candidate;
+            }
+    if (kernel == nullptr) throw Refused("there is no kernel '" + bare + "'; the file has these:" + kernel_list(units, settings));
+    if (!is_value(settings.kernel))
+        throw Refused("--kernel is '" + settings.kernel + "', wanted a name as saxpy or saxpy<float>");
+
+    std::vector<Argument> arguments;
+    for (const std::string& text : settings.arguments) arguments.push_back(read_argument(text));
+    std::string values, text;
+    for (const KernelParameter& parameter : kernel->parameters) {
+        const auto found =
+            std::find_if(arguments.begin(), arguments.end(), [&](const Argument& each) { return each.name == parameter.name; });
+        if (found == arguments.end())
+            throw Refused("kernel " + bare + " has a parameter " + parameter.type + " " + parameter.name +
+                          " without a value; as in:\n  " + ready_command(*kernel, settings));
+        const std::string local = "argument_" + std::to_string(found - arguments.begin());
+        if (found->element != nullptr) {
+            const bool is_number =
+                found->fill != "random" && found->fill != "zeros" && found->fill != "iota" && found->fill != "none";
+            text += "    auto* const " + local + " = heddle_check_harness::array<" + found->element->type + ">(" + found->count +
+                    "ull, \"" + (is_number || found->fill == "zeros" ? "v" : found->fill) + "\", " +
+                    (is_number ? found->fill : "0") + ");\n";
+            values += (values.empty() ? "" : ", ") + (kernel->is_template ? local : "(" + parameter.type + ")" + local);
+        } else {
+            values += (values.empty() ? "" : ", ") +
+                      (found->value[0] == '{' && !kernel->is_template ? parameter.type : std::string()) + found->value;
+        }
+    }
+    for (const Argument& argument : arguments)
+        if (std::none_of(kernel->parameters.begin(), kernel->parameters.end(),
+                         [&](const KernelParameter& each) { return each.name == argument.name; }))
+            throw Refused("kernel " + bare + " has no parameter '" + argument.name + "'; as in:\n  " +
+                          ready_command(*kernel, settings));
+    unit->added =
+        kHarnessStart + std::string("int main() {\n    heddle_check_harness::state += ") + std::to_string(settings.seed) +
+        "ull;\n" + text + "    ::heddle::emulator::cuda::configure(" + dimensions("grid", settings.grid) + ", " +
+        dimensions("block", settings.block) + ", " + std::to_string(settings.shared) + ");\n    " + settings.kernel + "(" +
+        values +
+        ");\n    cudaError_t error = cudaDeviceSynchronize();\n    if (error == cudaSuccess) error = cudaGetLastError();\n"
+        "    if (error != cudaSuccess) fprintf(stderr, \"%s\\n\", cudaGetErrorString(error));\n    return error == cudaSuccess ? "
+        "0 : 1;\n}\n";
+}
+
+}  // namespace heddle::emulator::frontend

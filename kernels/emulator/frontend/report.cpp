@@ -1,0 +1,123 @@
+#include "kernels/emulator/frontend/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+
+#include "kernels/emulator/frontend/quote.h"
+
+namespace heddle::emulator::frontend {
+namespace {
+
+std::string place_of(const std::string& file, int line) {
+    return file.empty() ? "" : shown_path(file) + (line > 0 ? ":" + std::to_string(line) : "");
+}
+
+// The text in lines of up to 110 bytes, each after two spaces.
+std::string indented(const std::string& text) {
+    std::string result = "  ";
+    std::size_t length = 2;
+    for (std::size_t begin = 0; begin < text.size();) {
+        std::size_t end = text.find_first_of(" \n", begin);
+        if (end == std::string::npos) end = text.size();
+        const std::string word = text.substr(begin, end - begin);
+        if (length > 2 && length + word.size() + 1 > 110) {
+            result += "\n  ";
+            length = 2;
+        }
+        result += (length > 2 ? " " : "") + word;
+        length += word.size() + (length > 2 ? 1 : 0);
+        if (end < text.size() && text[end] == '\n') {
+            result += "\n  ";
+            length = 2;
+        }
+        begin = end + 1;
+    }
+    return result + "\n";
+}
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+    if (whole == 0) return "-";
+    char text[16];
+    std::snprintf(text, sizeof text, "%.0f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+    return text;
+}
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+    const std::string space(text.size() < width ? width - text.size() : 0, ' ');
+    return right ? space + text : text + space;
+}
+
+// Columns as wide as their longest cell; all but the first are numbers.
+std::string table_of(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths(rows[0].size());
+    for (const std::vector<std::string>& row : rows)
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    std::string text;
+    for (const std::vector<std::string>& row : rows) {
+        text += " ";
+        for (std::size_t i = 0; i < row.size(); ++i) text += " " + padded(row[i], widths[i], i > 0);
+        text += "\n";
+    }
+    return text;
+}
+
+// Sectors and cycles of the banks beyond those that the same bytes need.
+std::uint64_t wasted(const CostCounts& cost) {
+    return cost.sectors - std::min(cost.sectors, cost.least_sectors) + cost.shared_cycles -
+           std::min(cost.shared_cycles, cost.least_shared_cycles);
+}
+
+}  // namespace
+
+std::string report_of(const Finding& finding) {
+    const ViolationRecord& r = finding.record;
+    const std::string place = place_of(r.file, r.line);
+    std::string text = (place.empty() ? "" : place + ": ") + r.kind + (r.note ? " (a note)" : "");
+    if (!r.kernel.empty()) {
+        text += (r.note ? " in kernel " : ": kernel ") + r.kernel;
+        if (!r.block.empty()) text += ", block " + r.block;
+        if (!r.thread.empty()) text += ", thread " + r.thread;
+        if (!r.verb.empty()) text += " " + r.verb;
+    }
+    text += "\n" + quoted_line(shown_path(r.file), r.line);
+    if (r.other_line > 0) {
+        text += place_of(r.other_file, r.other_line) + ": " + r.other_thread + " " + r.other_verb + "\n" +
+                quoted_line(shown_path(r.other_file), r.other_line);
+    }
+    text += indented(r.text);
+    if (!r.between.empty() && r.text.find(r.between) == std::string::npos) text += indented("between the two: " + r.between);
+    return text + "\n";
+}
+
+std::string cost_table(const std::vector<KernelCost>& costs) {
+    if (costs.empty()) return "";
+    std::vector<std::vector<std::string>> rows = {
+        {"kernel", "launches", "sectors", "useful", "bank cycles", "without conflicts", "divergent", "barriers"}};
+    for (const KernelCost& each : costs) {
+        const CostCounts& c = each.kernel.cost;
+        rows.push_back({each.kernel.kernel, std::to_string(c.launches), std::to_string(c.sectors),
+                        percent(c.least_sectors, c.sectors), std::to_string(c.shared_cycles),
+                        percent(c.least_shared_cycles, c.shared_cycles), percent(c.divergent, c.accesses + c.shared_accesses),
+                        std::to_string(c.barriers)});
+    }
+    std::string text =
+        "what the kernels asked of memory (sectors of 32 bytes; useful: the share that the same bytes need):\n" + table_of(rows);
+    for (const KernelCost& each : costs) {
+        const ViolationRecord* worst = nullptr;
+        for (const ViolationRecord& line : each.lines)
+            if (wasted(line.cost) > 0 && (worst == nullptr || wasted(line.cost) > wasted(worst->cost))) worst = &line;
+        if (worst == nullptr) continue;
+        const CostCounts& c = worst->cost;
+        text += each.kernel.kernel + " wastes most at " + place_of(worst->file, worst->line) + ":";
+        if (c.sectors > c.least_sectors)
+            text += " " + std::to_string(c.sectors) + " sectors, where " + std::to_string(c.least_sectors) + " would do";
+        if (c.shared_cycles > c.least_shared_cycles)
+            text += std::string(c.sectors > c.least_sectors ? ";" : "") + " " + std::to_string(c.shared_cycles) +
+                    " cycles of the banks, where " + std::to_string(c.least_shared_cycles) + " would do";
+        text += "\n" + quoted_line(shown_path(worst->file), worst->line);
+    }
+    return text;
+}
+
+}  // namespace heddle::emulator::frontend
