@@ -1,5 +1,5 @@
-// The emulator's interface for kernel files: CUDA's keywords and built-ins for other compilers, and the calls that the device
-// layer (kernels/device) uses. Declared like CUDA's, each with a last parameter for the caller's source location.
+// The emulator's interface for Heddle's kernel files: CUDA's keywords and built-ins for other compilers, strict where CUDA allows
+// what differs from run to run. What the device layer (kernels/device) calls beside them is in interface.h.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/emulator/include/vector_types.h"
-#include "kernels/emulator/place.h"
+#include "kernels/emulator/interface.h"
 
 #define __global__
 #define __device__
@@ -17,77 +16,6 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-
-namespace heddle::emulator {
-
-/// The indices of the running thread.
-struct Indices {
-    uint3 thread, block;
-    dim3 block_size, grid_size;
-};
-extern thread_local constinit Indices indices;
-
-/// `bytes` of the block's arena at `start`: the part-th piece that a SharedArena takes. Red zones separate the pieces.
-void* shared_memory(int start, int bytes, int part, Place place = Place::current());
-
-void load_vector(void* to, const void* from, std::size_t bytes, Place place);
-void store_vector(void* to, const void* from, std::size_t bytes, Place place);
-
-void copy_async(void* to, const void* from, int bytes, int valid, Place place);
-void copy_commit();
-/// Waits until all but the last `pending` groups of this thread have landed.
-void copy_wait(int pending, Place place);
-
-void block_barrier(Place place);
-/// __syncthreads_count and its variants: the number of threads with a nonzero predicate.
-int block_barrier_count(int predicate, Place place);
-void named_barrier(int id, int threads, Place place = Place::current());
-void cluster_barrier(Place place = Place::current());
-void grid_barrier(Place place = Place::current());
-void warp_barrier(unsigned mask, Place place);
-/// memory fence: scope 0 the block, 1 the device.
-void fence(int scope, Place place);
-
-enum class Shuffle { index, exclusive_or, down, up };
-/// `bits` of the lane selected by `lane` (an index, a mask or a distance) within groups of `width` lanes.
-std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane, int width, Place place);
-/// Bit l: the predicate of lane l of the mask.
-unsigned ballot(unsigned mask, int predicate, Place place);
-
-void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place = Place::current());
-void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
-void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
-/// The nearest value with 10 mantissa bits, ties away from zero.
-std::uint32_t round_tf32(float x);
-
-/// device::require failed.
-[[noreturn]] void failed_requirement(const char* message, Place place);
-
-enum class Atomic { add, minimum, maximum, exchange, compare_exchange, bit_or, bit_and };
-/// A relaxed atomic on an integer of 4 or 8 bytes; returns the old value.
-std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_signed, std::uint64_t value, std::uint64_t compare,
-                     Place place);
-
-template <class T>
-std::uint64_t to_bits(T value) {
-    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    return bits;
-}
-template <class T>
-T from_bits(std::uint64_t bits) {
-    T value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-}  // namespace heddle::emulator
-
-#define threadIdx (::heddle::emulator::indices.thread)
-#define blockIdx (::heddle::emulator::indices.block)
-#define blockDim (::heddle::emulator::indices.block_size)
-#define gridDim (::heddle::emulator::indices.grid_size)
 
 // CUDA's functions, under their own names.
 #define HEDDLE_PLACE ::heddle::emulator::Place place = ::heddle::emulator::Place::current()
@@ -133,34 +61,35 @@ inline int __all_sync(unsigned mask, int predicate, HEDDLE_PLACE) {
 }
 
 template <class T>
-T atomicAdd(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+T atomicAdd(T* address, typename heddle::emulator::Exactly<T>::type value, HEDDLE_PLACE) {
     static_assert(std::is_integral_v<T>, "a sum of floating-point numbers by atomics differs from run to run");
     using namespace heddle::emulator;
     return from_bits<T>(atomic(Atomic::add, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
 }
 template <class T>
-T atomicMin(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+T atomicMin(T* address, typename heddle::emulator::Exactly<T>::type value, HEDDLE_PLACE) {
     using namespace heddle::emulator;
     return from_bits<T>(atomic(Atomic::minimum, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
 }
 template <class T>
-T atomicMax(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+T atomicMax(T* address, typename heddle::emulator::Exactly<T>::type value, HEDDLE_PLACE) {
     using namespace heddle::emulator;
     return from_bits<T>(atomic(Atomic::maximum, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
 }
 template <class T>
-T atomicExch(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+T atomicExch(T* address, typename heddle::emulator::Exactly<T>::type value, HEDDLE_PLACE) {
     using namespace heddle::emulator;
     return from_bits<T>(atomic(Atomic::exchange, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
 }
 template <class T>
-T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value, HEDDLE_PLACE) {
+T atomicCAS(T* address, typename heddle::emulator::Exactly<T>::type compare, typename heddle::emulator::Exactly<T>::type value,
+            HEDDLE_PLACE) {
     using namespace heddle::emulator;
     return from_bits<T>(
         atomic(Atomic::compare_exchange, address, sizeof(T), std::is_signed_v<T>, to_bits(value), to_bits(compare), place));
 }
 template <class T>
-T atomicOr(T* address, std::type_identity_t<T> value, HEDDLE_PLACE) {
+T atomicOr(T* address, typename heddle::emulator::Exactly<T>::type value, HEDDLE_PLACE) {
     using namespace heddle::emulator;
     return from_bits<T>(atomic(Atomic::bit_or, address, sizeof(T), std::is_signed_v<T>, to_bits(value), 0, place));
 }

@@ -11,9 +11,14 @@
 
 namespace heddle::emulator {
 
+namespace cuda {
+struct Registration;
+}
+
 /// One kernel launch queued in a stream.
 struct LaunchRequest {
     const void* kernel = nullptr;  ///< its address, from which its name is derived
+    cuda::Registration* registration = nullptr;  ///< of a kernel of CUDA C++ (cuda/launch.h)
     dim3 grid, block;
     std::size_t shared = 0;
     int cluster = 1;

@@ -76,11 +76,40 @@ std::string in_allocation(const std::byte* address) {
     return "byte " + std::to_string(address - allocation->start) + " of the " + count(allocation->bytes, "byte") +
            " allocated at " + allocation->place;
 }
+// "`tile`[3][5]", and where in the element.
+std::string element(const ArenaPiece& piece, std::size_t offset) {
+    std::string text = std::string("`") + piece.name + "`";
+    for (const unsigned long stride : piece.shape->strides) {
+        if (stride == 0) break;
+        text += "[" + std::to_string(offset / stride) + "]";
+        offset %= stride;
+    }
+    return offset == 0 ? text : "byte " + std::to_string(offset) + " of " + text;
+}
+std::string title(const ArenaPiece& piece) {
+    return piece.name == nullptr ? "a piece of " + count(piece.bytes, "byte")
+                                 : std::string("`") + piece.name + "` of " + count(piece.bytes, "byte");
+}
+const ArenaPiece* piece_with(const std::byte* address, const Arena& arena) {
+    const auto found = std::find_if(arena.pieces.begin(), arena.pieces.end(), [&](const ArenaPiece& piece) {
+        return address >= piece.start && address < piece.start + piece.bytes;
+    });
+    return found == arena.pieces.end() ? nullptr : &*found;
+}
 std::string in_arena(const std::byte* address, const Arena& arena) {
-    for (const auto& piece : arena.pieces)
-        if (address >= piece.data() && address < piece.data() + piece.size())
-            return "byte " + std::to_string(address - piece.data()) + " of a piece of " + count(piece.size(), "byte");
+    if (const ArenaPiece* const piece = piece_with(address, arena)) {
+        const auto offset = static_cast<std::size_t>(address - piece->start);
+        return piece->name != nullptr ? element(*piece, offset) : "byte " + std::to_string(offset) + " of " + title(*piece);
+    }
     return "byte " + std::to_string(address - arena.shadow->start()) + " of the arena";
+}
+// The variable in shared memory that contains the address: ": `tile`[17]"; "" if it has no name.
+std::string in_variable(const std::byte* address) {
+    for (const auto& arena : state().arenas)
+        if (arena->block != nullptr)
+            if (const ArenaPiece* const piece = piece_with(address, *arena); piece != nullptr && piece->name != nullptr)
+                return in_arena(address, *arena);
+    return "";
 }
 
 /// The synchronisation that would have ordered the two accesses.
@@ -181,11 +210,11 @@ void report_race(const Target& target, const Block& block, const Access& other, 
     running = {};
     std::string who = thread_text(other.thread());
     if (other.block != block.ordinal) who += " of " + block_text(other.block);
-    const std::string element = shared ? "" : in_allocation(target.address);
+    const std::string where = shared ? in_variable(target.address) : in_allocation(target.address);
     const std::string orders = missing(target, block, other);
     report(Mistake::race, target,
            "race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
-               at(other.origin()) + ", " + orders + (element.empty() ? "" : ": " + element),
+               at(other.origin()) + ", " + orders + (where.empty() ? "" : ": " + where),
            {.earlier_thread = who,
             .earlier_verb = past(other.kind()),
             .earlier_place = place(other.origin()),
@@ -237,20 +266,20 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
     if (arena.block != &block)
         report(Mistake::bounds, target,
                deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
-    const std::span<std::byte>* before = nullptr;
-    const std::span<std::byte>* behind = nullptr;
-    for (const auto& piece : arena.pieces) {
-        if (piece.data() + piece.size() <= byte && (!before || piece.data() > before->data())) before = &piece;
-        if (piece.data() > byte && (!behind || piece.data() < behind->data())) behind = &piece;
+    const ArenaPiece* before = nullptr;
+    const ArenaPiece* behind = nullptr;
+    for (const ArenaPiece& piece : arena.pieces) {
+        if (piece.start + piece.bytes <= byte && (!before || piece.start > before->start)) before = &piece;
+        if (piece.start > byte && (!behind || piece.start < behind->start)) behind = &piece;
     }
     const std::byte* const end = target.address + target.bytes;
-    const auto past_end = before ? static_cast<std::size_t>(end - (before->data() + before->size())) : std::size_t(-1);
-    const auto ahead = behind ? static_cast<std::size_t>(behind->data() - target.address) : std::size_t(-1);
+    const auto past_end = before ? static_cast<std::size_t>(end - (before->start + before->bytes)) : std::size_t(-1);
+    const auto ahead = behind ? static_cast<std::size_t>(behind->start - target.address) : std::size_t(-1);
     std::string where = "of which no piece was taken yet";
     if (before && past_end <= ahead)
-        where = count(past_end, "byte") + " past the end of a piece of " + count(before->size(), "byte");
+        where = count(past_end, "byte") + " past the end of " + title(*before);
     else if (behind)
-        where = count(ahead, "byte") + " before a piece of " + count(behind->size(), "byte");
+        where = count(ahead, "byte") + " before " + title(*behind);
     report(Mistake::bounds, target, deed(target, "shared memory") + ", " + where);
 }
 
@@ -281,7 +310,8 @@ void report_host_memory(const Target& target) {
 
 void report_constant(const Target& target) {
     running = {};
-    report(Mistake::bounds, target, deed(target, "constant memory") + ", which kernels may only read: " + in_allocation(target.address));
+    report(Mistake::bounds, target,
+           deed(target, "constant memory") + ", which kernels may only read: " + in_allocation(target.address));
 }
 
 void report_misaligned(const Target& target) {

@@ -172,7 +172,9 @@ bool lies_in(const void* address, const void* start, std::size_t bytes) {
 
 /// Host memory that the kernel's thread may use: the emulator's indices, the launch's arguments, constants.
 bool is_own_host_memory(const void* address, Kind kind) {
-    if (lies_in(address, &indices, sizeof indices)) return true;
+    if (lies_in(address, &threadIdx, sizeof threadIdx) || lies_in(address, &blockIdx, sizeof blockIdx) ||
+        lies_in(address, &blockDim, sizeof blockDim) || lies_in(address, &gridDim, sizeof gridDim))
+        return true;
     if (is_write(kind)) return false;
     const LaunchRequest* request = state().request;
     if (request &&
@@ -286,11 +288,20 @@ void shared_piece(std::byte* start, std::size_t bytes) {
     if (!block || bytes == 0) return;
     for (const auto& arena : state().arenas) {
         if (arena->block != block || !arena->shadow->holds(start)) continue;
-        for (const auto& piece : arena->pieces)
-            if (piece.data() == start && piece.size() >= bytes) return;
-        arena->pieces.emplace_back(start, bytes);
+        for (const ArenaPiece& piece : arena->pieces)
+            if (piece.start == start && piece.bytes >= bytes) return;
+        arena->pieces.push_back({start, bytes});
         arena->shadow->set(&Page::allocated, arena->shadow->offset(start), bytes, true);
     }
+}
+
+void name_shared_piece(std::byte* start, const char* name, const cuda::Shape& shape) {
+    for (const auto& arena : state().arenas)
+        for (ArenaPiece& piece : arena->pieces)
+            if (arena->block != nullptr && piece.start == start) {
+                piece.name = name;
+                piece.shape = &shape;
+            }
 }
 
 void block_ends(std::uint64_t number) {

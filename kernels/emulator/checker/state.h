@@ -22,11 +22,19 @@ struct Copy {
     Access issue;
 };
 
+/// A piece of shared memory. `name`: the variable's; null if the kernel took it by its number.
+struct ArenaPiece {
+    std::byte* start;
+    std::size_t bytes;
+    const char* name = nullptr;
+    const cuda::Shape* shape = nullptr;
+};
+
 /// A block's shared memory. `shadow` outlives the block and is reused by the next one at the same addresses.
 struct Arena {
     std::unique_ptr<Space> shadow;
     Block* block = nullptr;  // its current owner
-    std::vector<std::span<std::byte>> pieces;
+    std::vector<ArenaPiece> pieces;
 };
 
 /// Host memory or a variable that kernels reach. The shadow exists once a kernel has touched it.

@@ -15,7 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/emulator/kernel.h"
+#include "kernels/emulator/cuda/shared.h"
+#include "kernels/emulator/interface.h"
 #include "kernels/emulator/launch_request.h"
 
 namespace heddle::emulator::checker {
@@ -69,6 +70,8 @@ void launch_ends();
 void block_begins(std::uint64_t block, int threads, std::span<std::byte> arena);
 /// Declares a piece of the running thread's block.
 void shared_piece(std::byte* start, std::size_t bytes);
+/// The piece is the variable `name`; both live as long as the program.
+void name_shared_piece(std::byte* start, const char* name, const cuda::Shape& shape);
 void block_ends(std::uint64_t block);
 
 /// The threads have met at a barrier of any kind (block, warp mask, named, cluster, grid): everything that each of them did
@@ -116,6 +119,7 @@ inline void launch_begins(const LaunchRequest&) {}
 inline void launch_ends() {}
 inline void block_begins(std::uint64_t, int, std::span<std::byte>) {}
 inline void shared_piece(std::byte*, std::size_t) {}
+inline void name_shared_piece(std::byte*, const char*, const cuda::Shape&) {}
 inline void block_ends(std::uint64_t) {}
 inline void joined(std::span<const ThreadId>) {}
 inline void fence(int) {}

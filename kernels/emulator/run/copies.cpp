@@ -1,4 +1,4 @@
-// Memory accesses other than plain loads and stores: vectors, shared memory's pieces, asynchronous copies.
+// Memory accesses other than plain loads and stores: vectors, asynchronous copies.
 #include <cstring>
 
 #include "kernels/emulator/run/checker_hooks.h"
@@ -10,85 +10,9 @@
 namespace heddle::emulator {
 namespace {
 
-constexpr int kPoison = 0xff;  // four of them are a NaN
-
 bool aligned(const void* address, std::size_t to) { return reinterpret_cast<std::uintptr_t>(address) % to == 0; }
 
-// Not memset, because ThreadSanitizer would attribute its writes to the running thread.
-void fill(std::byte* begin, std::byte* end) {
-    while (begin != end && !aligned(begin, 8)) *const_cast<volatile std::byte*>(begin++) = std::byte{kPoison};
-    for (; end - begin >= 8; begin += 8) *reinterpret_cast<volatile std::uint64_t*>(begin) = ~std::uint64_t{0};
-    while (begin != end) *const_cast<volatile std::byte*>(begin++) = std::byte{kPoison};
-}
-
-// A piece starts at its logical offset plus one red zone for each piece before it and one in front. Alignments up to 1024 are
-// kept.
-std::byte* place_of_piece(const Block& block, int start, std::size_t part) {
-    return block.arena + start + (part + 1) * static_cast<std::size_t>(kRedZone);
-}
-
 }  // namespace
-
-// ---- shared memory ----
-
-void* shared_memory(int start, int bytes, int part, Place place) {
-    Thread& thread = *in_kernel("shared memory").current;
-    Block& block = *thread.block;
-    const std::size_t limit = scheduler->launch->request->shared;
-    if (start < 0 || bytes < 0 || static_cast<std::size_t>(start) + static_cast<std::size_t>(bytes) > limit)
-        violate("takes the bytes " + std::to_string(start) + " to " + std::to_string(static_cast<std::int64_t>(start) + bytes) +
-                " of shared memory at " + text_of(place) + ", but the launch gave its blocks " + std::to_string(limit));
-    const auto known = block.pieces.size();
-    const auto number = static_cast<std::size_t>(part);
-    if (number > known) violate("takes piece " + std::to_string(part) + " of shared memory before the pieces ahead of it");
-    if (number < known) {
-        const Piece& piece = block.pieces[number];
-        if (piece.start != start || piece.bytes != bytes)
-            violate("takes " + std::to_string(bytes) + " bytes at " + std::to_string(start) + " as piece " +
-                    std::to_string(part) + " of shared memory, of which another take in its block has made " +
-                    std::to_string(piece.bytes) + " bytes at " + std::to_string(piece.start) +
-                    ": all takes of a block must agree");
-        return place_of_piece(block, start, number);
-    }
-    if (part >= kMostPieces) violate("takes more than " + std::to_string(kMostPieces) + " pieces of shared memory");
-    std::byte* const at = place_of_piece(block, start, number);
-    std::byte* const from = part == 0 ? block.arena : at;
-    std::byte* const end = at + bytes;
-    address_unpoison(from, static_cast<std::size_t>(end - from) + kRedZone);
-    fill(from, end + kRedZone);
-    if (part == 0) address_poison(block.arena, kRedZone);
-    address_poison(end, kRedZone);
-    block.pieces.push_back({start, bytes, place});
-    if (traces()) trace_piece(number, start, bytes);
-    if constexpr (checker::kEnabled) checker::shared_piece(at, static_cast<std::size_t>(bytes));
-    return at;
-}
-
-bool in_shared_piece(const Block& block, const void* address, std::size_t bytes) {
-    const auto* const begin = static_cast<const std::byte*>(address);
-    for (std::size_t i = 0; i < block.pieces.size(); ++i) {
-        const std::byte* const piece = place_of_piece(block, block.pieces[i].start, i);
-        if (begin >= piece && begin + bytes <= piece + block.pieces[i].bytes) return true;
-    }
-    return false;
-}
-
-std::string damage(const Block& block) {
-    for (std::size_t i = 0; i < block.pieces.size(); ++i) {
-        const Piece& piece = block.pieces[i];
-        const std::byte* const end = place_of_piece(block, piece.start, i) + piece.bytes;
-        address_unpoison(end, kRedZone);
-        if (i == 0) address_unpoison(block.arena, kRedZone);
-        for (int j = 0; j < kRedZone; ++j) {
-            if (end[j] != std::byte{kPoison})
-                return "the byte " + std::to_string(j) + " behind the " + std::to_string(piece.bytes) +
-                       " bytes of shared memory taken as piece " + std::to_string(i) + " was written";
-            if (i == 0 && block.arena[j] != std::byte{kPoison})
-                return "the byte " + std::to_string(kRedZone - j) + " before the block's shared memory was written";
-        }
-    }
-    return "";
-}
 
 // ---- vectors ----
 

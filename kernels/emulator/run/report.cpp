@@ -17,6 +17,7 @@
 #endif
 
 #include "kernels/emulator/kernel_name.h"
+#include "kernels/emulator/run/kernels.h"
 
 namespace heddle::emulator {
 namespace {
@@ -134,6 +135,7 @@ std::string kernel_name(const void* kernel) {
     static auto& names = *new std::map<const void*, std::string>;
     const std::lock_guard lock(mutex);
     auto [entry, is_new] = names.try_emplace(kernel);
+    if (is_new && !(entry->second = given_name(kernel)).empty()) return entry->second;
     if (is_new) {
         const std::string symbol = on_another_stack([kernel] { return symbol_of(kernel); });
         entry->second = symbol.empty() ? "at " + address_text(kernel) : short_name(symbol);

@@ -11,10 +11,12 @@
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/traffic_hooks.h"
 
+__thread uint3 threadIdx, blockIdx;
+__thread dim3 blockDim, gridDim;
+
 namespace heddle::emulator {
 
 thread_local constinit Scheduler* scheduler = nullptr;
-thread_local constinit Indices indices = {};
 
 namespace {
 std::atomic<bool> some_abandoned{false};
@@ -84,8 +86,8 @@ void Scheduler::now_runs(Thread* thread) {
         checker::runs({});
         return;
     }
-    indices.thread = thread->index;
-    indices.block = thread->block->index;
+    threadIdx = thread->index;
+    blockIdx = thread->block->index;
     checker::runs({thread->block->number, thread->number, thread->fiber->stack, thread->fiber->stack_bytes});
 }
 
@@ -286,6 +288,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
                    static_cast<unsigned>(number / grid.x / grid.y)};
     block.exited = 0;
     block.pieces.clear();
+    block.statics.clear();
     block.barrier.waiting.clear();
     if (block.named_used) {
         for (Barrier& barrier : block.named) barrier.waiting.clear();
@@ -353,7 +356,7 @@ void Scheduler::work(Launch& its_launch) {
     if (threads_.size() < members * threads) threads_.resize(members * threads);
     if (warps_.size() < members * warps) warps_.resize(members * warps);
     blocks.resize(members);
-    const std::size_t arena_bytes = (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone};
+    const std::size_t arena_bytes = (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone} + kStaticBytes;
     while (arenas_.size() < members) arenas_.push_back({nullptr, 0});
     for (std::size_t i = 0; i < members; ++i) {
         if (arenas_[i].bytes < arena_bytes) {
@@ -377,12 +380,13 @@ void Scheduler::work(Launch& its_launch) {
     for (Block& block : blocks) {
         block.barrier.waiting.reserve(threads);
         block.pieces.reserve(kMostPieces);
+        block.statics.reserve(kMostStaticPieces);
         if (fibers_are_threads())
             for (Barrier& barrier : block.named) barrier.waiting.reserve(threads);
     }
     while (fibers_are_threads() && fibers_.size() < members * threads) idle_.push_back(new_fiber());
-    indices.block_size = request.block;
-    indices.grid_size = request.grid;
+    blockDim = request.block;
+    gridDim = request.grid;
     dropped_ = false;
     for (std::uint64_t i = launch->next++; i < launch->groups && !launch->failed; i = launch->next++) {
         try {
@@ -399,7 +403,8 @@ void Scheduler::work(Launch& its_launch) {
         }
     }
     current = nullptr;
-    indices = {};
+    threadIdx = blockIdx = {};
+    blockDim = gridDim = {};
 }
 
 }  // namespace heddle::emulator

@@ -104,6 +104,13 @@ struct Piece {
     int start, bytes;
     Place place;
 };
+/// A variable in shared memory, behind the pieces.
+struct StaticPiece {
+    const void* tag;
+    std::byte* at;
+    std::size_t start, bytes;  ///< in the block's static memory, without red zones
+    const char* name;
+};
 struct Block {
     std::uint64_t number = 0;
     uint3 index = {};
@@ -114,6 +121,7 @@ struct Block {
     Barrier named[16];
     bool named_used = false;
     std::vector<Piece> pieces;
+    std::vector<StaticPiece> statics;
     std::byte* arena = nullptr;
     std::size_t arena_bytes = 0;
 };
@@ -247,6 +255,11 @@ bool in_shared_piece(const Block& block, const void* address, std::size_t bytes)
 /// The size of the red zones between and around the pieces of an arena.
 inline constexpr int kRedZone = 1024;
 inline constexpr int kMostPieces = 64;
+/// The limits of a block's variables in shared memory, and the end of an arena that holds them.
+inline constexpr std::size_t kMostStatic = 48 * 1024, kMostStaticPieces = 128;
+inline constexpr std::size_t kStaticBytes = kMostStatic + (kMostStaticPieces + 2) * (kRedZone + std::size_t{256});
+/// The offset of a variable as the kernel counts it: behind the dynamic memory.
+std::size_t logical_start(const Block& block, const StaticPiece& piece);
 /// Checks the red zones of a block that has ended; returns "" or what was written there.
 std::string damage(const Block& block);
 

@@ -38,7 +38,7 @@ struct EarlierAccess {
 void trace_mistake(const void* address, std::size_t bytes, Action action, const void* code, Place place,
                    const EarlierAccess* earlier);
 /// A block took its next piece of shared memory.
-void trace_piece(std::size_t number, int start, int bytes);
+void trace_piece(int start, int bytes, const char* name);
 void trace_commit();
 void trace_copy_wait(int pending, Place place);
 /// The lanes of the running thread's warp met. `what`: a literal.

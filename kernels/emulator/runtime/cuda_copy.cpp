@@ -101,8 +101,11 @@ cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream
     return error != cudaSuccess || !waits ? error : wait_in(stream, call);
 }
 
+/// Pinned memory counts as the host's, variables of the device as the device's.
+bool is_on_device(const void* address) { return memory_kind(address) >= MemoryKind::device; }
+
 Copy plain(void* to, const void* from, std::size_t bytes) {
-    return {Rows::of(to, bytes), Rows::of(from, bytes), is_device_memory(to), is_device_memory(from)};
+    return {Rows::of(to, bytes), Rows::of(from, bytes), is_on_device(to), is_on_device(from)};
 }
 
 cudaError_t fill_in(const char* call, void* pointer, int byte, std::size_t bytes, cudaStream_t stream, Place place) {

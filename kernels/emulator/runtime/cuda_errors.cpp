@@ -22,6 +22,7 @@ constexpr std::array words = {
     Words{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
     Words{cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
     Words{cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
+    Words{cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
     Words{cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
     Words{cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
     Words{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},

@@ -108,6 +108,12 @@ std::vector<TraceSite> sites_so_far() {
 // two pieces counts from the one in front of it.
 std::int64_t shared_offset(const Block& block, const std::byte* address) {
     if (address < block.arena || address >= block.arena + block.arena_bytes) return -1;
+    if (const std::byte* const statics = block.arena + block.arena_bytes - kStaticBytes; address >= statics) {
+        for (std::size_t i = block.statics.size(); i-- > 0;)
+            if (address >= block.statics[i].at)
+                return static_cast<std::int64_t>(logical_start(block, block.statics[i])) + (address - block.statics[i].at);
+        return -1;
+    }
     const std::int64_t at = address - block.arena - kRedZone;
     for (std::size_t i = block.pieces.size(); i-- > 0;) {
         const std::int64_t zones = static_cast<std::int64_t>(i) * kRedZone;
@@ -200,10 +206,11 @@ void trace_mistake(const void* address, std::size_t bytes, Action action, const 
     }
 }
 
-void trace_piece(std::size_t number, int start, int bytes) {
+void trace_piece(int start, int bytes, const char* name) {
     const Recording recording;
     std::vector<TracedPiece>& pieces = recorder().launches.back().pieces;
-    if (number == pieces.size()) pieces.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(bytes)});
+    const TracedPiece piece{static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(bytes), name};
+    if (std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) pieces.push_back(piece);
 }
 
 void trace_commit() {

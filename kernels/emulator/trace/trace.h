@@ -41,6 +41,8 @@ inline constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
 /// A piece of shared memory that the kernel took.
 struct TracedPiece {
     std::uint32_t start = 0, bytes = 0;  ///< offset as the kernel counts it
+    std::string name = {};               ///< the variable's; empty if the kernel took it by its number
+    bool operator==(const TracedPiece&) const = default;
 };
 
 struct TracedLaunch {

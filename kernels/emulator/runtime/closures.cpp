@@ -1,0 +1,94 @@
+// Launches of CUDA C++ (cuda/launch.h): the geometry waits for the call of the kernel's function, whose body goes to the stream.
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/cuda/launch.h"
+#include "kernels/emulator/launch_request.h"
+#include "kernels/emulator/run/kernels.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/runtime/runtime.h"
+
+namespace heddle::emulator {
+namespace {
+
+// A launch in the arguments of another one comes between that one's geometry and its kernel.
+thread_local std::vector<cuda::Configuration> pending_launches;
+thread_local cudaError_t launch_result = cudaSuccess;
+
+/// The closure that every thread copies: in zeroed memory, which is searched for stale pointers.
+std::shared_ptr<const void> freeze(const cuda::detail::Closure& closure) {
+    const std::size_t alignment = closure.alignment < alignof(void*) ? alignof(void*) : closure.alignment;
+    const std::size_t bytes = (closure.bytes + alignment - 1) / alignment * alignment;
+    void* const memory = std::aligned_alloc(alignment, bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    __builtin_memset(memory, 0, bytes);
+    closure.move(memory, const_cast<void*>(closure.object));
+    return {static_cast<const void*>(memory), [destroy = closure.destroy](const void* object) {
+                if (destroy != nullptr) destroy(const_cast<void*>(object));
+                std::free(const_cast<void*>(object));
+            }};
+}
+
+}  // namespace
+
+void cuda::configure(const Configuration& configuration) {
+    if (in_a_kernel()) violate("launches another kernel at " + text_of(configuration.place));
+    pending_launches.push_back(configuration);
+}
+
+void cuda::detail::launch(const char* name, Registration* kernel, const Closure& closure) {
+    const std::string title = kernel != nullptr ? kernel_name(kernel->address) : name;
+    if (in_a_kernel()) violate("calls the kernel " + title + " as a function");
+    if (pending_launches.empty()) {
+        launch_result = refuse(cudaErrorInvalidConfiguration,
+                               "the kernel " + title + " is called as a function: start it with <<<grid, block>>>");
+        return;
+    }
+    const Configuration configuration = pending_launches.back();
+    pending_launches.pop_back();
+    const auto threads = static_cast<unsigned long>(configuration.block.x) * configuration.block.y * configuration.block.z;
+    if (kernel != nullptr && kernel->most_threads != 0 && threads > kernel->most_threads) {
+        launch_result = refuse(cudaErrorInvalidValue, "kernel " + title + ": the block has " + std::to_string(threads) +
+                                                          " threads, but " + std::to_string(kernel->most_threads) +
+                                                          " are the most that its __launch_bounds__ allows");
+        return;
+    }
+    if (kernel != nullptr && configuration.shared > kernel->most_dynamic_shared) {
+        launch_result =
+            refuse(cudaErrorInvalidValue,
+                   "kernel " + title + ": " + std::to_string(configuration.shared) + " bytes of dynamic shared memory, but " +
+                       std::to_string(kernel->most_dynamic_shared) +
+                       " are the most unless cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+                       "bytes) allows more");
+        return;
+    }
+    LaunchRequest request;
+    request.kernel = kernel != nullptr ? kernel->address : reinterpret_cast<const void*>(closure.run);
+    if (kernel == nullptr) name_kernel(request.kernel, name);
+    request.registration = kernel;
+    request.grid = configuration.grid;
+    request.block = configuration.block;
+    request.shared = configuration.shared;
+    request.cluster = static_cast<int>(
+        kernel != nullptr && kernel->cluster.x != 0 && configuration.cluster == 1 ? kernel->cluster.x : configuration.cluster);
+    request.cooperative = configuration.cooperative;
+    request.parameter_bytes = kernel != nullptr ? kernel->parameter_bytes : closure.bytes;
+    request.arguments = freeze(closure);
+    request.argument_bytes = closure.bytes;
+    request.thread = [run = closure.run, frozen = request.arguments.get()] { run(frozen); };
+    launch_result = static_cast<cudaError_t>(enqueue(std::move(request), configuration.stream));
+}
+
+cudaError_t cuda::launch_by_address(const void* address, const Configuration& configuration, void* const* arguments) {
+    Registration* const kernel = find_kernel(address);
+    if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, "not the address of a kernel");
+    configure(configuration);
+    kernel->call(arguments);
+    return launch_result;
+}
+
+}  // namespace heddle::emulator
