@@ -1,0 +1,127 @@
+#include "kernels/emulator/frontend/rewrite.h"
+
+#include <algorithm>
+
+#include "kernels/emulator/frontend/rewriter.h"
+
+namespace heddle::emulator::frontend {
+namespace {
+
+// Three < that touch each other, or that a macro has spaced, are no C++ but a launch, save in operator<< <int>.
+bool starts_launch(const Tokens& tokens, std::uint32_t i) {
+    if (!tokens.is(i, '<') || !tokens.is(i + 1, '<') || !tokens.is(i + 2, '<')) return false;
+    return !tokens.is(i - 1, Word::operator_);
+}
+
+bool is_cuda(const Tokens& tokens, std::uint32_t i) {
+    return tokens[i].word >= Word::global && tokens[i].word <= Word::grid_constant;
+}
+
+// Whether __forceinline__ can become `inline`: that may stand only once in a declaration, and never in a lambda.
+bool may_be_inline(const Tokens& tokens, std::uint32_t i) {
+    for (std::uint32_t k = i; k > 0 && tokens.is_word(k - 1); --k)
+        if (tokens.is(k - 1, Word::inline_) || tokens.is(k - 1, Word::force_inline)) return false;
+    std::uint32_t next = i + 1;
+    for (; tokens.is_word(next); ++next)
+        if (tokens.is(next, Word::inline_)) return false;
+    const bool named = next > i + 1 && !is_cuda(tokens, next - 1);
+    return named || !(tokens.is(next, '(') || tokens.is(next, '{'));
+}
+
+// What stands in functions, wherever they are.
+void rewrite_tokens(Unit& unit) {
+    const Tokens& tokens = unit.tokens;
+    for (std::uint32_t i = 0; i < tokens.size(); ++i) {
+        const Token& token = tokens[i];
+        if (token.kind == Kind::sign) {
+            if (starts_launch(tokens, i)) {
+                rewrite_launch(unit, i);
+                i += 2;
+            }
+        } else if (token.word == Word::shared) {
+            if (!unit.changes.changed(i)) rewrite_shared(unit, i);
+        } else if (is_cuda(tokens, i)) {
+            i = remove_keyword(unit, i);
+        }
+    }
+}
+
+}  // namespace
+
+RewriteError::RewriteError(std::string file_, int line_, std::string message_)
+    : std::runtime_error(file_ + ":" + std::to_string(line_) + ": " + message_),
+      file(std::move(file_)),
+      line(line_),
+      message(std::move(message_)) {}
+
+void Unit::fail(std::uint32_t token, const std::string& message) const {
+    throw RewriteError(tokens.file(token), static_cast<int>(tokens[token].line), message);
+}
+
+void Changes::replace(std::uint32_t token, std::string text) {
+    if (token >= changed_.size() || changed_[token]) return;
+    changed_[token] = true;
+    edits_.push_back({tokens_[token].at, tokens_[token].length, Order::replaced, std::move(text)});
+}
+
+std::string Changes::apply() {
+    for (const Tokens::Piece& pragma : tokens_.foreign_pragmas())
+        edits_.push_back({pragma.at, pragma.length, Order::replaced, ""});
+    std::stable_sort(edits_.begin(), edits_.end(),
+                     [](const Edit& a, const Edit& b) { return a.at != b.at ? a.at < b.at : a.order < b.order; });
+    const std::string_view text = tokens_.text();
+    std::string result;
+    std::size_t size = text.size();
+    for (const Edit& edit : edits_) size += edit.text.size();
+    result.reserve(size);
+    std::size_t at = 0;
+    for (const Edit& edit : edits_) {
+        result += text.substr(at, edit.at - at);
+        result += edit.text;
+        at = edit.at + edit.removed;
+    }
+    result += text.substr(at);
+    return result;
+}
+
+std::uint32_t remove_keyword(Unit& unit, std::uint32_t i) {
+    const Tokens& tokens = unit.tokens;
+    const Word word = tokens[i].word;
+    if (unit.changes.changed(i)) return i;
+    if (word == Word::force_inline) {
+        unit.changes.replace(i, may_be_inline(tokens, i) ? "inline" : "");
+        return i;
+    }
+    unit.changes.remove(i);
+    if ((word == Word::launch_bounds || word == Word::cluster_dims) && tokens.is(i + 1, '(') && tokens[i + 1].pair != kNone) {
+        unit.changes.remove({i + 1, tokens[i + 1].pair + 1});
+        return tokens[i + 1].pair;
+    }
+    return i;
+}
+
+Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) {
+    const Tokens tokens(preprocessed);
+    const Declarations declarations = find_declarations(tokens);
+    Unit unit(tokens, options);
+    Rewritten result;
+    result.has_main = declarations.has_main;
+    for (const Variables& variables : declarations.variables) {
+        if (variables.space == Word::shared)
+            rewrite_shared_outside(unit, variables);
+        else
+            rewrite_variables(unit, variables);
+    }
+    for (const Function& kernel : declarations.kernels) {
+        if (kernel.body == kNone) continue;
+        rewrite_kernel(unit, kernel);
+        declare_shared_outside(unit, kernel.parameters, kernel.body);
+        result.kernels.push_back(describe_kernel(tokens, declarations, kernel));
+    }
+    for (const Body& body : declarations.bodies) declare_shared_outside(unit, body.parameters, body.brace);
+    rewrite_tokens(unit);
+    result.text = unit.changes.apply();
+    return result;
+}
+
+}  // namespace heddle::emulator::frontend
