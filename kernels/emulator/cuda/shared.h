@@ -36,6 +36,14 @@ struct Strides<T[N]> {
         Strides<T>::fill(strides + 1, left - 1);
     }
 };
+template <class T>
+struct ElementOf {
+    using type = T;
+};
+template <class T>
+struct ElementOf<T[]> {
+    using type = T;
+};
 }  // namespace detail
 template <class T>
 constexpr Shape shape_of(unsigned long alignment = alignof(T)) {
@@ -55,19 +63,12 @@ T& shared(const char* name, Place place = Place::current()) {
     return *static_cast<T*>(static_shared(&Tag::id, name, shape, place));
 }
 
-/// `extern __shared__ T name[];`
+/// `extern __shared__ T name[];`, with T[] as the type.
 template <class T>
-T* dynamic_shared(const char* name, Place place = Place::current()) {
-    static constexpr Shape shape = shape_of<T[1]>();
-    return static_cast<T*>(dynamic_shared_memory(name, shape, place));
+T& dynamic_shared(const char* name, Place place = Place::current()) {
+    using Element = typename detail::ElementOf<T>::type;
+    static constexpr Shape shape = shape_of<Element[1]>();
+    return *static_cast<T*>(dynamic_shared_memory(name, shape, place));
 }
-
-/// The same outside of functions: an object that turns into the pointer where it is used.
-template <class T>
-struct DynamicShared {
-    const char* name;
-    operator T*() const { return dynamic_shared<T>(name); }  // NOLINT: as an array does
-    T* operator&() const { return dynamic_shared<T>(name); }
-};
 
 }  // namespace heddle::emulator::cuda

@@ -79,6 +79,8 @@ class Walk {
             case Word::shared: head.variables.space = tokens_[i].word; return i;
             case Word::launch_bounds: head.function.launch_bounds = i; return past_parentheses(i);
             case Word::cluster_dims:
+                if (tokens_.text(i) == "__cluster_dims__") head.function.cluster_dims = i;
+                return past_parentheses(i);
             case Word::attribute:
             case Word::alignas_:
             case Word::asm_:

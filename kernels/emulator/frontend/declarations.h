@@ -30,8 +30,9 @@ struct Function {
     std::uint32_t parameters = kNone;     // the ( that opens them
     std::uint32_t body = kNone;           // its {; kNone for a declaration
     std::uint32_t launch_bounds = kNone;  // the word
-    bool kernel = false;                  // __global__
-    bool device = false;                  // __device__
+    std::uint32_t cluster_dims = kNone;
+    bool kernel = false;  // __global__
+    bool device = false;  // __device__
     bool is_friend = false;
 };
 

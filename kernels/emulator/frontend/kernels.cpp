@@ -4,7 +4,7 @@
 //     template <class T> void k(T* x, int n) { return launch("k", registered<static_cast<void (*)(T* x, int n)>(&k<T>), (256)>,
 //     [=]() mutable { ... }); }
 //
-// So a kernel stays a function like any other: the compiler finds overloads, deduces arguments and makes instances. `registered`
+// So a kernel stays a function like any other: the compiler finds overloads, deduces arguments and makes instances. Kernel
 // knows it by its address, for cudaLaunchKernel.
 #include "kernels/emulator/frontend/rewriter.h"
 
@@ -12,7 +12,7 @@ namespace heddle::emulator::frontend {
 namespace {
 
 // T, Ts..., for an own template's parameters; those without a name get one.
-std::string template_arguments(Unit& unit, Range range) {
+std::string template_arguments(TranslationUnit& unit, Range range) {
     std::string arguments;
     for (const TemplateParameter& parameter : template_parameters(unit.tokens, range)) {
         std::string name;
@@ -27,7 +27,23 @@ std::string template_arguments(Unit& unit, Range range) {
     return arguments;
 }
 
-std::string registration(Unit& unit, const Function& kernel) {
+// The numbers of __launch_bounds__(256, 2) and __cluster_dims__(4, 1, 1), as arguments of Kernel<>.
+std::string numbers(const Tokens& tokens, const Function& kernel) {
+    std::vector<std::string> values;
+    const auto add = [&](std::uint32_t word, std::size_t first, std::size_t most) {
+        if (word == kNone || !tokens.is(word + 1, '(') || tokens[word + 1].pair == kNone) return;
+        values.resize(first, "0");
+        for (const Range& part : split_at_commas(tokens, {word + 2, tokens[word + 1].pair}))
+            if (values.size() < first + most) values.push_back("(" + one_line(tokens, part) + ")");
+    };
+    add(kernel.launch_bounds, 0, 2);
+    add(kernel.cluster_dims, 2, 3);
+    std::string list;
+    for (const std::string& value : values) list += ", " + value;
+    return list;
+}
+
+std::string registration(TranslationUnit& unit, const Function& kernel) {
     const Tokens& tokens = unit.tokens;
     const Range list = {kernel.parameters + 1, tokens[kernel.parameters].pair};
     for (std::uint32_t i = list.begin; i < list.end; ++i)
@@ -42,18 +58,13 @@ std::string registration(Unit& unit, const Function& kernel) {
     } else if (kernel.templates.size() > kernel.qualifiers && !kernel.templates.back().empty()) {
         address += "<" + template_arguments(unit, kernel.templates.back()) + ">";
     }
-    std::string bounds;
-    if (kernel.launch_bounds != kNone && tokens.is(kernel.launch_bounds + 1, '(')) {
-        const std::uint32_t open = kernel.launch_bounds + 1;
-        const auto parts = split_at_commas(tokens, {open + 1, tokens[open].pair});
-        if (!parts.empty()) bounds = ", (" + one_line(tokens, parts[0]) + ")";
-    }
-    return std::string(kCuda) + "registered<static_cast<" + type + ")>(" + address + ")" + bounds + ">";
+    return std::string(kCuda) + "Kernel<static_cast<" + type + ")>(" + address + ")" + numbers(tokens, kernel) +
+           ">::registration()";
 }
 
 }  // namespace
 
-void rewrite_kernel(Unit& unit, const Function& kernel) {
+void rewrite_kernel(TranslationUnit& unit, const Function& kernel) {
     const Tokens& tokens = unit.tokens;
     if (kernel.name == kNone || tokens[kernel.body].pair == kNone)
         unit.fail(kernel.body, "cannot read the declaration of this kernel");

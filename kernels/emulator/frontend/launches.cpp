@@ -71,7 +71,7 @@ std::uint32_t end_of_configuration(const Tokens& tokens, std::uint32_t begin) {
 
 }  // namespace
 
-void rewrite_launch(Unit& unit, std::uint32_t token) {
+void rewrite_launch(TranslationUnit& unit, std::uint32_t token) {
     const Tokens& tokens = unit.tokens;
     const std::uint32_t callee = start_of_callee(tokens, token);
     if (callee == kNone) unit.fail(token, "a launch needs a kernel's name, or an expression in parentheses, before <<<");

@@ -29,7 +29,7 @@ bool may_be_inline(const Tokens& tokens, std::uint32_t i) {
 }
 
 // What stands in functions, wherever they are.
-void rewrite_tokens(Unit& unit) {
+void rewrite_tokens(TranslationUnit& unit) {
     const Tokens& tokens = unit.tokens;
     for (std::uint32_t i = 0; i < tokens.size(); ++i) {
         const Token& token = tokens[i];
@@ -54,7 +54,7 @@ RewriteError::RewriteError(std::string file_, int line_, std::string message_)
       line(line_),
       message(std::move(message_)) {}
 
-void Unit::fail(std::uint32_t token, const std::string& message) const {
+void TranslationUnit::fail(std::uint32_t token, const std::string& message) const {
     throw RewriteError(tokens.file(token), static_cast<int>(tokens[token].line), message);
 }
 
@@ -84,7 +84,7 @@ std::string Changes::apply() {
     return result;
 }
 
-std::uint32_t remove_keyword(Unit& unit, std::uint32_t i) {
+std::uint32_t remove_keyword(TranslationUnit& unit, std::uint32_t i) {
     const Tokens& tokens = unit.tokens;
     const Word word = tokens[i].word;
     if (unit.changes.changed(i)) return i;
@@ -103,7 +103,7 @@ std::uint32_t remove_keyword(Unit& unit, std::uint32_t i) {
 Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) {
     const Tokens tokens(preprocessed);
     const Declarations declarations = find_declarations(tokens);
-    Unit unit(tokens, options);
+    TranslationUnit unit(tokens, options);
     Rewritten result;
     result.has_main = declarations.has_main;
     for (const Variables& variables : declarations.variables) {

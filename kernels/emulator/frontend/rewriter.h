@@ -51,8 +51,9 @@ struct SharedOutside {
 };
 
 /// One translation unit while it is rewritten.
-struct Unit {
-    explicit Unit(const Tokens& tokens, const RewriteOptions& options) : tokens(tokens), changes(tokens), options(options) {}
+struct TranslationUnit {
+    explicit TranslationUnit(const Tokens& tokens, const RewriteOptions& options)
+        : tokens(tokens), changes(tokens), options(options) {}
 
     const Tokens& tokens;
     Changes changes;
@@ -66,21 +67,21 @@ struct Unit {
 };
 
 /// Removes CUDA's words around `i` that any compiler refuses; returns the last token that it read.
-std::uint32_t remove_keyword(Unit& unit, std::uint32_t i);
+std::uint32_t remove_keyword(TranslationUnit& unit, std::uint32_t i);
 /// Turns the body of a kernel into a closure that is launched. Declarations are left alone.
-void rewrite_kernel(Unit& unit, const Function& kernel);
+void rewrite_kernel(TranslationUnit& unit, const Function& kernel);
 /// What rewrite() tells about a kernel.
 Kernel describe_kernel(const Tokens& tokens, const Declarations& declarations, const Function& kernel);
 /// `token` is the first < of <<<.
-void rewrite_launch(Unit& unit, std::uint32_t token);
+void rewrite_launch(TranslationUnit& unit, std::uint32_t token);
 /// `token` is a __shared__ in a function.
-void rewrite_shared(Unit& unit, std::uint32_t token);
+void rewrite_shared(TranslationUnit& unit, std::uint32_t token);
 /// Shared memory that is declared outside of functions.
-void rewrite_shared_outside(Unit& unit, const Variables& variables);
+void rewrite_shared_outside(TranslationUnit& unit, const Variables& variables);
 /// Declares in the body at `brace` what it uses of the shared memory that is declared outside.
-void declare_shared_outside(Unit& unit, std::uint32_t parameters, std::uint32_t brace);
+void declare_shared_outside(TranslationUnit& unit, std::uint32_t parameters, std::uint32_t brace);
 /// __device__, __constant__ and __managed__ variables.
-void rewrite_variables(Unit& unit, const Variables& variables);
+void rewrite_variables(TranslationUnit& unit, const Variables& variables);
 
 inline constexpr const char* kCuda = "::heddle::emulator::cuda::";
 

@@ -63,7 +63,7 @@ std::uint32_t end_of_named_class(const Tokens& tokens, Range range) {
     return kNone;
 }
 
-void declare_static(Unit& unit, Range range, Shared& shared) {
+void declare_static(TranslationUnit& unit, Range range, Shared& shared) {
     const Tokens& tokens = unit.tokens;
     shared.type = unit.new_name("shared");
     const std::uint32_t body = end_of_named_class(tokens, range);
@@ -88,7 +88,7 @@ void declare_static(Unit& unit, Range range, Shared& shared) {
     }
 }
 
-void declare_dynamic(Unit& unit, Range range, Shared& shared) {
+void declare_dynamic(TranslationUnit& unit, Range range, Shared& shared) {
     const Tokens& tokens = unit.tokens;
     unit.changes.before(range.begin, "typedef ");
     for (std::uint32_t i = range.begin; i < range.end; ++i)  // alignas may not stand in a typedef; the memory is aligned to 1024
@@ -108,7 +108,7 @@ void declare_dynamic(Unit& unit, Range range, Shared& shared) {
 }
 
 // Leaves the declaration as one of types; what declares the names is in the result.
-Shared declare(Unit& unit, Range range) {
+Shared declare(TranslationUnit& unit, Range range) {
     const Tokens& tokens = unit.tokens;
     bool dynamic = false;
     for (std::uint32_t i = range.begin; i < range.end && !tokens.is(i, '['); ++i) {
@@ -128,7 +128,7 @@ Shared declare(Unit& unit, Range range) {
 
 }  // namespace
 
-void rewrite_shared(Unit& unit, std::uint32_t token) {
+void rewrite_shared(TranslationUnit& unit, std::uint32_t token) {
     const Tokens& tokens = unit.tokens;
     const std::uint32_t begin = start_of_declaration(tokens, token);
     if (begin == kNone) return unit.changes.remove(token);  // nvcc ignores it in parameters, too
@@ -137,12 +137,12 @@ void rewrite_shared(Unit& unit, std::uint32_t token) {
     unit.changes.after(end, declare(unit, {begin, end}).references);
 }
 
-void rewrite_shared_outside(Unit& unit, const Variables& variables) {
+void rewrite_shared_outside(TranslationUnit& unit, const Variables& variables) {
     Shared shared = declare(unit, variables.range);
     unit.shared_outside.insert(unit.shared_outside.end(), shared.names.begin(), shared.names.end());
 }
 
-void declare_shared_outside(Unit& unit, std::uint32_t parameters, std::uint32_t brace) {
+void declare_shared_outside(TranslationUnit& unit, std::uint32_t parameters, std::uint32_t brace) {
     const Tokens& tokens = unit.tokens;
     if (unit.shared_outside.empty() || tokens[brace].pair == kNone) return;
     for (const SharedOutside& outside : unit.shared_outside) {

@@ -6,7 +6,7 @@
 
 namespace heddle::emulator::frontend {
 
-void rewrite_variables(Unit& unit, const Variables& variables) {
+void rewrite_variables(TranslationUnit& unit, const Variables& variables) {
     const Tokens& tokens = unit.tokens;
     // Only a definition has a size; constexpr ones are values. What a template makes is registered when it is copied to or from.
     if (variables.is_extern || variables.is_constexpr || variables.is_template) return;
