@@ -55,7 +55,21 @@ std::uint32_t round_tf32(float x);
 /// device::require failed.
 [[noreturn]] void failed_requirement(const char* message, Place place);
 
-enum class Atomic { add, minimum, maximum, exchange, compare_exchange, bit_or, bit_and };
+enum class Atomic {
+    add,
+    minimum,
+    maximum,
+    exchange,
+    compare_exchange,
+    bit_or,
+    bit_and,
+    subtract,
+    bit_xor,
+    increment,
+    decrement,
+    load,
+    store
+};
 /// A relaxed atomic on an integer of 4 or 8 bytes; returns the old value.
 std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_signed, std::uint64_t value, std::uint64_t compare,
                      Place place);

@@ -205,7 +205,11 @@ void pass_fence(Block& block, int thread, bool device_wide) {
     if (!t.seen.empty()) {
         t.own = now;
         block.has_own = true;
-        if (device_wide) t.seen.clear();
+        // What threads of this block released is known now; what others did, a later fence for the device may still acquire.
+        std::erase_if(t.seen, [&](const auto& releases) {
+            return device_wide || std::all_of(releases->begin(), releases->end(),
+                                              [&](const Released& r) { return r.ordinal == block.ordinal; });
+        });
     }
     t.to_block = now;
     if (device_wide) t.to_device = now;

@@ -65,6 +65,24 @@ void __tsan_write_range(void* p, std::size_t bytes) { access(p, bytes, Kind::wri
 void __tsan_vptr_read(void** p) { access(p, sizeof *p, Kind::read); }
 void __tsan_vptr_update(void** p, void*) { access(p, sizeof *p, Kind::write); }
 
+// -fsanitize=alignment, which foreign files are compiled with: an access through a pointer that is not aligned for its type. It
+// knows the types of 16 bytes, whose accesses may be two of 8 above.
+struct HeddleTypeMismatch {
+    const char* file;
+    std::uint32_t line, column;
+    const void* type;
+    unsigned char log_alignment, kind;  // 0 a load, 1 a store, 3 a member's access; the rest accesses nothing yet
+};
+void __ubsan_handle_type_mismatch_v1(const HeddleTypeMismatch* what, std::uintptr_t address) {
+    namespace checker = heddle::emulator::checker;
+    if (checker::running.thread < 0 || (what->kind > 1 && what->kind != 3)) return;
+    const std::size_t bytes = std::size_t{1} << what->log_alignment;
+    if (address % bytes == 0) return;
+    const Origin origin = Origin::of_code(__builtin_return_address(0));
+    checker::report_misaligned(
+        {reinterpret_cast<const std::byte*>(address), bytes, what->kind == 1 ? Kind::write : Kind::read, origin});
+}
+
 // clang calls these from version 15 on; g++ and earlier versions call the C library.
 void* __tsan_memset(void* to, int value, std::size_t bytes) {
     access(to, bytes, Kind::write);

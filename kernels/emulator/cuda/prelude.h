@@ -2,7 +2,9 @@
 // itself, too.
 #pragma once
 
-#include <math.h>
+// Before <math.h>: cuda/math.h.
+#include "kernels/emulator/cuda/intrinsics.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +15,3 @@
 #include "kernels/emulator/cuda/symbols.h"
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/interface.h"
-
-#if __has_include("kernels/emulator/cuda/intrinsics.h")
-#include "kernels/emulator/cuda/intrinsics.h"
-#else
-#include "kernels/emulator/kernel.h"
-// The rewriter reads them.
-#undef __global__
-#undef __device__
-#undef __host__
-#undef __forceinline__
-#undef __launch_bounds__
-#undef __grid_constant__
-#endif

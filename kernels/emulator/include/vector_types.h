@@ -5,32 +5,32 @@
 #pragma once
 
 // `pair` and `four`: the alignments of the types with two and with four elements.
-#define HEDDLE_VECTOR_TYPES(name, T, pair, four)                                   \
-    struct name##1 {                                                               \
-        T x;                                                                       \
-    };                                                                             \
-    struct alignas(pair) name##2 {                                                 \
-        T x, y;                                                                    \
-    };                                                                             \
-    struct name##3 {                                                               \
-        T x, y, z;                                                                 \
-    };                                                                             \
-    struct alignas(four) name##4 {                                                 \
-        T x, y, z, w;                                                              \
-    };                                                                             \
-    constexpr name##1 make_##name##1(T x) { return {x}; }                          \
-    constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }                  \
-    constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }          \
+#define HEDDLE_VECTOR_TYPES(name, T, pair, four)                          \
+    struct name##1 {                                                      \
+        T x;                                                              \
+    };                                                                    \
+    struct alignas(pair) name##2 {                                        \
+        T x, y;                                                           \
+    };                                                                    \
+    struct name##3 {                                                      \
+        T x, y, z;                                                        \
+    };                                                                    \
+    struct alignas(four) name##4 {                                        \
+        T x, y, z, w;                                                     \
+    };                                                                    \
+    constexpr name##1 make_##name##1(T x) { return {x}; }                 \
+    constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }         \
+    constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; } \
     constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 // The types of four 8-byte elements whose names carry the alignment (CUDA 13).
-#define HEDDLE_WIDE_VECTOR_TYPES(name, T)                                                                    \
-    struct alignas(16) name##4_16a {                                                                         \
-        T x, y, z, w;                                                                                        \
-    };                                                                                                       \
-    struct alignas(32) name##4_32a {                                                                         \
-        T x, y, z, w;                                                                                        \
-    };                                                                                                       \
-    constexpr name##4_16a make_##name##4_16a(T x, T y, T z, T w) { return {x, y, z, w}; }                    \
+#define HEDDLE_WIDE_VECTOR_TYPES(name, T)                                                 \
+    struct alignas(16) name##4_16a {                                                      \
+        T x, y, z, w;                                                                     \
+    };                                                                                    \
+    struct alignas(32) name##4_32a {                                                      \
+        T x, y, z, w;                                                                     \
+    };                                                                                    \
+    constexpr name##4_16a make_##name##4_16a(T x, T y, T z, T w) { return {x, y, z, w}; } \
     constexpr name##4_32a make_##name##4_32a(T x, T y, T z, T w) { return {x, y, z, w}; }
 
 HEDDLE_VECTOR_TYPES(char, signed char, 2, 4)

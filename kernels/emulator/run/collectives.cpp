@@ -1,6 +1,8 @@
 // Warp collectives: __syncwarp, shuffles, votes. The last lane to arrive computes every lane's result.
 #include <cstdio>
+#include <cstring>
 
+#include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
@@ -135,6 +137,70 @@ unsigned ballot(unsigned mask, int predicate, Place place) {
             if ((mask >> l & 1u) != 0) all.result[l] = votes;
     });
     return static_cast<unsigned>(warp.result[thread.lane()]);
+}
+
+unsigned match(unsigned mask, std::uint64_t bits, bool all, Place place) {
+    const char* const what = all ? "__match_all_sync" : "__match_any_sync";
+    Thread& thread = *in_kernel(what).current;
+    Warp& warp = *thread.warp;
+    warp.value[thread.lane()] = bits;
+    together(what, mask, place, [mask, all](Warp& lanes) {
+        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+            const int l = __builtin_ctz(rest);
+            unsigned same = 0;
+            for (unsigned others = mask; others != 0; others &= others - 1)
+                if (lanes.value[__builtin_ctz(others)] == lanes.value[l]) same |= others & -others;
+            lanes.result[l] = !all || same == mask ? same : 0;
+        }
+    });
+    return static_cast<unsigned>(warp.result[thread.lane()]);
+}
+
+std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_t value, Place place) {
+    static const char* const names[] = {"__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
+                                        "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+    const char* const what = names[static_cast<int>(kind)];
+    Thread& thread = *in_kernel(what).current;
+    Warp& warp = *thread.warp;
+    // A flipped top bit makes the order of signed numbers that of unsigned ones.
+    const std::uint32_t flip = is_signed && (kind == Reduction::minimum || kind == Reduction::maximum) ? 0x80000000u : 0u;
+    warp.value[thread.lane()] = value ^ flip;
+    together(what, mask, place, [mask, kind](Warp& lanes) {
+        auto result = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(mask)]);
+        for (unsigned rest = mask & (mask - 1); rest != 0; rest &= rest - 1) {
+            const auto next = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(rest)]);
+            switch (kind) {
+                case Reduction::add: result += next; break;
+                case Reduction::minimum: result = next < result ? next : result; break;
+                case Reduction::maximum: result = result < next ? next : result; break;
+                case Reduction::bit_and: result &= next; break;
+                case Reduction::bit_or: result |= next; break;
+                case Reduction::bit_xor: result ^= next; break;
+            }
+        }
+        for (unsigned rest = mask; rest != 0; rest &= rest - 1) lanes.result[__builtin_ctz(rest)] = result;
+    });
+    return static_cast<std::uint32_t>(warp.result[thread.lane()]) ^ flip;
+}
+
+void exchange(unsigned mask, const void* value, std::size_t bytes, int source, void* result, const char* what, Place place) {
+    Thread& thread = *in_kernel(what).current;
+    if (source < 0 || source > 31 || (mask >> source & 1u) == 0)
+        violate(std::string(what) + " at " + text_of(place) + ": reads lane " + std::to_string(source) +
+                ", which is not in the group " + hexadecimal(mask));
+    struct Part {
+        const void* value;
+        void* result;
+        int source;
+    } own{value, result, source};
+    thread.warp->part[thread.lane()] = &own;
+    together(what, mask, place, [mask, bytes](Warp& lanes) {
+        const auto part = [&](int lane) { return static_cast<const Part*>(lanes.part[lane]); };
+        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+            const Part& to = *part(__builtin_ctz(rest));
+            std::memcpy(to.result, part(to.source)->value, bytes);
+        }
+    });
 }
 
 }  // namespace heddle::emulator

@@ -1,6 +1,7 @@
 // Memory accesses other than plain loads and stores: vectors, asynchronous copies.
 #include <cstring>
 
+#include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
@@ -37,6 +38,8 @@ void store_vector(void* to, const void* from, std::size_t bytes, Place place) {
 // ---- asynchronous copies ----
 
 namespace {
+
+constexpr std::uint64_t kOfBarriers = std::uint64_t{1} << 62;  ///< a group that no wait for groups includes
 
 void land(const PendingCopy& copy) {
     std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
@@ -79,6 +82,26 @@ void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
 void copy_commit() {
     ++in_kernel("copy_commit").current->groups;
     if (traces()) trace_commit();
+}
+
+void copies_belong_to_barriers() {
+    Thread& thread = *in_kernel("memcpy_async").current;
+    for (PendingCopy& copy : thread.copies)
+        if (copy.group == thread.groups) copy.group = kOfBarriers;
+}
+
+void copies_of_barriers_land() {
+    std::vector<PendingCopy>& copies = in_kernel("arrive").current->copies;
+    std::size_t kept = 0;
+    for (const PendingCopy& copy : copies) {
+        if (copy.group != kOfBarriers) {
+            copies[kept++] = copy;
+            continue;
+        }
+        if (!copy.landed) land(copy);
+        if constexpr (checker::kEnabled) checker::copy_landed(copy.number);
+    }
+    copies.resize(kept);
 }
 
 void copy_wait(int pending, Place place) {

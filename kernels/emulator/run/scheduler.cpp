@@ -156,6 +156,7 @@ void Scheduler::wait(const char* what, Place place) {
     thread->place = place;
     spins = 0;
     race_release(&end_order_);  // in case the launch is abandoned before this thread continues
+    lane_waits(*thread->warp);
     Thread* const next = draw();
     if (next != thread) enter(*thread->fiber, next);
 }
@@ -182,6 +183,7 @@ void Scheduler::look_at_conditions() {
 }
 
 void Scheduler::step_aside() {
+    lane_spins(*current->warp);
     if (ready_.empty()) return;
     Thread* const thread = current;
     race_release(&end_order_);
@@ -267,6 +269,7 @@ void Scheduler::finish(Thread* thread) {
     --unfinished_;
     ++block.exited;
     thread->warp->exited |= 1u << thread->lane();
+    lane_waits(*thread->warp);
     spins = 0;
     if (!block.barrier.waiting.empty()) {
         const Thread& other = *block.barrier.waiting.front();
@@ -317,6 +320,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
         warp.exists = block.threads - i >= 32 ? ~0u : (1u << (block.threads - i)) - 1;
         warp.exited = 0;
         warp.meetings = 0;
+        warp.asking = 0;
     }
     if constexpr (checker::kEnabled) checker::block_begins(number, block.threads, {block.arena, block.arena_bytes});
 }

@@ -93,6 +93,15 @@ struct Warp {
     std::uint64_t result[32];
     std::uint8_t source[32];  ///< the lane whose value a shuffle returns
     void* part[32];           ///< each lane's operand for mma or ldmatrix
+    /// A lane's call of __activemask().
+    struct Question {
+        Place place;
+        const void* code;
+        std::ptrdiff_t depth;
+    };
+    unsigned asking = 0;  ///< the lanes that wait in one
+    int patience = 0;
+    Question question[32];
     int meetings = 0;
     Meeting meeting[32];
     char order[32][2];
@@ -240,6 +249,11 @@ void together(const char* what, unsigned mask, Place place, Compute&& compute) {
         scheduler->wait(what, place);
     }
 }
+
+/// A lane has begun to wait or has left the kernel: those that wait in __activemask() may go on.
+void lane_waits(Warp& warp);
+/// A lane lets others run, perhaps in a loop.
+void lane_spins(Warp& warp);
 
 bool same_place(const Place& a, const Place& b);
 /// Records that a kernel synchronises here; true if a mutation skips it.

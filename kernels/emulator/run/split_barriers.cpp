@@ -1,0 +1,114 @@
+// Barriers that are objects in memory, whose arrival and wait are two calls: cuda::barrier, and PTX's mbarrier.
+//
+// For the checker an arrival is a fence and an atomic, and the end of a wait an atomic and a fence, all for the block. The start
+// is a plain write, so an arrival that no barrier orders after it is a race.
+#include "kernels/emulator/device_calls.h"
+#include "kernels/emulator/run/checker_hooks.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/scheduler.h"
+
+namespace heddle::emulator {
+namespace {
+
+constexpr std::uint64_t kMostArrivals = (1u << 20) - 1;  ///< arrivals of a phase, as for an mbarrier
+
+/// The object's 64 bits: the phase, the arrivals that it still waits for, the arrivals of the next phase.
+struct SplitBarrier {
+    std::uint64_t phase, pending, expected;
+    static SplitBarrier of(const void* object) {
+        const std::uint64_t bits = __atomic_load_n(static_cast<const std::uint64_t*>(object), __ATOMIC_ACQUIRE);
+        return {bits >> 40, bits >> 20 & kMostArrivals, bits & kMostArrivals};
+    }
+    void write(void* object) const {
+        const std::uint64_t bits = (phase & 0xffffff) << 40 | pending << 20 | expected;
+        __atomic_store_n(static_cast<std::uint64_t*>(object), bits, __ATOMIC_RELEASE);
+    }
+};
+
+void check_address(const void* object, const char* what, Place place) {
+    in_kernel(what);
+    if (reinterpret_cast<std::uintptr_t>(object) % 8 != 0)
+        violate(std::string(what) + " at " + text_of(place) + ": the barrier's address is not a multiple of 8");
+}
+
+struct Wish {
+    void* object;
+    std::uint64_t token;
+    bool parity_only;
+};
+bool is_over(const Wish& wish) {
+    const std::uint64_t now = SplitBarrier::of(wish.object).phase;
+    return wish.parity_only ? (now & 1u) != (wish.token & 1u) : now != wish.token;
+}
+
+void acquire(void* object, Place place) {
+    if constexpr (checker::kEnabled) {
+        checker::atomic_access(object, 8, true, false, place);
+        checker::fence(0);
+    }
+    race_acquire(object);
+}
+
+void wait_for(Wish wish, Place place) {
+    check_address(wish.object, "a barrier's wait", place);
+    scheduler->wait_until([](void* argument) { return is_over(*static_cast<Wish*>(argument)); }, &wish, "a barrier's wait",
+                          place);
+    acquire(wish.object, place);
+}
+
+bool test(Wish wish, Place place) {
+    check_address(wish.object, "a barrier's test", place);
+    scheduler->step_aside();  // the caller may spin
+    if (!is_over(wish)) {
+        if constexpr (checker::kEnabled) checker::atomic_access(wish.object, 8, true, false, place);
+        return false;
+    }
+    acquire(wish.object, place);
+    return true;
+}
+
+}  // namespace
+
+void split_barrier_init(void* barrier, std::uint32_t expected, Place place) {
+    check_address(barrier, "a barrier's init", place);
+    if (expected == 0 || expected > kMostArrivals)
+        violate("a barrier's init at " + text_of(place) + ": expects " + std::to_string(expected) + " arrivals, wanted 1 to " +
+                std::to_string(kMostArrivals));
+    if constexpr (checker::kEnabled) checker::write(barrier, 8, place);
+    SplitBarrier{0, expected, expected}.write(barrier);
+}
+
+std::uint64_t split_barrier_arrive(void* barrier, std::uint32_t count, bool drop, Place place) {
+    check_address(barrier, "a barrier's arrive", place);
+    copies_of_barriers_land();
+    race_release(barrier);
+    if constexpr (checker::kEnabled) {
+        checker::fence(0);
+        checker::atomic_access(barrier, 8, true, true, place);
+    }
+    SplitBarrier state = SplitBarrier::of(barrier);
+    if (count > state.pending || (drop && count > state.expected))
+        violate("a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +
+                " arrivals, but the phase expects only " + std::to_string(state.pending) + " more of " +
+                std::to_string(state.expected));
+    const std::uint64_t token = state.phase;
+    state.pending -= count;
+    if (drop) state.expected -= count;
+    if (state.pending == 0) {
+        state.phase = (state.phase + 1) & 0xffffff;
+        state.pending = state.expected;
+        if constexpr (checker::kEnabled) {  // the last one passes on what all have told, so that the list does not grow
+            checker::fence(0);
+            checker::atomic_access(barrier, 8, false, true, place);
+        }
+    }
+    state.write(barrier);
+    return token;
+}
+
+bool split_barrier_test(void* barrier, std::uint64_t token, Place place) { return test({barrier, token, false}, place); }
+bool split_barrier_test_parity(void* barrier, std::uint32_t parity, Place place) { return test({barrier, parity, true}, place); }
+void split_barrier_wait(void* barrier, std::uint64_t token, Place place) { wait_for({barrier, token, false}, place); }
+void split_barrier_wait_parity(void* barrier, std::uint32_t parity, Place place) { wait_for({barrier, parity, true}, place); }
+
+}  // namespace heddle::emulator
