@@ -111,6 +111,7 @@ std::vector<std::string> Builder::object_options() const {
     std::vector<std::string> words = language_options();
     append(words, words_in(HEDDLE_WATCH_OPTIONS));
     append(words, words_in(is_clang_ ? HEDDLE_WATCH_OPTIONS_CLANG : HEDDLE_WATCH_OPTIONS_GNU));
+    words.push_back("-fsanitize=alignment");  // tells accesses through misaligned vectors (checker/compiler_hooks.cpp)
     // clang must not remove endless loops, as g++ does not: they are mistakes to find. Kernels read float4 from float arrays.
     if (is_clang_) words.emplace_back("-fno-finite-loops");
     append(words, {"-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility-inlines-hidden"});
