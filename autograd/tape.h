@@ -19,35 +19,37 @@
 
 namespace heddle {
 
-namespace kernels {
-class BiasSums;  // kernels/linear/linear.h
-}
+struct TapeNode;
 
-/// The interface of a node's backward function: the gradients of the op's outputs, the tensors it saved, and its inputs'
-/// gradients.
+/// The argument of a node's backward function: gradients of the op's outputs, tensors that it saved, gradients of its inputs.
 class Gradients {
   public:
-    virtual ~Gradients() = default;
     /// True if output `i` received a gradient; always true for an op's only output.
-    virtual bool has_output(int i) const = 0;
+    bool has_output(int i) const;
     /// The gradient of output `i`, with the output's shape; zeros if none arrived.
-    virtual Tensor output(int i = 0) = 0;
+    Tensor output(int i = 0);
     /// Like output(), but moved out of the node, so that an op that only passes the gradient on can give() it without a copy.
-    virtual Tensor take_output(int i = 0) = 0;
+    Tensor take_output(int i = 0);
     /// The i-th tensor that the op saved. Error that names both places if it was changed in place since.
-    virtual const Tensor& saved(int i) const = 0;
+    const Tensor& saved(int i) const;
     /// True if input `i` needs a gradient.
-    virtual bool needs(int i) const = 0;
+    bool needs(int i) const;
     /// Passes on the gradient of input `i`. Several calls add up; ignored if none is needed.
-    virtual void give(int i, Tensor gradient) = 0;
+    void give(int i, Tensor gradient);
     /// A tensor with input i's shape that holds its gradient so far (initially zeros), for ops that add in place, which saves a
     /// dense temporary and a second pass for weights.
-    virtual Tensor accumulate_into(int i) = 0;
+    Tensor accumulate_into(int i);
     /// The gradient of input `i` so far, including what was added in place; undefined if none arrived yet.
-    virtual Tensor so_far(int i) = 0;
-    /// Collects sums of rows to be added to gradients of biases (from accumulate_into). The walk computes them before it reads
-    /// the gradient, at the latest at its end.
-    virtual kernels::BiasSums& biases() = 0;
+    Tensor so_far(int i);
+
+  private:
+    friend class Tape;
+    Gradients(Tape& tape, TapeNode& node) : tape_(tape), node_(node) {}
+    void finish() const;
+
+    Tape& tape_;
+    TapeNode& node_;
+    std::vector<int> accumulated_;  // inputs whose gradients the op adds to in place
 };
 
 using Backward = std::function<void(Gradients&)>;

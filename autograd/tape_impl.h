@@ -4,7 +4,6 @@
 #include <deque>
 
 #include "autograd/tape.h"
-#include "kernels/linear/linear.h"
 
 namespace heddle {
 
@@ -23,25 +22,8 @@ struct Variable::Slot {
     ~Slot();
 };
 
-class Tape {
-  public:
-    /// Adds a node; `self` is this tape, which the new Variables keep alive.
-    static std::vector<Variable> append(const std::shared_ptr<Tape>& self, std::vector<Tensor> outputs, Record&& entry);
-    void walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain);
-    /// Called when a Variable that held an output of node `number` is destroyed.
-    void release(std::int64_t number);
-    std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()) - dead_; }
-    std::vector<SavedMemory> saved_memory() const;
-    std::string as_dot() const;
-
-  private:
-    class Sink;
-    class LeafHook;
-
-    struct Saved {
-        Tensor tensor;
-        std::uint64_t version;
-    };
+/// A recorded op.
+struct TapeNode {
     struct Input {
         std::shared_ptr<Variable::Slot> leaf;  // or else an output of an earlier node:
         std::int64_t node = -1;
@@ -51,44 +33,62 @@ class Tape {
         DType dtype = DType::f32;
         Device device = Device::cpu;
     };
+    struct Saved {
+        Tensor tensor;
+        std::uint64_t version;
+    };
     struct Output {
         Shape shape;
         DType dtype;
         Device device;
         Tensor gradient;  // during a walk
     };
-    struct Node {
-        std::int64_t number = 0;  // in creation order, never reused
-        const char* op = "";
-        Where where;
-        std::string module;  // only in anomaly mode
-        std::vector<Input> inputs;
-        std::vector<Saved> saved;
-        Backward backward;
-        std::vector<Output> outputs;
-        std::int64_t holders = 0;  // Variables that hold an output, and later nodes that take one as an input
-        bool always = false;       // recorded for leaves that are not among its inputs (Record::always)
-        bool dead = false;         // freed by a walk, or no longer reachable
-    };
 
-    Node* find(std::int64_t number);
-    const Node* find(std::int64_t number) const { return const_cast<Tape*>(this)->find(number); }
-    Input input_of(const Variable& variable, const Record& entry) const;
-    Tensor& target(const Node& consumer, const Input& input);
+    std::int64_t number = 0;  // in creation order, never reused
+    const char* op = "";
+    Where where;
+    std::string module;  // only in anomaly mode
+    std::vector<Input> inputs;
+    std::vector<Saved> saved;
+    Backward backward;
+    std::vector<Output> outputs;
+    std::int64_t holders = 0;  // Variables that hold an output, and later nodes that take one as an input
+    bool always = false;       // recorded for leaves that are not among its inputs (Record::always)
+    bool dead = false;         // freed by a walk, or no longer reachable
+};
+
+class Tape {
+  public:
+    /// Adds a node; `self` is this tape, which the new Variables keep alive.
+    static std::vector<Variable> append(const std::shared_ptr<Tape>& self, std::vector<Tensor> outputs, Record&& entry);
+    void walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain);
+    /// Called when a Variable that held an output of node `number` is destroyed.
+    void release(std::int64_t number);
+    /// The gradient of an input of `consumer`, during a walk. Error if an earlier walk freed the node that made the input.
+    Tensor& target(const TapeNode& consumer, const TapeNode::Input& input);
+    std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()) - dead_; }
+    std::vector<SavedMemory> saved_memory() const;
+    std::string as_dot() const;
+
+  private:
+    class LeafHook;
+
+    TapeNode* find(std::int64_t number);
+    const TapeNode* find(std::int64_t number) const { return const_cast<Tape*>(this)->find(number); }
+    TapeNode::Input input_of(const Variable& variable, const Record& entry) const;
     std::int64_t seed(const Variable& output, const Tensor& cotangent);
-    void visit(Node& node, bool retain);
-    void bury(Node& node);
+    void visit(TapeNode& node, bool retain);
+    void bury(TapeNode& node);
     void bury_pending();
     void end_walk();
     void compact();
 
-    std::deque<Node> nodes_;
+    std::deque<TapeNode> nodes_;
     std::int64_t next_number_ = 0;
     std::int64_t dead_ = 0;             // nodes that wait for compact()
     std::vector<std::int64_t> unheld_;  // nodes without holders that wait to be buried
     bool burying_ = false;
     bool walking_ = false;
-    kernels::BiasSums biases_;  // during a walk
 };
 
 /// "file:line"

@@ -12,15 +12,15 @@
 namespace heddle {
 
 std::vector<Variable> Tape::append(const std::shared_ptr<Tape>& self, std::vector<Tensor> outputs, Record&& entry) {
-    Node node;
+    TapeNode node;
     node.number = self->next_number_;
     node.op = entry.op;
     node.where = entry.where;
     node.always = entry.always;
     node.module = module_to_record();
     for (const Variable& variable : entry.inputs) node.inputs.push_back(self->input_of(variable, entry));
-    for (const Input& input : node.inputs)
-        if (Node* producer = self->find(input.node)) ++producer->holders;
+    for (const TapeNode::Input& input : node.inputs)
+        if (TapeNode* producer = self->find(input.node)) ++producer->holders;
     node.backward = std::move(entry.backward);
     for (Tensor& tensor : entry.saved) {
         const std::uint64_t version = tensor.version();
@@ -42,8 +42,8 @@ std::vector<Variable> Tape::append(const std::shared_ptr<Tape>& self, std::vecto
     return results;
 }
 
-Tape::Input Tape::input_of(const Variable& variable, const Record& entry) const {
-    Input input;
+TapeNode::Input Tape::input_of(const Variable& variable, const Record& entry) const {
+    TapeNode::Input input;
     if (!variable.defined()) return input;
     input.needs = variable.requires_grad();
     input.shape = variable.shape();
@@ -64,18 +64,18 @@ Tape::Input Tape::input_of(const Variable& variable, const Record& entry) const 
 }
 
 // Numbers ascend with gaps for buried nodes, so the distance from the first number is an upper bound of the index.
-Tape::Node* Tape::find(std::int64_t number) {
+TapeNode* Tape::find(std::int64_t number) {
     if (nodes_.empty() || number < nodes_.front().number || number > nodes_.back().number) return nullptr;
     const auto bound = std::min(static_cast<std::size_t>(number - nodes_.front().number), nodes_.size() - 1);
     auto at = nodes_.begin() + static_cast<std::ptrdiff_t>(bound);
     if (at->number != number)
         at = std::lower_bound(nodes_.begin(), at, number,
-                              [](const Node& node, std::int64_t wanted) { return node.number < wanted; });
+                              [](const TapeNode& node, std::int64_t wanted) { return node.number < wanted; });
     return at->number == number && !at->dead ? &*at : nullptr;
 }
 
 void Tape::release(std::int64_t number) {
-    Node* node = find(number);
+    TapeNode* node = find(number);
     if (node == nullptr || --node->holders > 0) return;
     unheld_.push_back(number);
     // During a walk, gradients may still be on their way to the node. During a burial, its loop will bury this one, too.
@@ -83,12 +83,12 @@ void Tape::release(std::int64_t number) {
 }
 
 // Destroys the node's contents; Variables held by its backward call release() other nodes, which only notes them.
-void Tape::bury(Node& node) {
+void Tape::bury(TapeNode& node) {
     node.dead = true;
     ++dead_;
-    const std::vector<Input> inputs = std::exchange(node.inputs, {});
-    for (const Input& input : inputs)
-        if (Node* producer = find(input.node); producer != nullptr && --producer->holders == 0) unheld_.push_back(input.node);
+    const std::vector<TapeNode::Input> inputs = std::exchange(node.inputs, {});
+    for (const TapeNode::Input& input : inputs)
+        if (TapeNode* producer = find(input.node); producer != nullptr && --producer->holders == 0) unheld_.push_back(input.node);
     node.saved.clear();
     node.backward = nullptr;
     node.outputs.clear();
@@ -97,7 +97,7 @@ void Tape::bury(Node& node) {
 void Tape::bury_pending() {
     burying_ = true;
     while (!unheld_.empty()) {
-        Node* node = find(unheld_.back());
+        TapeNode* node = find(unheld_.back());
         unheld_.pop_back();
         if (node != nullptr && node->holders == 0) bury(*node);
     }
@@ -110,7 +110,7 @@ void Tape::compact() {
     for (; !nodes_.empty() && nodes_.back().dead; --dead_) nodes_.pop_back();
     for (; !nodes_.empty() && nodes_.front().dead; --dead_) nodes_.pop_front();
     if (2 * dead_ <= static_cast<std::int64_t>(nodes_.size())) return;
-    std::erase_if(nodes_, [](const Node& node) { return node.dead; });
+    std::erase_if(nodes_, [](const TapeNode& node) { return node.dead; });
     dead_ = 0;
 }
 

@@ -26,12 +26,12 @@ std::string escaped(std::string_view text) {
 std::vector<SavedMemory> Tape::saved_memory() const {
     std::map<std::string, SavedMemory> by_op;
     std::set<std::tuple<std::uint64_t, const void*, std::int64_t>> seen;
-    for (const Node& node : nodes_) {
+    for (const TapeNode& node : nodes_) {
         if (node.dead) continue;
         SavedMemory& entry = by_op[node.op];
         entry.op = node.op;
         ++entry.nodes;
-        for (const Saved& saved : node.saved)
+        for (const TapeNode::Saved& saved : node.saved)
             if (seen.emplace(saved.tensor.storage_id(), saved.tensor.bytes_data(), saved.tensor.bytes()).second)
                 entry.bytes += saved.tensor.bytes();
     }
@@ -44,15 +44,15 @@ std::vector<SavedMemory> Tape::saved_memory() const {
 std::string Tape::as_dot() const {
     std::string text = "digraph tape {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\"];\n";
     std::map<const Variable::Slot*, std::size_t> leaves;
-    for (const Node& node : nodes_) {
+    for (const TapeNode& node : nodes_) {
         if (node.dead) continue;
         std::string shapes;
-        for (const Output& output : node.outputs) shapes += output.shape.str();
+        for (const TapeNode::Output& output : node.outputs) shapes += output.shape.str();
         std::string file = node.where.file_name();
         file.erase(0, file.rfind('/') + 1);
         text += fmt::format("  n{} [label=\"{}\\n{}\\n{}:{}\"];\n", node.number, escaped(node.op), shapes, escaped(file),
                             node.where.line());
-        for (const Input& input : node.inputs) {
+        for (const TapeNode::Input& input : node.inputs) {
             if (input.leaf) {
                 const auto [at, fresh] = leaves.emplace(input.leaf.get(), leaves.size());
                 const std::string& name = input.leaf->name;

@@ -10,6 +10,7 @@
 #include "core/format.h"
 #include "kernels/cast/cast.h"
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/linear/linear.h"
 
 namespace heddle {
 namespace {
@@ -24,109 +25,101 @@ ObserveGradients::~ObserveGradients() { gradient_observer = before_; }
 
 // ---- the gradients of one node's backward call
 
-class Tape::Sink final : public Gradients {
-  public:
-    Sink(Tape& tape, Node& node) : tape_(tape), node_(node) {}
+namespace {
 
-    bool has_output(int i) const override { return output_at(i).gradient.defined(); }
+const TapeNode::Input& input_of(const TapeNode& node, int i) {
+    check(i >= 0 && i < static_cast<int>(node.inputs.size()), "{} at {}: backward asks for input {} of {}, numbered from 0",
+          node.op, place(node.where), i, node.inputs.size());
+    return node.inputs[static_cast<std::size_t>(i)];
+}
 
-    Tensor output(int i) override {
-        const Output& output = output_at(i);
-        return output.gradient.defined() ? output.gradient : Tensor::zeros(output.shape, output.dtype, output.device);
+TapeNode::Output& output_of(TapeNode& node, int i) {
+    check(i >= 0 && i < static_cast<int>(node.outputs.size()), "{} at {}: backward asks for output {} of {}, numbered from 0",
+          node.op, place(node.where), i, node.outputs.size());
+    return node.outputs[static_cast<std::size_t>(i)];
+}
+
+// After adding to `target`, the gradient of input i.
+void added_to(const Tensor& target, const TapeNode& node, int i) {
+    target.bump_version(node.where);
+    search_for_anomaly(target, {node.op, node.where, node.module}, "the gradient of input", i);
+}
+
+}  // namespace
+
+bool Gradients::has_output(int i) const { return output_of(node_, i).gradient.defined(); }
+
+Tensor Gradients::output(int i) {
+    const TapeNode::Output& output = output_of(node_, i);
+    return output.gradient.defined() ? output.gradient : Tensor::zeros(output.shape, output.dtype, output.device);
+}
+
+Tensor Gradients::take_output(int i) {
+    Tensor gradient = output(i);
+    output_of(node_, i).gradient = Tensor();
+    return gradient;
+}
+
+const Tensor& Gradients::saved(int i) const {
+    check(i >= 0 && i < static_cast<int>(node_.saved.size()), "{} at {}: backward reads saved tensor {}, but {} were saved",
+          node_.op, place(node_.where), i, node_.saved.size());
+    const TapeNode::Saved& saved = node_.saved[static_cast<std::size_t>(i)];
+    if (saved.tensor.version() != saved.version)
+        fail_with(
+            "{} at {} saved a tensor {} for backward, but it was changed in place at {} since (version {} instead of "
+            "{}); run backward before the change or change a clone()",
+            node_.op, place(node_.where), saved.tensor.shape(), place(saved.tensor.changed_at()), saved.tensor.version(),
+            saved.version);
+    return saved.tensor;
+}
+
+bool Gradients::needs(int i) const { return input_of(node_, i).needs; }
+
+void Gradients::give(int i, Tensor gradient) {
+    const TapeNode::Input& input = input_of(node_, i);
+    if (!input.needs) return;
+    if (!gradient.defined())
+        fail_with("{} at {}: backward gave input {} an undefined tensor, wanted {} {}", node_.op, place(node_.where), i,
+                  input.shape, input.dtype);
+    if (gradient.shape() != input.shape || gradient.dtype() != input.dtype)
+        fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, place(node_.where), i,
+                  gradient.shape(), gradient.dtype(), input.shape, input.dtype);
+    search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
+    Tensor& target = tape_.target(node_, input);
+    device::Branches::before_use_of(target);
+    if (target.defined()) {
+        kernels::accumulate(target, kernels::cast(gradient, target.dtype()));  // f32 gradients of bf16 leaves
+        added_to(target, node_, i);
+        return;
     }
+    // Moved if it has no other owner; otherwise copied, because another owner could change it.
+    target = gradient.unique() ? std::move(gradient) : gradient.clone();
+}
 
-    Tensor take_output(int i) override {
-        Tensor gradient = output(i);
-        output_at(i).gradient = Tensor();
-        return gradient;
-    }
+Tensor Gradients::accumulate_into(int i) {
+    const TapeNode::Input& input = input_of(node_, i);
+    check(input.needs, "{} at {}: backward adds into input {}, which wants no gradient; ask needs({}) first", node_.op,
+          place(node_.where), i, i);
+    Tensor& target = tape_.target(node_, input);
+    if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype, input.device);
+    device::Branches::before_use_of(target);
+    accumulated_.push_back(i);
+    return target;
+}
 
-    const Tensor& saved(int i) const override {
-        check(i >= 0 && i < static_cast<int>(node_.saved.size()), "{} at {}: backward reads saved tensor {}, but {} were saved",
-              node_.op, place(node_.where), i, node_.saved.size());
-        const Saved& saved = node_.saved[static_cast<std::size_t>(i)];
-        if (saved.tensor.version() != saved.version)
-            fail_with(
-                "{} at {} saved a tensor {} for backward, but it was changed in place at {} since (version {} instead of "
-                "{}); run backward before the change or change a clone()",
-                node_.op, place(node_.where), saved.tensor.shape(), place(saved.tensor.changed_at()), saved.tensor.version(),
-                saved.version);
-        return saved.tensor;
-    }
+Tensor Gradients::so_far(int i) {
+    const TapeNode::Input& input = input_of(node_, i);
+    if (!input.needs) return {};
+    Tensor& target = tape_.target(node_, input);
+    kernels::BiasSums::before_use_of(target);
+    device::Branches::before_use_of(target);
+    return target;
+}
 
-    bool needs(int i) const override { return input_at(i).needs; }
-
-    void give(int i, Tensor gradient) override {
-        const Input& input = input_at(i);
-        if (!input.needs) return;
-        if (!gradient.defined())
-            fail_with("{} at {}: backward gave input {} an undefined tensor, wanted {} {}", node_.op, place(node_.where), i,
-                      input.shape, input.dtype);
-        if (gradient.shape() != input.shape || gradient.dtype() != input.dtype)
-            fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, place(node_.where), i,
-                      gradient.shape(), gradient.dtype(), input.shape, input.dtype);
-        search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
-        Tensor& target = tape_.target(node_, input);
-        device::Branches::before_use_of(target);
-        if (target.defined()) {
-            kernels::accumulate(target, kernels::cast(gradient, target.dtype()));  // f32 gradients of bf16 leaves
-            added_to(target, i);
-            return;
-        }
-        // Moved if it has no other owner; otherwise copied, because another owner could change it.
-        target = gradient.unique() ? std::move(gradient) : gradient.clone();
-    }
-
-    Tensor accumulate_into(int i) override {
-        const Input& input = input_at(i);
-        check(input.needs, "{} at {}: backward adds into input {}, which wants no gradient; ask needs({}) first", node_.op,
-              place(node_.where), i, i);
-        Tensor& target = tape_.target(node_, input);
-        if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype, input.device);
-        device::Branches::before_use_of(target);
-        accumulated_.push_back(i);
-        return target;
-    }
-
-    Tensor so_far(int i) override {
-        const Input& input = input_at(i);
-        if (!input.needs) return {};
-        Tensor& target = tape_.target(node_, input);
-        if (tape_.biases_.waits_for(target)) tape_.biases_.flush();
-        device::Branches::before_use_of(target);
-        return target;
-    }
-
-    kernels::BiasSums& biases() override { return tape_.biases_; }
-
-    // Gradients that an op adds to in place are complete, and can be checked, only after the op.
-    void finish() const {
-        for (const int i : accumulated_) added_to(tape_.target(node_, input_at(i)), i);
-    }
-
-  private:
-    // `target` is the gradient of input i.
-    void added_to(const Tensor& target, int i) const {
-        target.bump_version(node_.where);
-        search_for_anomaly(target, {node_.op, node_.where, node_.module}, "the gradient of input", i);
-    }
-
-    Output& output_at(int i) const {
-        check(i >= 0 && i < static_cast<int>(node_.outputs.size()),
-              "{} at {}: backward asks for output {} of {}, numbered from 0", node_.op, place(node_.where), i,
-              node_.outputs.size());
-        return node_.outputs[static_cast<std::size_t>(i)];
-    }
-    const Input& input_at(int i) const {
-        check(i >= 0 && i < static_cast<int>(node_.inputs.size()), "{} at {}: backward asks for input {} of {}, numbered from 0",
-              node_.op, place(node_.where), i, node_.inputs.size());
-        return node_.inputs[static_cast<std::size_t>(i)];
-    }
-
-    Tape& tape_;
-    Node& node_;
-    std::vector<int> accumulated_;
-};
+// Gradients that an op adds to in place are complete, and can be checked, only after the op.
+void Gradients::finish() const {
+    for (const int i : accumulated_) added_to(tape_.target(node_, input_of(node_, i)), node_, i);
+}
 
 // Calls this thread's hook for a leaf when the walk has passed the first node that uses it and its gradient is written. On a
 // device, postponed sums of biases and products in a branch may still be missing then; flushing and joining for every leaf would
@@ -134,13 +127,13 @@ class Tape::Sink final : public Gradients {
 class Tape::LeafHook {
   public:
     // The walk will pass nodes [0, end), in descending order.
-    LeafHook(Tape& tape, std::ptrdiff_t end) : tape_(tape), hook_(std::exchange(gradient_observer, nullptr)) {
+    LeafHook(const Tape& tape, std::ptrdiff_t end) : hook_(std::exchange(gradient_observer, nullptr)) {
         if (hook_ == nullptr) return;
         // The backward of such a node, a checkpoint, adds to leaves that are not among its inputs.
-        const std::ptrdiff_t first_checkpoint = std::ranges::find_if(tape.nodes_, &Node::always) - tape.nodes_.begin();
+        const std::ptrdiff_t first_checkpoint = std::ranges::find_if(tape.nodes_, &TapeNode::always) - tape.nodes_.begin();
         std::unordered_set<const Variable::Slot*> seen;
         for (std::ptrdiff_t i = 0; i < end; ++i)
-            for (const Input& input : tape.nodes_[static_cast<std::size_t>(i)].inputs)
+            for (const TapeNode::Input& input : tape.nodes_[static_cast<std::size_t>(i)].inputs)
                 if (input.leaf && input.needs && seen.insert(input.leaf.get()).second)
                     first_uses_.emplace_back(std::min(i, first_checkpoint), input.leaf);
     }
@@ -156,14 +149,13 @@ class Tape::LeafHook {
     // Calls the hook for passed leaves whose gradients are written.
     void tell() {
         std::erase_if(passed_, [&](const Variable& leaf) {
-            if (tape_.biases_.waits_for(leaf.grad()) || device::Branches::writes(leaf.grad())) return false;
+            if (kernels::BiasSums::pending(leaf.grad()) || device::Branches::writes(leaf.grad())) return false;
             (*hook_)(leaf);
             return true;
         });
     }
 
   private:
-    Tape& tape_;
     const std::function<void(const Variable&)>* hook_;
     std::vector<std::pair<std::ptrdiff_t, std::shared_ptr<Variable::Slot>>> first_uses_;  // ascending by node
     std::vector<Variable> passed_;                                                        // and not reported yet
@@ -171,9 +163,9 @@ class Tape::LeafHook {
 
 // ---- the walk
 
-Tensor& Tape::target(const Node& consumer, const Input& input) {
+Tensor& Tape::target(const TapeNode& consumer, const TapeNode::Input& input) {
     if (input.leaf) return input.leaf->grad;
-    Node* producer = find(input.node);
+    TapeNode* producer = find(input.node);
     check(producer != nullptr,
           "{} at {} reads a value {} whose part of the tape an earlier backward freed; pass retain there, or detach() the value",
           consumer.op, place(consumer.where), input.shape);
@@ -185,18 +177,19 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     check(!walking_, "backward: called from within a backward of the same tape; use a FreshTape");
     std::int64_t last = -1;
     walking_ = true;
+    const kernels::BiasSums biases;   // makes several sums for gradients of biases in one launch
     const device::Branches branches;  // computes gradients of weights in parallel to those of values
     try {
         for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i]));
         // Nothing is recorded or removed during the walk, so indices into the list stay valid.
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
-                                          [](std::int64_t wanted, const Node& node) { return wanted < node.number; });
+                                          [](std::int64_t wanted, const TapeNode& node) { return wanted < node.number; });
         LeafHook hook(*this, end - nodes_.begin());
         for (auto i = end - nodes_.begin(); i-- > 0;) {
             visit(nodes_[static_cast<std::size_t>(i)], retain);
             hook.passed(i);
         }
-        biases_.flush();
+        kernels::BiasSums::flush();
         device::Branches::join();
         hook.tell();
     } catch (...) {
@@ -211,7 +204,7 @@ std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
           "backward: the output was not recorded on the tape: none of its inputs requires a gradient, or grad mode was off");
     const Variable::Slot& slot = *output.slot_;
     check(slot.tape.get() == this, "backward: the output belongs to another tape or thread");
-    Node* node = find(slot.node);
+    TapeNode* node = find(slot.node);
     check(node != nullptr, "backward: this part of the tape was freed by an earlier backward; pass retain to go back twice");
     check(cotangent.defined() && cotangent.shape() == output.shape() && cotangent.dtype() == output.dtype(),
           "backward: the cotangent is {} {}, but the output is {} {}", cotangent.shape(), cotangent.dtype(), output.shape(),
@@ -224,31 +217,31 @@ std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
     return slot.node;
 }
 
-void Tape::visit(Node& node, bool retain) {
-    const auto reached = [](const Output& output) { return output.gradient.defined(); };
+void Tape::visit(TapeNode& node, bool retain) {
+    const auto reached = [](const TapeNode::Output& output) { return output.gradient.defined(); };
     if (node.dead || !std::any_of(node.outputs.begin(), node.outputs.end(), reached)) return;
     // If the bias is an op's result, its gradient is read now.
-    for (const Output& output : node.outputs) {
-        if (biases_.waits_for(output.gradient)) biases_.flush();
+    for (const TapeNode::Output& output : node.outputs) {
+        kernels::BiasSums::before_use_of(output.gradient);
         device::Branches::before_use_of(output.gradient);
     }
-    Sink sink(*this, node);
+    Gradients gradients(*this, node);
     const NoGrad no_grad;
     check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
-    node.backward(sink);
-    if (OpTimer::timing() || in_anomaly_mode()) biases_.flush();  // so that the time, or the NaN, is attributed to this op
-    sink.finish();
+    node.backward(gradients);
+    if (OpTimer::timing() || in_anomaly_mode())
+        kernels::BiasSums::flush();  // so that the time, or the NaN, is attributed to this op
+    gradients.finish();
     OpTimer::backward_done(node.op, node.outputs.front().device);
-    for (Output& output : node.outputs) output.gradient = Tensor();
+    for (TapeNode::Output& output : node.outputs) output.gradient = Tensor();
     if (!retain) bury(node);
 }
 
 // Drops gradients that an exception left behind, and nodes that lost their last holder during the walk.
 void Tape::end_walk() {
-    for (Node& node : nodes_)
-        for (Output& output : node.outputs) output.gradient = Tensor();
+    for (TapeNode& node : nodes_)
+        for (TapeNode::Output& output : node.outputs) output.gradient = Tensor();
     walking_ = false;
-    biases_.clear();
     bury_pending();
 }
 

@@ -59,6 +59,7 @@ class Variable {
 
   private:
     friend class Tape;
+    friend struct TapeNode;
     struct Slot;
     explicit Variable(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
 

@@ -20,8 +20,8 @@ Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable
         for (int i = 0; i < 4; ++i)
             if (g.needs(i + 1)) *slots[i] = g.accumulate_into(i + 1);
         const kernels::FeedForwardWeights saved{g.saved(2), {}, g.saved(3), {}};
-        Tensor dx = kernels::feed_forward_backward(g.output(), g.saved(0), g.saved(1), saved, activation, dropout, wants,
-                                                   gradients, &g.biases());
+        Tensor dx =
+            kernels::feed_forward_backward(g.output(), g.saved(0), g.saved(1), saved, activation, dropout, wants, gradients);
         if (wants.x) g.give(0, std::move(dx));
     };
     return record(y, {.op = "feed_forward",

@@ -18,7 +18,7 @@ Variable ops::linear(const Variable& x, const Variable& weight, const Variable& 
                               Tensor dweight = g.accumulate_into(1);
                               kernels::linear_backward_weight(dy, g.saved(0), dweight);
                           }
-                          if (g.needs(2)) g.biases().add(dy, g.accumulate_into(2));
+                          if (g.needs(2)) kernels::BiasSums::add(dy, g.accumulate_into(2));
                       }});
 }
 

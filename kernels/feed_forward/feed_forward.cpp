@@ -1,5 +1,7 @@
 #include "kernels/feed_forward/feed_forward.h"
 
+#include <optional>
+
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/activation/activation.h"
@@ -149,10 +151,8 @@ FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights
 
 Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hidden, const FeedForwardWeights& weights,
                              Activation activation, const Dropout& dropout, const FeedForwardWants& wants,
-                             FeedForwardWeights& gradients, BiasSums* waiting) {
+                             FeedForwardWeights& gradients) {
     check_weights(x, weights);
-    BiasSums at_once;
-    BiasSums& biases = waiting != nullptr ? *waiting : at_once;
     check_shape("feed_forward_backward", "dy", dy, {x.rows(), weights.w2.dim(0)});
     check_shape("feed_forward_backward", "hidden", hidden, {x.rows(), weights.w1.dim(0)});
     check_dtype("feed_forward_backward", "dy", dy, x.dtype());
@@ -163,6 +163,8 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
         const bool wider = x.dtype() == DType::bf16 && gradients.b1.dtype() == DType::f32;
         check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, wider ? DType::f32 : x.dtype());
     }
+    std::optional<BiasSums> both;  // makes the two sums in one launch
+    if (!BiasSums::exists()) both.emplace();
     const bool inner = wants.x || wants.w1 || wants.b1;
     Tensor h, du, dx;
     Tensor* const wanted_h = wants.w2 ? &h : nullptr;
@@ -174,16 +176,16 @@ Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hi
     } else if (wants.x && x.device() == Device::cuda && x.dtype() == DType::bf16 &&
                feed_forward_runs_fused(DType::bf16, x.rows(), x.cols(), hidden.cols(), dy.cols(), true)) {
         du = feed_forward_fused_backward_cuda(dy, hidden, weights, activation, dropout, wanted_h, dx);
-        if (wants.b1) biases.add(du, gradients.b1);
+        if (wants.b1) BiasSums::add(du, gradients.b1);
     } else {
         du = hidden_gradient(dy, hidden, weights, activation, dropout, wanted_h);
         if (wants.x) dx = linear_backward_x(du, weights.w1);
-        if (wants.b1) biases.add(du, gradients.b1);
+        if (wants.b1) BiasSums::add(du, gradients.b1);
     }
     if (wants.w2) linear_backward_weight(dy, h, gradients.w2);
-    if (wants.b2) biases.add(dy, gradients.b2);
+    if (wants.b2) BiasSums::add(dy, gradients.b2);
     if (wants.w1) linear_backward_weight(du, x, gradients.w1);
-    at_once.flush();
+    if (both) BiasSums::flush();
     return dx;
 }
 

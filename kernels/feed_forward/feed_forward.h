@@ -41,10 +41,10 @@ FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights
 struct FeedForwardWants {
     bool x = true, w1 = true, b1 = true, w2 = true, b2 = true;
 };
-/// dx (undefined unless wanted); the wanted ones of `gradients` are added to: of x's dtype, or f32 beside bf16. With `waiting`
-/// the sums for the biases may wait there.
+/// dx (undefined unless wanted); the wanted ones of `gradients` are added to: of x's dtype, or f32 beside bf16. Where a BiasSums
+/// exists, the sums for the biases may wait there.
 Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hidden, const FeedForwardWeights& weights,
                              Activation activation, const Dropout& dropout, const FeedForwardWants& wants,
-                             FeedForwardWeights& gradients, BiasSums* waiting = nullptr);
+                             FeedForwardWeights& gradients);
 
 }  // namespace heddle::kernels

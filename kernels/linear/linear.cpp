@@ -142,35 +142,48 @@ void linear_backward_bias(const Tensor& dy, Tensor& dbias) {
 
 // ---- sums that wait
 
+namespace {
+
+thread_local BiasSums* innermost = nullptr;
+
+}  // namespace
+
+BiasSums::BiasSums() : outer_(std::exchange(innermost, this)) {}
+BiasSums::~BiasSums() { innermost = outer_; }
+
+bool BiasSums::exists() { return innermost != nullptr; }
+
 void BiasSums::add(const Tensor& dy, Tensor dbias) {
     constexpr std::size_t kMost = 16;                           // what one launch takes
     constexpr std::int64_t kMostBytes = std::int64_t{1} << 26;  // a tensor that waits here could have been freed
-    if (dy.device() == Device::cpu) return linear_backward_bias(dy, dbias);
+    if (innermost == nullptr || dy.device() == Device::cpu) return linear_backward_bias(dy, dbias);
     check_shape("linear_backward", "dbias", dbias, {dy.cols()});
     check_device("linear_backward", {{"dy", dy}, {"dbias", dbias}});
-    if (waits_for(dbias)) flush();  // within one launch the two additions would race
-    waiting_.push_back({dy, std::move(dbias)});
-    bytes_ += dy.bytes();
-    if (waiting_.size() == kMost || bytes_ > kMostBytes) flush();
+    before_use_of(dbias);  // within one launch two additions to it would race
+    BiasSums& sums = *innermost;
+    sums.waiting_.push_back({dy, std::move(dbias)});
+    sums.bytes_ += dy.bytes();
+    if (sums.waiting_.size() == kMost || sums.bytes_ > kMostBytes) flush();
 }
 
-void BiasSums::flush() {
-    if (!waiting_.empty()) linear_backward_biases_cuda(waiting_);
-    clear();
-}
-
-void BiasSums::clear() {
-    waiting_.clear();
-    bytes_ = 0;
-}
-
-bool BiasSums::waits_for(const Tensor& tensor) const {
-    if (waiting_.empty() || !tensor.defined() || tensor.device() == Device::cpu) return false;
+bool BiasSums::pending(const Tensor& tensor) {
+    if (innermost == nullptr || innermost->waiting_.empty() || !tensor.defined() || tensor.device() == Device::cpu) return false;
     const std::byte* const begin = tensor.bytes_data();
-    return std::any_of(waiting_.begin(), waiting_.end(), [&](const BiasSum& sum) {
+    return std::any_of(innermost->waiting_.begin(), innermost->waiting_.end(), [&](const BiasSum& sum) {
         const std::byte* const at = sum.dbias.bytes_data();
         return at < begin + tensor.bytes() && begin < at + sum.dbias.bytes();
     });
+}
+
+void BiasSums::before_use_of(const Tensor& tensor) {
+    if (pending(tensor)) flush();
+}
+
+void BiasSums::flush() {
+    if (innermost == nullptr || innermost->waiting_.empty()) return;
+    linear_backward_biases_cuda(innermost->waiting_);
+    innermost->waiting_.clear();
+    innermost->bytes_ = 0;
 }
 
 }  // namespace heddle::kernels

@@ -34,22 +34,31 @@ struct BiasSum {
     Tensor dy, dbias;
 };
 
-/// Sums of linear_backward_bias that may wait for others: on CUDA each is so little work that the launches cost more than the
-/// sums, and one launch makes several. On the CPU none waits. What still waits when this object is destroyed is dropped.
+/// While one exists, sums that this thread passes to add() may wait for others: on CUDA each is so little work that the launches
+/// cost more than the sums, and one launch makes several. On the CPU none waits. If they are nested, the innermost one collects.
 /// A gradient that also receives other terms in the meantime is summed in another order.
 class BiasSums {
   public:
-    /// Asks for dbias += the sum of dy over its rows. Neither tensor may be changed in another way until flush(), but dbias by
-    /// adding to it.
-    void add(const Tensor& dy, Tensor dbias);
+    BiasSums();
+    /// Drops sums that still wait: this happens after exceptions.
+    ~BiasSums();
+    BiasSums(const BiasSums&) = delete;
+    BiasSums& operator=(const BiasSums&) = delete;
+
+    /// dbias += the sum of dy over its rows, now or, while a BiasSums exists, later. Until flush(), dy must not be changed, and
+    /// dbias only by adding to it.
+    static void add(const Tensor& dy, Tensor dbias);
+    /// True if this thread has a BiasSums.
+    static bool exists();
+    /// True if a sum that will be added to the memory of `tensor` still waits.
+    static bool pending(const Tensor& tensor);
+    /// Must be called before `tensor` is read: makes the sums that wait, if one will be added to its memory.
+    static void before_use_of(const Tensor& tensor);
     /// Makes the sums that wait.
-    void flush();
-    /// Forgets them.
-    void clear();
-    /// Whether a sum that will be added to memory of `tensor` still waits.
-    bool waits_for(const Tensor& tensor) const;
+    static void flush();
 
   private:
+    BiasSums* outer_;
     std::vector<BiasSum> waiting_;
     std::int64_t bytes_ = 0;  // of the dy's that are kept for them
 };

@@ -24,15 +24,15 @@ DType sum_dtype(const Numbers& numbers, bool wide) { return wide && numbers.dtyp
 TEST(BiasSums, AreTheSumsOfTheColumnsAddedToWhatIsThere) {
     for (const Numbers& numbers : all_numbers())
         for (const bool wide : {false, true}) {
-            BiasSums sums;
+            const BiasSums scope;
             std::vector<Tensor> rows, biases;
             std::uint64_t seed = 0;
             for (const Rows& at : kAll) {
                 rows.push_back(rows_of(at, numbers, ++seed));
                 biases.push_back(Tensor::full({at.cols}, 2, sum_dtype(numbers, wide), numbers.device));
-                sums.add(rows.back(), biases.back());
+                BiasSums::add(rows.back(), biases.back());
             }
-            sums.flush();
+            BiasSums::flush();
             for (std::size_t n = 0; n < rows.size(); ++n) {
                 const std::vector<double> x = rows[n].to_vector(), got = biases[n].to_vector();
                 for (std::size_t j = 0; j < got.size(); ++j) {
@@ -49,7 +49,7 @@ TEST(BiasSums, AreTheSumsOfTheColumnsAddedToWhatIsThere) {
 
 TEST(BiasSums, HaveTheSameBitsAloneAndInCompany) {
     for (const Numbers& numbers : all_numbers()) {
-        BiasSums sums;
+        const BiasSums scope;
         std::vector<Tensor> together, alone;
         std::uint64_t seed = 10;
         for (int round = 0; round < 4; ++round)  // more than one launch takes
@@ -57,10 +57,10 @@ TEST(BiasSums, HaveTheSameBitsAloneAndInCompany) {
                 const Tensor rows = rows_of(at, numbers, ++seed);
                 together.push_back(Tensor::zeros({at.cols}, sum_dtype(numbers, true), numbers.device));
                 alone.push_back(together.back().clone());
-                sums.add(rows, together.back());
+                BiasSums::add(rows, together.back());
                 kernels::linear_backward_bias(rows, alone.back());
             }
-        sums.flush();
+        BiasSums::flush();
         for (std::size_t n = 0; n < alone.size(); ++n)
             EXPECT_TRUE(same_bits(together[n].to(Device::cpu), alone[n].to(Device::cpu))) << to_string(numbers) << ", sum " << n;
     }
@@ -73,14 +73,14 @@ TEST(BiasSums, OfOneBiasAreAddedOneAfterTheOther) {
         const Tensor got = want.clone();
         kernels::linear_backward_bias(first, want);
         kernels::linear_backward_bias(second, want);
-        BiasSums sums;
-        sums.add(first, got);
-        EXPECT_EQ(sums.waits_for(got), numbers.device == Device::cuda);
-        EXPECT_EQ(sums.waits_for(got.slice(39, 40)), numbers.device == Device::cuda);
-        EXPECT_FALSE(sums.waits_for(first));
-        sums.add(second, got);
-        sums.flush();
-        EXPECT_FALSE(sums.waits_for(got));
+        const BiasSums scope;
+        BiasSums::add(first, got);
+        EXPECT_EQ(BiasSums::pending(got), numbers.device == Device::cuda);
+        EXPECT_EQ(BiasSums::pending(got.slice(39, 40)), numbers.device == Device::cuda);
+        EXPECT_FALSE(BiasSums::pending(first));
+        BiasSums::add(second, got);
+        BiasSums::flush();
+        EXPECT_FALSE(BiasSums::pending(got));
         EXPECT_TRUE(same_bits(got.to(Device::cpu), want.to(Device::cpu))) << to_string(numbers);
     }
 }
@@ -88,13 +88,39 @@ TEST(BiasSums, OfOneBiasAreAddedOneAfterTheOther) {
 TEST(BiasSums, AreMadeOnceThereAreAsManyAsALaunchTakes) {
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.device == Device::cpu) continue;
-        BiasSums sums;
+        const BiasSums scope;
         std::vector<Tensor> biases;
         for (int n = 1; n <= 16; ++n) {
             biases.push_back(Tensor::zeros({8}, numbers.dtype, numbers.device));
-            sums.add(rows_of({3, 8}, numbers, 1), biases.back());
-            EXPECT_EQ(sums.waits_for(biases.front()), n < 16) << n;
+            BiasSums::add(rows_of({3, 8}, numbers, 1), biases.back());
+            EXPECT_EQ(BiasSums::pending(biases.front()), n < 16) << n;
         }
+    }
+}
+
+TEST(BiasSums, WaitOnlyForTheInnermostScopeThatExists) {
+    for (const Numbers& numbers : all_numbers()) {
+        if (numbers.device == Device::cpu) continue;
+        const Tensor rows = rows_of({9, 8}, numbers, 1);
+        const auto bias = [&] { return Tensor::zeros({8}, numbers.dtype, numbers.device); };
+        const Tensor alone = bias(), outside = bias(), inside = bias();
+        BiasSums::add(rows, alone);
+        EXPECT_FALSE(BiasSums::exists());
+        EXPECT_NE(alone.to_vector(), std::vector<double>(8, 0));
+        const BiasSums outer;
+        BiasSums::add(rows, outside);
+        {
+            const BiasSums inner;
+            BiasSums::add(rows, inside);
+            BiasSums::flush();
+        }
+        EXPECT_TRUE(BiasSums::exists() && BiasSums::pending(outside));
+        EXPECT_EQ(inside.to_vector(), alone.to_vector());
+        EXPECT_EQ(outside.to_vector(), std::vector<double>(8, 0));
+        BiasSums::before_use_of(inside);
+        EXPECT_TRUE(BiasSums::pending(outside));
+        BiasSums::before_use_of(outside);
+        EXPECT_EQ(outside.to_vector(), alone.to_vector());
     }
 }
 
@@ -102,10 +128,12 @@ TEST(BiasSums, ThatNobodyMakesAreDropped) {
     for (const Numbers& numbers : all_numbers()) {
         if (numbers.device == Device::cpu) continue;
         const Tensor bias = Tensor::zeros({8}, numbers.dtype, numbers.device);
-        BiasSums sums;
-        sums.add(rows_of({9, 8}, numbers, 1), bias);
-        sums.clear();
-        sums.flush();
+        const BiasSums outer;
+        {
+            const BiasSums inner;
+            BiasSums::add(rows_of({9, 8}, numbers, 1), bias);
+        }
+        BiasSums::flush();
         EXPECT_EQ(bias.to_vector(), std::vector<double>(8, 0));
     }
 }
