@@ -26,9 +26,9 @@ Tokens read_for(const Tokens& written, std::int32_t begin) {
 }
 
 // Each model's last hidden values [tokens written, d_model].
-std::vector<Tensor> hidden_values(const Ensemble& models, const ScoreBatch& batch, std::int32_t begin) {
+std::vector<Tensor> hidden_values(const Ensemble& models, const ScoreBatch& batch) {
     std::vector<Tokens> read;
-    for (const Tokens& written : batch.written) read.push_back(read_for(written, begin));
+    for (const Tokens& written : batch.written) read.push_back(read_for(written, batch.begin));
     const Sentences source = packed(batch.sources), target_in = packed(read);
     std::vector<Tensor> hidden;
     for (const Transformer* model : models.models())
@@ -44,7 +44,7 @@ Tokens written_of(const Tokens& target, std::int64_t most, std::int32_t end) {
     return written;
 }
 
-std::vector<ScoreBatch> score_batches(std::span<const Tokens> sources, std::vector<Tokens> written) {
+std::vector<ScoreBatch> score_batches(std::span<const Tokens> sources, std::vector<Tokens> written, std::int32_t begin) {
     std::vector<std::int64_t> widths;
     for (std::size_t i = 0; i < sources.size(); ++i) widths.push_back(std::max(length(sources[i]), length(written[i])));
     std::vector<ScoreBatch> batches;
@@ -55,6 +55,7 @@ std::vector<ScoreBatch> score_batches(std::span<const Tokens> sources, std::vect
             batch.written.push_back(std::move(written[static_cast<std::size_t>(i)]));
         }
         batch.indices = std::move(indices);
+        batch.begin = begin;
     }
     return batches;
 }
@@ -99,9 +100,9 @@ std::vector<Tensor> maps_of_sentence(const std::vector<Tensor>& batch, std::size
 }  // namespace
 
 // The logits stay where they are computed: only one number of each token is copied from there.
-std::vector<double> token_log_probabilities(const Ensemble& models, const ScoreBatch& batch, std::int32_t begin) {
+std::vector<double> token_log_probabilities(const Ensemble& models, const ScoreBatch& batch) {
     const NoGrad no_grad;
-    const std::vector<Tensor> hidden = hidden_values(models, batch, begin);
+    const std::vector<Tensor> hidden = hidden_values(models, batch);
     const std::int64_t rows = std::max<std::int64_t>(1, logits_at_once / models.target_vocabulary());
     Tokens targets;
     for (const Tokens& written : batch.written) targets.insert(targets.end(), written.begin(), written.end());
@@ -129,12 +130,12 @@ std::vector<PairScore> score(const Ensemble& models, std::span<const Tokens> sou
         scores[i].tokens = length(written[i]);
         scores[i].complete = length(targets[i]) < most;
     }
-    const std::vector<ScoreBatch> batches = score_batches(sources, std::move(written));
+    const std::vector<ScoreBatch> batches = score_batches(sources, std::move(written), marks.begin);
     std::vector<std::vector<double>> tokens;
     if (compute)
         tokens = compute(batches);
     else
-        for (const ScoreBatch& batch : batches) tokens.push_back(token_log_probabilities(models, batch, marks.begin));
+        for (const ScoreBatch& batch : batches) tokens.push_back(token_log_probabilities(models, batch));
     for (std::size_t b = 0; b < batches.size(); ++b) {
         auto next = tokens[b].begin();
         for (const std::int64_t i : batches[b].indices) {

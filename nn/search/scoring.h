@@ -19,13 +19,14 @@ struct PairScore {
 
 /// Pairs whose targets are scored together.
 struct ScoreBatch {
-    std::vector<Tokens> sources;        ///< end mark included
-    std::vector<Tokens> written;        ///< what the decoder writes: a target and its end mark
-    std::vector<std::int64_t> indices;  ///< the numbers of the pairs in the whole input
+    std::vector<Tokens> sources;         ///< end mark included
+    std::vector<Tokens> written;         ///< what the decoder writes: a target and its end mark
+    std::vector<std::int64_t> indices;   ///< the numbers of the pairs in the whole input
+    std::int32_t begin = Marks{}.begin;  ///< what the decoder reads first
 };
 
 /// log p of each token of batch.written, one sentence after another; the models must be in evaluation mode.
-std::vector<double> token_log_probabilities(const Ensemble& models, const ScoreBatch& batch, std::int32_t begin = Marks{}.begin);
+std::vector<double> token_log_probabilities(const Ensemble& models, const ScoreBatch& batch);
 /// The same for each batch.
 using ScoreBatches = std::function<std::vector<std::vector<double>>(std::span<const ScoreBatch>)>;
 

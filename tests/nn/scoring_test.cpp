@@ -125,6 +125,24 @@ TEST(Scoring, ScoresALongTargetAsFarAsLearnedPositionsReach) {
     EXPECT_EQ(scores[2].tokens, 6);
 }
 
+TEST(Scoring, BatchesTakeTheMarksWithThem) {
+    const Model model = random_model(11, 1);
+    const auto [sources, targets] = many_pairs(11);
+    const Marks marks{.begin = 7, .end = 8};
+    const ScoreBatches elsewhere = [&](std::span<const ScoreBatch> batches) {
+        std::vector<std::vector<double>> tokens;
+        for (const ScoreBatch& batch : batches) tokens.push_back(token_log_probabilities(*model, batch));
+        return tokens;
+    };
+    const std::vector<PairScore> here = score(*model, sources, targets, marks),
+                                 there = score(*model, sources, targets, marks, elsewhere),
+                                 other = score(*model, sources, targets, {.begin = 4, .end = 8});
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        EXPECT_EQ(there[i].log_probability, here[i].log_probability) << "pair " << i;
+        EXPECT_NE(other[i].log_probability, here[i].log_probability) << "pair " << i;
+    }
+}
+
 TEST(Scoring, SaysWhatIsWrongWithItsInput) {
     const Model model = random_model(9, 3);
     const std::vector<Tokens> sources{{4, end_mark}, {}}, targets{{5}, {6}};

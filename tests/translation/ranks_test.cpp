@@ -174,6 +174,7 @@ std::vector<nn::ScoreBatch> score_batches() {
         batch.sources = std::move(from.sources);
     }
     batches[2].written.back().back() = 5;  // as of a target that was cut
+    batches[1].begin = 6;
     return batches;
 }
 

@@ -62,12 +62,14 @@ SourceBatch take_source_batch(Message& message) {
 void put(Message& message, const nn::ScoreBatch& batch) {
     message.put(batch.sources);
     message.put(batch.written);
+    message.put_one(batch.begin);
 }
 
 nn::ScoreBatch take_score_batch(Message& message) {
     nn::ScoreBatch batch;
     batch.sources = message.take_lists();
     batch.written = message.take_lists();
+    batch.begin = message.take_one<std::int32_t>();
     return batch;
 }
 
