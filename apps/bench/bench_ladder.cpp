@@ -68,7 +68,7 @@ Findings examine(const LadderOp& op, const Ladder& ladder, const LadderStep& ste
     }
     const BenchCase one{.op = std::string(op.op),
                         .what = step.name,
-                        .prepare =
+                        .make_run =
                             [&] {
                                 return [&] {
                                     step.run();

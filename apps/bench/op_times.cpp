@@ -1,5 +1,4 @@
 #include "apps/bench/op_times.h"
-#include "apps/translation/training/clock.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "apps/translation/training/clock.h"
 #include "core/device.h"
 #include "core/error.h"
 #include "core/graph.h"
@@ -48,7 +48,7 @@ bool captured(MemoryArena& arena, device::Graph& graph, const std::function<void
 
 OpTimes measure_on_cpu(const BenchCase& one, double seconds) {
     std::vector<double> forward, backward;
-    const auto run = one.prepare();
+    const auto run = one.make_run();
     Tensor cotangent;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
     for (int repeat = 0; repeat < 5 || Clock::now() < end; ++repeat) {
@@ -93,7 +93,7 @@ void DeviceTimer::keep_busy(std::int64_t times) {
 }
 
 OpTimes DeviceTimer::measure(const BenchCase& one, double seconds) {
-    const auto run = one.prepare();
+    const auto run = one.make_run();
     Tensor cotangent;
     std::vector<Variable> results;
     const auto forward = [&](std::int64_t times) {

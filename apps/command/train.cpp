@@ -3,11 +3,11 @@
 #include <csignal>
 #include <memory>
 
+#include "apps/command/check_run.h"
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
 #include "apps/command/on_ranks.h"
 #include "apps/command/option_rows.h"
-#include "apps/command/prepare_run.h"
 #include "apps/command/resume.h"
 #include "apps/command/run.h"
 #include "apps/command/run_report.h"
@@ -42,7 +42,7 @@ TranslateLines greedy(const Vocabularies& vocabularies, Ranks* ranks) {
 }
 
 // Makes the folder of a new run; config.toml is written last and makes it a run.
-void open_folder(const TrainCall& call, ReadyRun& run) {
+void open_folder(const TrainCall& call, CheckedRun& run) {
     if (!run.folder) {
         if (run.packed) run.packed->release();
         run.folder.emplace(run.path, call.settings.data.overwrite);
@@ -56,7 +56,7 @@ void open_folder(const TrainCall& call, ReadyRun& run) {
 }
 
 // Brings the trainer to where the run begins: a save, another run's weights, or new ones.
-void begin(const TrainCall& call, const ReadyRun& run, Trainer& trainer, TrainingLog& log) {
+void begin(const TrainCall& call, const CheckedRun& run, Trainer& trainer, TrainingLog& log) {
     const DataOptions& data = call.settings.data;
     if (!run.save.empty()) {
         trainer.resume(run.save, &*run.weights);
@@ -80,7 +80,7 @@ void begin(const TrainCall& call, const ReadyRun& run, Trainer& trainer, Trainin
 
 // A run that is training.
 struct Training {
-    Training(const TrainCall& call, ReadyRun& run)
+    Training(const TrainCall& call, CheckedRun& run)
         : log(run.folder->log(), false, call.settings.training.log_style),
           trainer(*run.model, run.data, call.settings.training, log, &*run.folder, greedy(run.data.vocabularies, call.ranks),
                   call.settings.machine.dtype, std::move(run.plan), call.ranks) {}
@@ -92,7 +92,7 @@ struct Training {
 };
 
 // Makes the folder of a new run, whose first log lines it writes, or continues the log of a resumed one.
-std::unique_ptr<Training> start(const TrainCall& call, ReadyRun& run) {
+std::unique_ptr<Training> start(const TrainCall& call, CheckedRun& run) {
     open_folder(call, run);
     call.say(
         fmt::format("model: {} parameters; {}", grouped_text(run.model->parameter_count()), description(call.settings.machine)));
@@ -109,7 +109,7 @@ std::unique_ptr<Training> start(const TrainCall& call, ReadyRun& run) {
 }
 
 // Chooses how the trained model searches. Failure must not fail the run. False when a signal stopped it.
-bool tune(const TrainCall& call, const ReadyRun& run, TrainingLog& log, std::int64_t pairs_learned_from) {
+bool tune(const TrainCall& call, const CheckedRun& run, TrainingLog& log, std::int64_t pairs_learned_from) {
     if (!call.settings.training.tune_search) return true;
     const std::filesystem::path& folder = run.folder->path();
     const auto not_chosen = [&](const std::string& why) {
@@ -129,12 +129,12 @@ bool tune(const TrainCall& call, const ReadyRun& run, TrainingLog& log, std::int
     }
 }
 
-void report(const TrainCall& call, const ReadyRun& run, Training& training, const std::string& ended) {
+void report(const TrainCall& call, const CheckedRun& run, Training& training, const std::string& ended) {
     write_run_report(*run.folder, {call.arguments, call.settings, run.data}, training.trainer, *run.model, training.log, ended);
 }
 
 // After the last update: tunes the search, writes the report, and says what to do next. Returns the exit status.
-int finish(const TrainCall& call, const ReadyRun& run, Training& training, const TrainingResult& result) {
+int finish(const TrainCall& call, const CheckedRun& run, Training& training, const TrainingResult& result) {
     const std::string folder = shell_word(run.folder->path().string());
     if (result.ended_by == EndReason::stopped) {
         const std::string stopped = fmt::format("stopped by {} after update {} and saved; go on with: heddle train --resume {}",
@@ -153,7 +153,7 @@ int finish(const TrainCall& call, const ReadyRun& run, Training& training, const
 }
 
 // Reports a divergence with what to do, and puts config.toml back unless a save was made with the changed options.
-[[noreturn]] void fail_diverged(const TrainCall& call, const ReadyRun& run, Training& training, const Divergence& divergence) {
+[[noreturn]] void fail_diverged(const TrainCall& call, const CheckedRun& run, Training& training, const Divergence& divergence) {
     const std::filesystem::path& folder = run.folder->path();
     const Divergence told(fmt::format("{}; {}, with --lr X for example", divergence.what(), how_to_go_on(folder)));
     report(call, run, training, told.what());
@@ -173,7 +173,7 @@ int signal_to_save_on(const TrainingOptions& training) {
 }
 
 int train(const TrainCall& call) {
-    ReadyRun run = prepare_run(call);
+    CheckedRun run = check_run(call);
     const std::unique_ptr<Training> training = start(call, run);
     const StopSignals signals(signal_to_save_on(call.settings.training));
     training->trainer.stop_when([] { return StopSignals::received() != 0; });

@@ -44,7 +44,7 @@ BenchCase row_case(const BenchSetting& on, const char* op, const std::string& wh
     const auto hidden = static_cast<double>(rows * cols);
     return {.op = op,
             .what = fmt::format("[{}, {}]{}", rows, cols, what),
-            .prepare = [=]() -> Run {
+            .make_run = [=]() -> Run {
                 const RowInputs in = {leaf({rows, cols}, on), leaf({rows, cols}, on), leaf({cols}, on), leaf({cols}, on)};
                 return [=] { return run(in); };
             },

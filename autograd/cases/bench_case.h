@@ -11,13 +11,16 @@
 
 namespace heddle::cases {
 
+/// Runs an op on inputs that live as long as it does. Records on the tape; returns an undefined Variable when the op has no
+/// backward.
+using Run = std::function<Variable()>;
+
 /// One op with one set of sizes, in training.
 struct BenchCase {
     std::string op;
     std::string what;  ///< "[2800, 128] x [384, 128]^T"
-    /// Makes the inputs and returns a function that runs the op on them. That one records on the tape; it returns an undefined
-    /// Variable when the op has no backward. The inputs live as long as the returned function.
-    std::function<std::function<Variable()>()> prepare;
+    /// Makes the inputs, and the function that runs the op on them.
+    std::function<Run()> make_run;
     double forward_operations = 0;  ///< multiplications and additions; 0 for ops whose time is memory traffic
     double backward_operations = 0;
     std::string formula = {};  ///< of the operations, for people: "2 rows in out"
@@ -52,9 +55,6 @@ struct Bench {
 };
 
 // ---- inputs
-
-/// What BenchCase::prepare returns.
-using Run = std::function<Variable()>;
 
 /// Normal numbers of deviation 0.1, a pattern that repeats after some millions.
 Tensor numbers(const Shape& shape, const BenchSetting& on);

@@ -54,7 +54,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const Spans all = Spans::packed(std::vector<std::int64_t>{on.parameters});
     return {{.op = "adam",
              .what = fmt::format("[{}]", on.parameters),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  return [=, values = flat(on), gradients = flat(on), first = flat(on), second = flat(on)]() mutable {
                      adam_step(values, gradients, first, second, all, {.lr = 1e-4});
                      return Variable();

@@ -306,7 +306,7 @@ BenchCase self_attention_case(const BenchSetting& on, const std::string& what, c
     const auto width = static_cast<double>(d_model), hidden = static_cast<double>(rows * d_model);
     return {.op = "attention",
             .what = what + (causal ? ", causal" : ""),
-            .prepare = [=]() -> Run {
+            .make_run = [=]() -> Run {
                 const Variable qkv = leaf({rows, 3 * d_model}, on);
                 const Spans spans = Spans::packed(lengths);
                 ops::AttentionArguments options;

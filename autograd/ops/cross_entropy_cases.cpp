@@ -145,7 +145,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const double traffic = on.bytes(static_cast<double>(rows * vocabulary));
     return {{.op = "cross_entropy",
              .what = fmt::format("[{}, {}]", rows, vocabulary),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  const Variable logits = leaf({rows, vocabulary}, on);
                  const Tensor targets = random_tokens(rows, vocabulary, on);
                  return [=] { return ops::cross_entropy(fresh(logits), targets, {.label_smoothing = 0.1}); };

@@ -211,7 +211,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const auto hidden = static_cast<double>(rows * d_model);
     return {{.op = "embedding",
              .what = fmt::format("[{}, {}], {} tokens, positions, dropout", vocabulary, d_model, rows),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  const Variable table = leaf({vocabulary, d_model}, on);
                  const Tensor tokens = random_tokens(rows, vocabulary, on);
                  ops::EmbeddingOptions options;

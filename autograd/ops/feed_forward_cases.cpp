@@ -192,7 +192,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const auto traffic = on.bytes(static_cast<double>(2 * rows * d_model + rows * d_ff + 2 * d_model * d_ff));
     return {{.op = "feed_forward",
              .what = fmt::format("[{}, {}], inner {}, relu, dropout", rows, d_model, d_ff),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  const Variable x = leaf({rows, d_model}, on), w1 = leaf({d_ff, d_model}, on), b1 = leaf({d_ff}, on);
                  const Variable w2 = leaf({d_model, d_ff}, on), b2 = leaf({d_model}, on);
                  return [=] { return ops::feed_forward(fresh(x), w1, b1, w2, b2, ops::Activation::relu, dropout_of_training()); };

@@ -107,7 +107,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const auto hidden = static_cast<double>(rows * cols);
     return {{.op = "gather",
              .what = fmt::format("[{}, {}] rows", rows, cols),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  const Variable x = leaf({rows, cols}, on);
                  const Tensor indices = random_tokens(rows, rows, on);
                  return [=] { return ops::gather(fresh(x), indices); };

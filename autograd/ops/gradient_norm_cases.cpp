@@ -75,7 +75,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const Spans all = Spans::packed(std::vector<std::int64_t>{on.parameters});
     return {{.op = "gradient_norm",
              .what = fmt::format("[{}]", on.parameters),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  return [=, gradients = flat(on)] {
                      measure_gradients(gradients, all, 1);
                      return Variable();

@@ -86,7 +86,7 @@ BenchCase product(const BenchSetting& on, std::int64_t rows, std::int64_t in, st
     const auto traffic = on.bytes(static_cast<double>(rows * in + in * out + rows * out));
     return {.op = "linear",
             .what = fmt::format("[{}, {}] x [{}, {}]^T", rows, in, out, in),
-            .prepare = [=]() -> Run {
+            .make_run = [=]() -> Run {
                 const Variable x = leaf({rows, in}, on), weight = leaf({out, in}, on), bias = leaf({out}, on);
                 return [=] { return ops::linear(fresh(x), weight, bias); };
             },

@@ -129,7 +129,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const auto traffic = on.bytes(static_cast<double>(rows * d_model + vocabulary * d_model));
     return {{.op = "linear_cross_entropy",
              .what = fmt::format("[{}, {}] x [{}, {}]^T; forward makes the gradients", rows, d_model, vocabulary, d_model),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  const Variable x = leaf({rows, d_model}, on), weight = leaf({vocabulary, d_model}, on);
                  const Tensor targets = random_tokens(rows, vocabulary, on);
                  return [=] { return ops::linear_cross_entropy(fresh(x), weight, {}, targets, {.label_smoothing = 0.1}); };

@@ -121,7 +121,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const auto traffic = on.bytes(static_cast<double>(2 * sentences * length * d_model + sentences * length * length));
     return {{.op = "matmul",
              .what = fmt::format("{} x [{}, {}] x [{}, {}]^T", sentences, length, d_model, length, d_model),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  const Variable a = leaf({sentences, length, d_model}, on), b = leaf({sentences, length, d_model}, on);
                  return [=] { return ops::matmul(fresh(a), fresh(b), false, true); };
              },

@@ -82,7 +82,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     const std::int64_t some_rows = on.some_rows, vocabulary = on.vocabulary;
     return {{.op = "top_k",
              .what = fmt::format("[{}, {}], the best 10", some_rows, vocabulary),
-             .prepare = [=]() -> Run {
+             .make_run = [=]() -> Run {
                  return [logits = cases::numbers({some_rows, vocabulary}, on)] {
                      top_k_log_softmax(logits, 10);
                      return Variable();

@@ -15,7 +15,7 @@
 #include "core/dual.h"
 #include "core/parallel.h"
 #include "kernels/attention/detail/attention_fast.h"
-#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_pieces.h"
 #include "kernels/attention/detail/attention_running.h"
 
 namespace heddle::kernels {

@@ -1,7 +1,7 @@
 // Attention's rows of queries: what one gives does not depend on the others, nor on how many there are.
 #include "kernels/attention/attention.h"
 #include "kernels/attention/detail/attention_fast.h"
-#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_pieces.h"
 #include "tests/kernels/attention_cases.h"
 #include "tests/support.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernels/attention/detail/attention_fast.h"
-#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_pieces.h"
 #include "tests/kernels/attention_cases.h"
 #include "tests/support.h"
 

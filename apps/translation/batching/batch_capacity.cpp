@@ -30,12 +30,12 @@ BatchCapacity capacity_of(const PairBatch& batch, std::optional<std::int64_t> po
     return {capacity_of(batch.source_spans, position_limit), capacity_of(batch.target_spans, position_limit)};
 }
 
-PreparedBatch::PreparedBatch(const PairBatch& batch, const BatchCapacity& within)
+FittedBatch::FittedBatch(const PairBatch& batch, const BatchCapacity& within)
     : capacity(within),
       spans{batch.source_spans.within(within.source), batch.target_spans.within(within.target)},
       order{kernels::rows_by_token(batch.source, spans[0]), kernels::rows_by_token(batch.target_in, spans[1])} {}
 
-void PreparedBatch::make_tables(int side, std::span<const SpansTableKey> wanted) {
+void FittedBatch::make_tables(int side, std::span<const SpansTableKey> wanted) {
     tables_[side].clear();
     for (const SpansTableKey& key : wanted) tables_[side].emplace_back(key, key.make(spans[side], key.parameter));
 }

@@ -26,12 +26,12 @@ struct BatchCapacity {
 BatchCapacity capacity_of(const PairBatch& batch, std::optional<std::int64_t> position_limit);
 
 /// A batch within a capacity: the numbers that a step on a device reads beside the ids.
-struct PreparedBatch {
+struct FittedBatch {
     BatchCapacity capacity;
     Spans spans[2];                      ///< of source and target, within the capacity
     std::vector<std::int32_t> order[2];  ///< kernels::rows_by_token
 
-    PreparedBatch(const PairBatch& batch, const BatchCapacity& within);
+    FittedBatch(const PairBatch& batch, const BatchCapacity& within);
     /// Makes these tables of a side's spans ahead of time.
     void make_tables(int side, std::span<const SpansTableKey> wanted);
     /// use(numbers) with a table that was made ahead, or else is made now.

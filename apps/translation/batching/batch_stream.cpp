@@ -193,7 +193,7 @@ class BatchStream::Packer {
         : pairs_(stream.pairs_),
           plan_(stream.plan_),
           most_(static_cast<std::size_t>(stream.ahead_)),
-          prepare_(stream.prepare_),
+          when_packed_(stream.when_packed_),
           packing_(first),
           thread_([this] { run(); }) {}
     ~Packer() {
@@ -229,7 +229,7 @@ class BatchStream::Packer {
             std::exception_ptr failed;
             try {
                 batch = make_batch(pairs_, plan_->batches[packing_]);
-                if (prepare_) prepare_(batch);
+                if (when_packed_) when_packed_(batch);
             } catch (...) {
                 failed = std::current_exception();
             }
@@ -246,7 +246,7 @@ class BatchStream::Packer {
     const TokenPairs pairs_;
     const std::shared_ptr<const BatchPlan> plan_;
     const std::size_t most_;
-    const Prepare prepare_;
+    const WhenPacked when_packed_;
 
     std::mutex mutex_;  // guards what follows
     std::condition_variable changed_;
@@ -277,7 +277,7 @@ void BatchStream::plan_epoch() {
         return;
     }
     check_limits(limits_);
-    check(sizes_.block > 0 && sizes_.blocks > 0, "epoch plan: windows of {} blocks of {} pairs; wanted at least 1 of each",
+    check(sizes_.block > 0 && sizes_.blocks > 0, "batches: windows of {} blocks of {} pairs; wanted at least 1 of each",
           sizes_.blocks, sizes_.block);
     blocks_.resize(static_cast<std::size_t>((pairs_.size() + sizes_.block - 1) / sizes_.block));
     std::iota(blocks_.begin(), blocks_.end(), 0);
@@ -323,14 +323,14 @@ void BatchStream::plan_window_of(std::int64_t batch) {
     const auto found = static_cast<std::int64_t>(plan_->batches.size());
     const std::int64_t counted = first_batch_[held_ + 1] - first_batch_[held_];
     check(found == counted,
-          "epoch plan: window {} has {} batches, but had {} when the epoch was planned: the lengths of its pairs changed",
-          held_ + 1, found, counted);
+          "batches: window {} has {} batches, but had {} when the epoch was planned: the lengths of its pairs changed", held_ + 1,
+          found, counted);
 }
 
-void BatchStream::pack_ahead(std::int64_t ahead, Prepare prepare) {
+void BatchStream::pack_ahead(std::int64_t ahead, WhenPacked when_packed) {
     packer_.reset();
     ahead_ = ahead;
-    prepare_ = std::move(prepare);
+    when_packed_ = std::move(when_packed);
 }
 
 void BatchStream::seek(std::uint64_t epoch, std::int64_t batch) {
@@ -348,7 +348,7 @@ PairBatch BatchStream::next() {
         return packer_->next();
     }
     PairBatch batch = make_batch(pairs_, plan_->batches[number]);
-    if (prepare_) prepare_(batch);
+    if (when_packed_) when_packed_(batch);
     return batch;
 }
 

@@ -74,11 +74,11 @@ class BatchStream {
     BatchStream(BatchStream&&) noexcept;
     BatchStream& operator=(BatchStream&&) noexcept;
 
-    /// What is done with a batch beside packing it.
-    using Prepare = std::function<void(PairBatch&)>;
-    /// From now on a thread packs and prepares up to `ahead` batches of a window before they are asked for, so that the training
-    /// thread only launches work.
-    void pack_ahead(std::int64_t ahead, Prepare prepare = {});
+    /// What is done with a batch once it is packed.
+    using WhenPacked = std::function<void(PairBatch&)>;
+    /// From now on a thread packs up to `ahead` batches of a window before they are asked for, and calls `when_packed` for each,
+    /// so that the training thread only launches work.
+    void pack_ahead(std::int64_t ahead, WhenPacked when_packed = {});
 
     /// next() will give this batch. Plans the epoch if it is another one. Errors as the constructor.
     void seek(std::uint64_t epoch, std::int64_t batch = 0);
@@ -113,7 +113,7 @@ class BatchStream {
     std::int64_t next_ = 0;
 
     std::int64_t ahead_ = 0;
-    Prepare prepare_;
+    WhenPacked when_packed_;
     std::unique_ptr<Packer> packer_;  // of the window that is held; null before its first batch is asked for
 };
 

@@ -17,7 +17,7 @@ namespace heddle::app {
 /// Encodes both sides of every pair, on several threads; pair n stays pair n.
 std::vector<TokenPair> encode_corpus(const Corpus& corpus, const Vocabulary& source, const Vocabulary& target);
 
-struct PreparedBatch;  // batch_capacity.h
+struct FittedBatch;  // batch_capacity.h
 
 /// Sentences one after another, no padding.
 struct PairBatch {
@@ -30,8 +30,8 @@ struct PairBatch {
     std::int64_t source_tokens = 0;     ///< EOS included
     std::int64_t target_tokens = 0;     ///< EOS included
     std::vector<std::int64_t> indices;  ///< [sentences] which pairs these are
-    /// What a step on a device reads of it, prepared ahead; null where it is not.
-    std::shared_ptr<const PreparedBatch> prepared;
+    /// What a step on a device reads of it, where this was computed ahead; otherwise null.
+    std::shared_ptr<const FittedBatch> fitted;
 };
 
 /// Packs the pairs with these indices, in this order. Error when an index is outside, and those of a store.

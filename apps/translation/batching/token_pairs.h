@@ -16,7 +16,7 @@ struct TokenPair {
     std::vector<std::int32_t> target;
     std::int64_t words = 0;  ///< between spaces, of the side that has more of them
 
-    /// Tokens of the longer side, EOS included: the width that the batch rule counts.
+    /// Tokens of the longer side, EOS included: the width that BatchLimits count.
     std::int64_t width() const;
 };
 

@@ -35,7 +35,7 @@ std::vector<std::string> without_punctuation(std::span<const std::u32string_view
     return tokens;
 }
 
-/// A line prepared for chrF.
+/// A line as chrF counts it.
 struct Line {
     std::u32string characters;
     std::vector<std::string> tokens;

@@ -34,7 +34,7 @@ constexpr auto enum_words(Tokenizer) {
                                  {Tokenizer::none, "none"}});
 }
 
-/// How hypothesis and reference are prepared before they are compared.
+/// What is done to hypothesis and reference before they are compared.
 struct MetricOptions {
     bool lowercase = false;                       ///< for all metrics
     Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< for BLEU

@@ -75,10 +75,10 @@ Learner::Learner(nn::Transformer& model, const TrainingOptions& options, std::in
 
 void Learner::pack_ahead(BatchStream& stream) const {
     if (passes_ == nullptr) return;
-    BatchStream::Prepare prepare;
-    // Shards are prepared when they are cut.
-    if (options_.shards == 1) prepare = [passes = passes_](PairBatch& batch) { passes->prepare(batch); };
-    stream.pack_ahead(batches_ahead, std::move(prepare));
+    BatchStream::WhenPacked fit;
+    // Shards are fitted when they are cut.
+    if (options_.shards == 1) fit = [passes = passes_](PairBatch& batch) { passes->fit(batch); };
+    stream.pack_ahead(batches_ahead, std::move(fit));
 }
 
 void Learner::set_updates(std::int64_t updates) {

@@ -51,7 +51,7 @@ class Learner {
     /// finite, as update() would: it and all later ones were skipped, and updates() is reset to those that were made.
     LossReading read() { return update_->read(); }
 
-    /// Where a device computes meanwhile: lets the stream pack and prepare batches ahead.
+    /// Where a device computes meanwhile: lets the stream pack batches, and fit them to their capacity, ahead.
     void pack_ahead(BatchStream& stream) const;
 
     /// Updates so far.

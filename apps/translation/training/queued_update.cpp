@@ -64,7 +64,7 @@ UpdateReport QueuedUpdate::update(std::span<const PairBatch> batches) {
     const optim::StepOptions options = trained_.step();
     queue_step(options);
     unread_.emplace_back(batches.begin(), batches.end());
-    for (PairBatch& batch : unread_.back()) batch.prepared = nullptr;  // a search for a divergence does not replay
+    for (PairBatch& batch : unread_.back()) batch.fitted = nullptr;  // a search for a divergence does not replay
     report.learning_rate = options.lr;
     report.loss = report.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     report.read = false;

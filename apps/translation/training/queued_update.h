@@ -23,9 +23,9 @@ class QueuedPasses {
 
     /// Adds the gradients of a part of a batch.
     void run(const PairBatch& part, Generator random_numbers, double divisor);
-    /// StepGraphs::prepare(), where steps are captured.
-    void prepare(PairBatch& batch) const {
-        if (graphs_) graphs_->prepare(batch);
+    /// StepGraphs::fit(), where steps are captured.
+    void fit(PairBatch& batch) const {
+        if (graphs_) graphs_->fit(batch);
     }
 
     bool captures() const { return graphs_.has_value(); }

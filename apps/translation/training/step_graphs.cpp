@@ -14,14 +14,14 @@ constexpr std::int64_t alignment = 16;
 
 }  // namespace
 
-std::shared_ptr<const PreparedBatch> StepGraphs::prepared(const PairBatch& batch) const {
+std::shared_ptr<const FittedBatch> StepGraphs::fitted(const PairBatch& batch) const {
     const BatchCapacity capacity = capacity_of(batch, position_limit_);
-    if (batch.prepared != nullptr && batch.prepared->capacity == capacity) return batch.prepared;
-    return std::make_shared<const PreparedBatch>(batch, capacity);
+    if (batch.fitted != nullptr && batch.fitted->capacity == capacity) return batch.fitted;
+    return std::make_shared<const FittedBatch>(batch, capacity);
 }
 
-void StepGraphs::prepare(PairBatch& batch) const {
-    auto result = std::make_shared<PreparedBatch>(*prepared(batch));
+void StepGraphs::fit(PairBatch& batch) const {
+    auto result = std::make_shared<FittedBatch>(*fitted(batch));
     for (int side = 0; side < 2; ++side) {
         std::vector<SpansTableKey> wanted;
         {
@@ -30,7 +30,7 @@ void StepGraphs::prepare(PairBatch& batch) const {
         }
         result->make_tables(side, wanted);
     }
-    batch.prepared = std::move(result);
+    batch.fitted = std::move(result);
 }
 
 // The inputs of a capacity: one tensor of bytes, and what stands where in it.
@@ -78,7 +78,7 @@ struct StepGraphs::Captured {
     }
 };
 
-void StepGraphs::fill(Captured& captured, const PairBatch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
+void StepGraphs::fill(Captured& captured, const PairBatch& batch, const FittedBatch& fitted, std::uint64_t random_key,
                       double divisor) {
     const StepInputs& inputs = captured.inputs;
     std::byte* const to = staging_.begin(captured.memory.bytes());
@@ -95,38 +95,37 @@ void StepGraphs::fill(Captured& captured, const PairBatch& batch, const Prepared
     put(inputs.source.tokens, batch.source, 0);
     put(inputs.target_in.tokens, batch.target_in, 0);
     put(inputs.target_out, batch.target_out, -1);
-    put(inputs.source.order, prepared.order[0], 0);
-    put(inputs.target_in.order, prepared.order[1], 0);
+    put(inputs.source.order, fitted.order[0], 0);
+    put(inputs.target_in.order, fitted.order[1], 0);
     for (int side = 0; side < 2; ++side)
         for (const SpansTable& table : captured.tables[side])
-            prepared.with_table(side, table.key,
-                                [&](const std::vector<std::int32_t>& numbers) { put(table.tensor, numbers, 0); });
+            fitted.with_table(side, table.key, [&](const std::vector<std::int32_t>& numbers) { put(table.tensor, numbers, 0); });
     staging_.send(captured.memory.mutable_bytes_data(), captured.memory.bytes());
 }
 
 void StepGraphs::run(const PairBatch& batch, std::uint64_t random_key, double divisor) {
-    const std::shared_ptr<const PreparedBatch> prepared = this->prepared(batch);
-    const auto found = captured_.find(prepared->capacity);
+    const std::shared_ptr<const FittedBatch> fitted = this->fitted(batch);
+    const auto found = captured_.find(fitted->capacity);
     if (found == captured_.end()) {
-        const auto direct = std::make_shared<Captured>(prepared->spans[0], prepared->spans[1]);
-        fill(*direct, batch, *prepared, random_key, divisor);
+        const auto direct = std::make_shared<Captured>(fitted->spans[0], fitted->spans[1]);
+        fill(*direct, batch, *fitted, random_key, divisor);
         {
             const MemoryArena::Use use(arena_);  // so that it needs no memory beside that of the graphs
             step_(direct->inputs);
         }
-        captured_.emplace(prepared->capacity, direct);
+        captured_.emplace(fitted->capacity, direct);
         ++counts_.direct;
         return;
     }
     Captured& captured = *found->second;
     if (captured.graph.captured()) {
-        fill(captured, batch, *prepared, random_key, divisor);
+        fill(captured, batch, *fitted, random_key, divisor);
         ++counts_.replayed;
     } else {
         // The first step has asked for all tables that there are.
         captured.lay_out(Spans(captured.inputs.source.spans), Spans(captured.inputs.target_in.spans));
-        know_tables(captured, prepared->capacity);
-        fill(captured, batch, *prepared, random_key, divisor);
+        know_tables(captured, fitted->capacity);
+        fill(captured, batch, *fitted, random_key, divisor);
         const MemoryArena::Use use(arena_);
         captured.graph.capture([&] { step_(captured.inputs); });
         ++counts_.captured;

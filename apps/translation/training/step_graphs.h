@@ -44,7 +44,7 @@ class StepGraphs {
 
     /// Does the host work of run() for the batch ahead of time, on any thread: its capacity, and the tables that the steps of
     /// this capacity read. Without it, run() does this work.
-    void prepare(PairBatch& batch) const;
+    void fit(PairBatch& batch) const;
 
     /// Steps so far.
     struct Counts {
@@ -57,10 +57,9 @@ class StepGraphs {
   private:
     struct Captured;
 
-    std::shared_ptr<const PreparedBatch> prepared(const PairBatch& batch) const;
+    std::shared_ptr<const FittedBatch> fitted(const PairBatch& batch) const;
     void know_tables(const Captured& captured, const BatchCapacity& capacity);
-    void fill(Captured& captured, const PairBatch& batch, const PreparedBatch& prepared, std::uint64_t random_key,
-              double divisor);
+    void fill(Captured& captured, const PairBatch& batch, const FittedBatch& fitted, std::uint64_t random_key, double divisor);
 
     Step step_;
     MemoryArena& arena_;

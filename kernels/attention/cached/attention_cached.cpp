@@ -8,7 +8,7 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/attention/detail/attention_fast.h"
-#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_pieces.h"
 #include "kernels/attention/detail/attention_running.h"
 
 namespace heddle::kernels {

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/detail/attention_gaps.h"
-#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_pieces.h"
 #include "kernels/device/contraction.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/launch.h"

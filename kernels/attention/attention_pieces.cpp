@@ -1,4 +1,4 @@
-#include "kernels/attention/detail/attention_prepare.h"
+#include "kernels/attention/detail/attention_pieces.h"
 
 #include <algorithm>
 #include <cmath>

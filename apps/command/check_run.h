@@ -31,9 +31,9 @@ struct TrainCall {
 };
 
 /// All that a training needs, read and checked.
-struct ReadyRun {
+struct CheckedRun {
     std::string path;                        ///< of its folder
-    std::optional<RunFolder> folder;         ///< of a resumed run; open_folder() makes that of a new one
+    std::optional<RunFolder> folder;         ///< of a resumed run; that of a new one is made once training starts
     std::filesystem::path save;              ///< to continue from; empty: none
     std::vector<std::string> changes;        ///< of the options since that save
     std::optional<SafetensorsFile> weights;  ///< to begin with; nothing: new ones
@@ -49,7 +49,7 @@ struct ReadyRun {
 void check_together(const DataOptions& data);
 /// Makes all checks of a run. Nothing is written, except that a text too large to be held is packed (it goes away with the result
 /// unless the run starts). Errors of all that it reads; UsageError for options that do not go together.
-ReadyRun prepare_run(const TrainCall& call);
+CheckedRun check_run(const TrainCall& call);
 /// The weights that a run begins with, from a save or another run: opened, with their digest checked. Nothing where they are new.
 std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, const std::filesystem::path& save);
 

@@ -1,4 +1,4 @@
-#include "apps/command/prepare_run.h"
+#include "apps/command/check_run.h"
 
 #include <fmt/format.h>
 
@@ -160,9 +160,9 @@ void check_text(const DataOptions& data) {
 }
 
 // Completes the options from the run that is resumed, which is locked, or from the run of --init.
-ReadyRun take_over_options(const TrainCall& call) {
+CheckedRun take_over_options(const TrainCall& call) {
     const DataOptions& data = call.settings.data;
-    ReadyRun run;
+    CheckedRun run;
     if (call.resumes()) {
         run.path = data.resume;
         check_can_resume(run.path);
@@ -180,7 +180,7 @@ ReadyRun take_over_options(const TrainCall& call) {
 }
 
 // Learns or reads the vocabulary, and encodes the text with it.
-void read_data(const TrainCall& call, ReadyRun& run, Text text) {
+void read_data(const TrainCall& call, CheckedRun& run, Text text) {
     VocabularyRequest& request = call.settings.vocabulary;
     const auto advice = [&](std::int64_t less) { return text.too_large ? vocabulary_advice(request, less) : text_advice(); };
     with_memory_advice(advice, [&] {
@@ -195,7 +195,7 @@ void read_data(const TrainCall& call, ReadyRun& run, Text text) {
 }
 
 // The model, with new weights unless the run begins with others.
-void make_model(const TrainCall& call, ReadyRun& run, double bytes_per_parameter) {
+void make_model(const TrainCall& call, CheckedRun& run, double bytes_per_parameter) {
     const TrainSettings& settings = call.settings;
     const Vocabularies& vocabularies = run.data.vocabularies;
     const nn::TransformerOptions shape =
@@ -242,9 +242,9 @@ std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, cons
     return weights;
 }
 
-ReadyRun prepare_run(const TrainCall& call) {
+CheckedRun check_run(const TrainCall& call) {
     TrainSettings& settings = call.settings;
-    ReadyRun run = take_over_options(call);
+    CheckedRun run = take_over_options(call);
     apply(settings.machine);
     if (!call.resumes() && !settings.data.overwrite && RunFolder::learned_nothing(run.path))
         call.say(fmt::format("{}: the run there ended before its first save; another one begins in its place", run.path));
