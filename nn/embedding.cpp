@@ -49,9 +49,8 @@ const Variable& PositionalEncoding::table(std::int64_t count) const {
     const Variable& longest = *longest_.load(std::memory_order_acquire);
     if (count <= longest.dim(0)) return longest;
     check(positions_ == Positions::sinusoidal,
-          "positional encoding {}: a sentence has {} tokens, but positions were learned for {}; leave it out or train with a "
-          "larger "
-          "--position-table",
+          "positional encoding {}: a sentence has {} tokens, but positions were learned for {}; leave it out or train "
+          "with a larger --position-table",
           name(), count, longest.dim(0));
     const std::lock_guard lock(extending_);
     const std::int64_t rows = tables_.back().dim(0);

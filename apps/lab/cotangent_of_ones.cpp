@@ -70,8 +70,7 @@ Result experiment(const Options& options) {
             "1000, 0 or -1 is still zero: the check compares zeros with zeros and passes. A random cotangent (the gradient of "
             "the output that backward starts from, here 1 everywhere) tests a direction in which the output really changes, and "
             "all three mistakes are far outside the tolerance. (Heddle's gradcheck "
-            "refuses "
-            "a gradient of zero unless the caller declares it, as the wrong check does here.)",
+            "refuses a gradient of zero unless the caller declares it, as the wrong check does here.)",
         .figures = {{svg(mistakes_first(chart)), "A check of the output's sum sees no mistake."}}};
 }
 

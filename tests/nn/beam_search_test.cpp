@@ -70,7 +70,7 @@ TEST(BeamSearch, BeginsWithThePrefix) {
         [&] {
             beam_search(*model, sources, {.prefix = {4, 4, 4, 4, 4}});
         },
-        "a prefix of 5 tokens, but the model's position table ends after 5");
+        "translate: a prefix of 5 tokens, but the model's position table ends after 5");
 }
 
 // Forbidden tokens are only excluded from the choice: the others keep their log p.
@@ -156,7 +156,7 @@ TEST(BeamSearch, CutsAtTheLimit) {
         [&] {
             beam_search(*model, sources, {.prefix = {4, 4, 4}, .max_length = 2});
         },
-        "a prefix of 3 tokens, but translations of 2 at most; use a shorter prefix, or a max_length of 4");
+        "translate: a prefix of 3 tokens, but translations of 2 at most; use a shorter prefix, or a max_length of 4");
     const Model table = random_model(9, 1, 0.5, 5);  // whose end comes first
     EXPECT_LE(beam_search(*table, sources, {.max_length = 50}).front().front().tokens.size(), 5u);
 }

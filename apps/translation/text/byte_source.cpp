@@ -52,9 +52,8 @@ struct ByteSource::Gunzip {
     void check_ratio(const std::string& name) const {
         constexpr std::uint64_t most = 200, free = 4 << 20;
         check(unpacked <= free + most * packed,
-              "{}: {} bytes of gzip unpack to more than {} bytes, more than {} times as much; that is no text. If it is meant, "
-              "unpack "
-              "it with gunzip first",
+              "{}: {} bytes of gzip unpack to more than {} bytes, more than {} times as much; that is no text. If it is "
+              "meant, unpack it with gunzip first",
               name, packed, unpacked, most);
     }
 };

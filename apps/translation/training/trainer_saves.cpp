@@ -66,9 +66,8 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
     plan_.training.seek(static_cast<std::uint64_t>(state_.epoch), state_.batches);
     state_.epoch_batches = batches_per_epoch();
     check(saved.epoch_batches == batches_per_epoch(),
-          "epoch {} has {} batches now and had {} when this was saved: it was planned by another version of heddle; resume with "
-          "that "
-          "version, or begin a new run (--init takes over the weights)",
+          "epoch {} has {} batches now and had {} when this was saved: it was planned by another version of heddle; resume "
+          "with that version, or begin a new run (--init takes over the weights)",
           saved.epoch, batches_per_epoch(), saved.epoch_batches);
     // Before the log is cut, or a run that is stopped in between would continue from a save that its log does not know.
     const auto aside = folder_ != nullptr ? folder_->go_on_from(saved.updates) : std::vector<std::filesystem::path>();
