@@ -46,7 +46,7 @@ struct Code {
 struct Experiment {
     std::string_view name;       ///< "split-heads"; also the name of its page
     std::string_view title;      ///< the mistake in one line
-    std::string_view caught_by;  ///< the test that would have caught it: "Attention.CausalSeesNoFuture"
+    std::string_view caught_by;  ///< the test that would have caught it: "Softmax.GivesZerosAndZeroGradientsWhereNothingAttends"
     Result (*run)(const Options&);
     Code code;
     std::string_view group = {};  ///< its subject, such as "Attention"; experiments of one group are listed together
