@@ -34,9 +34,4 @@ double Schedule::rate(std::int64_t update) const {
     return lr;
 }
 
-ScheduleKind schedule_kind(std::string_view text) {
-    if (const auto found = value_of<ScheduleKind>(text)) return *found;
-    fail_with("schedule: there is none called '{}'; wanted constant, inverse-sqrt, noam or cosine", text);
-}
-
 }  // namespace heddle::optim

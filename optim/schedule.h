@@ -10,9 +10,7 @@
 //                  (Loshchilov and Hutter, "SGDR", 2017, equation 5, one period)
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "core/enum_words.h"
 
@@ -38,8 +36,5 @@ struct Schedule {
     /// d_model, or cosine's total is not above its warm-up.
     double rate(std::int64_t update) const;
 };
-
-/// The schedule with this name: "constant", "inverse-sqrt", "noam", "cosine". Error, listing these, for any other name.
-ScheduleKind schedule_kind(std::string_view name);
 
 }  // namespace heddle::optim

@@ -1,7 +1,6 @@
 // Element types inside kernels: storage types and compute types.
 #pragma once
 
-#include <cstdint>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -42,16 +41,6 @@ __device__ __forceinline__ T store(Accumulator<T> x) {
 /// Two bf16 in one register, `low` in the lower half: how tensor cores and 4-byte accesses take them.
 __device__ __forceinline__ unsigned pack(bf16 low, bf16 high) { return low.bits | static_cast<unsigned>(high.bits) << 16; }
 __device__ __forceinline__ unsigned pack(float low, float high) { return pack(store<bf16>(low), store<bf16>(high)); }
-__device__ __forceinline__ bf16 low_half(unsigned pair) {
-    bf16 result;
-    result.bits = static_cast<std::uint16_t>(pair);
-    return result;
-}
-__device__ __forceinline__ bf16 high_half(unsigned pair) {
-    bf16 result;
-    result.bits = static_cast<std::uint16_t>(pair >> 16);
-    return result;
-}
 
 /// e^x. The f32 form is CUDA's fast one: e^x = 2^(x log2 e) by the special function unit, relative error about 2^-22 + |x| 2^-23.
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
