@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "autograd/gradcheck_impl.h"
 #include "core/format.h"

@@ -9,7 +9,6 @@
 
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "autograd/tape.h"
 #include "core/random.h"

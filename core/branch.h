@@ -1,7 +1,6 @@
 // Work in a CUDA graph parallel to the current stream: a branch forks from the stream and joins it again.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "core/device.h"
 #include "core/device_impl.h"

@@ -1,10 +1,10 @@
 #include "apps/bench/bench.h"
-#include "core/error.h"
 
 #include <string>
 
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
+#include "core/error.h"
 
 namespace heddle::app {
 

@@ -2,7 +2,6 @@
 #include <sys/resource.h>
 
 #include <chrono>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/bench.h"

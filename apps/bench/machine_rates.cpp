@@ -1,5 +1,4 @@
 #include "apps/bench/bench.h"
-#include "apps/translation/training/clock.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "apps/translation/training/clock.h"
 #include "core/cpu.h"
 #include "core/parallel.h"
 #include "core/tensor.h"

@@ -1,5 +1,4 @@
 #include "apps/chapters/chapter.h"
-#include "apps/translation/run/json.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 
 #include "apps/picture/text.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
 #include "core/format.h"
 
 namespace heddle::chapters {

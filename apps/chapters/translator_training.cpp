@@ -2,7 +2,6 @@
 // search.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "apps/chapters/chapter.h"

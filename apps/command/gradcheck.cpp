@@ -1,13 +1,11 @@
-#include "apps/command/gradcheck_report.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 
 #include "apps/command/commands.h"
+#include "apps/command/gradcheck_report.h"
 #include "apps/command/option_rows.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"

@@ -1,5 +1,4 @@
 #include "apps/command/commands.h"
-#include "core/error.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "apps/terminal/terminal.h"
 #include "apps/translation/training/update.h"
 #include "core/device.h"
+#include "core/error.h"
 
 namespace heddle::app {
 namespace {

@@ -1,6 +1,4 @@
 #include "apps/command/run_report.h"
-#include "apps/translation/training/clock.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +10,9 @@
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/training.h"
+#include "apps/translation/training/clock.h"
 #include "core/file.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

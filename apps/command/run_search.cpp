@@ -1,5 +1,4 @@
 #include "apps/command/run_search.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "apps/command/option_rows.h"
 #include "apps/translation/training/clock.h"
 #include "core/file.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,10 +1,11 @@
 #include "apps/command/evaluate.h"
-#include "apps/translation/run/json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "apps/translation/run/json.h"
 
 namespace heddle::app {
 namespace {

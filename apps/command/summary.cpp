@@ -1,6 +1,4 @@
 #include "nn/summary.h"
-#include "apps/terminal/terminal.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +15,8 @@
 #include "apps/options/suggestion.h"
 #include "apps/presets/presets.h"
 #include "apps/terminal/option_error.h"
+#include "apps/terminal/terminal.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

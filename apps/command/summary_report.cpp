@@ -1,6 +1,4 @@
 #include "apps/command/summary_report.h"
-#include "apps/translation/run/json.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +6,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
+
+#include "apps/translation/run/json.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,7 +1,4 @@
-
 #include <fmt/format.h>
-
-#include <cstdio>
 
 #include "apps/command/commands.h"
 #include "apps/terminal/terminal.h"

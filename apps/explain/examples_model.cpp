@@ -1,5 +1,4 @@
 // Examples of attention, the feed-forward network, the output layer and decoding.
-#include <algorithm>
 #include <array>
 
 #include "apps/explain/examples.h"

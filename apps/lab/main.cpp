@@ -1,6 +1,5 @@
 // The `heddle-lab` program, started by `heddle lab`, `heddle chapter` and `heddle learn`: the experiments, the measured chapters,
 // the exercises.
-#include <string>
 #include <string_view>
 
 #include "apps/command/commands.h"

@@ -3,9 +3,7 @@
 
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>

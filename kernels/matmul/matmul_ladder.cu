@@ -13,7 +13,6 @@
 //     tensor_cores     128 x 128, 64 x 32 per warp          2 / 128,     copied while the tile before is computed with
 //
 // Blocks count tiles of C row by row, in one grid dimension: y and z stop at 65,535.
-#include <algorithm>
 #include <string>
 
 #include "kernels/device/dispatch.h"

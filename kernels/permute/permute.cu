@@ -17,7 +17,6 @@
 // is odd.)
 //
 // Memory traffic: every element is read once and written once.
-#include <utility>
 
 #include "core/device.h"
 #include "kernels/device/division.h"

@@ -1,7 +1,6 @@
 // Backward in f32 and bf16, through the tape: every case at each CPU level and on every device, against f64.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "autograd/ops.h"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "apps/command/option_rows.h"
 #include "apps/command/resume.h"
 #include "apps/command/run.h"

@@ -1,6 +1,5 @@
 // core/tensor.h, core/shape.h, core/dtype.h, core/check.h.
 #include "core/tensor.h"
-#include "core/device.h"
 
 #include <bit>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/device.h"
 #include "tests/support.h"
 
 namespace heddle {

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "apps/translation/metrics/metrics.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/text/unicode.h"

@@ -1,18 +1,17 @@
 // A command that runs named programs: its list, its runs, its pages and its errors.
 #include "apps/lab/page_command.h"
-#include "apps/translation/run/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
 #include "core/file.h"
 #include "tests/markup.h"
 #include "tests/support.h"

@@ -6,8 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <set>
-#include <sstream>
 
 #include "apps/picture/chart.h"
 #include "apps/picture/drawing.h"

@@ -12,7 +12,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "apps/translation/run/folder.h"
 #include "tests/program.h"

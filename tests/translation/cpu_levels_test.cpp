@@ -3,8 +3,6 @@
 // searches.
 #include <fmt/format.h>
 
-#include <map>
-
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/plan.h"
 #include "apps/translation/training/validation.h"

@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
 

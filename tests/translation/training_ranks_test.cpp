@@ -1,9 +1,7 @@
 // Ranks that train together on devices: gradients are sent while backward runs, and the bits are those of one process. The ranks
 // are threads, each with its own stream; they share one device, so messages go through the host.
 #include <gtest/gtest.h>
-#include <cstring>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>

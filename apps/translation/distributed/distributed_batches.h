@@ -3,7 +3,6 @@
 // a whole, so results have the bits of one process.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

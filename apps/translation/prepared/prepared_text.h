@@ -8,9 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apps/translation/batching/token_pairs.h"

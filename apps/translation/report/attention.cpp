@@ -1,5 +1,4 @@
 #include "apps/translation/report/attention.h"
-#include "apps/translation/run/json.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +15,7 @@
 #include "apps/picture/ramp.h"
 #include "apps/picture/scripts.h"
 #include "apps/terminal/error_text.h"
+#include "apps/translation/run/json.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/words.h"

@@ -1,5 +1,4 @@
 #include "apps/translation/report/training.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "apps/picture/text.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/training/weight_average.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,9 +1,10 @@
 #include "apps/translation/run/toml.h"
-#include "core/error.h"
 
 #include <fmt/format.h>
 
 #include <istream>
+
+#include "core/error.h"
 
 namespace heddle::app {
 namespace {

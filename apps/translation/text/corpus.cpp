@@ -1,5 +1,4 @@
 #include "apps/translation/text/corpus.h"
-#include "core/error.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +8,7 @@
 #include <limits>
 
 #include "apps/translation/text/unicode.h"
+#include "core/error.h"
 #include "core/file.h"
 #include "core/format.h"
 

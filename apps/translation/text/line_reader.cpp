@@ -1,10 +1,10 @@
 #include "apps/translation/text/line_reader.h"
-#include "core/text.h"
 
 #include <algorithm>
 
 #include "apps/translation/text/unicode.h"
 #include "core/format.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

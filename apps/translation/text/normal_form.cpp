@@ -1,7 +1,6 @@
 #include "apps/translation/text/normal_form.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>

@@ -1,9 +1,9 @@
 #include "apps/translation/text/text_file.h"
-#include "core/text.h"
 
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,7 +1,6 @@
 // The training text of a run as a prepared text, RUN/text.prepared: written by training where the text is too large to be held.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>

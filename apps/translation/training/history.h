@@ -1,7 +1,6 @@
 // The history of a run as read from log.jsonl, from its first update on; resuming does not start a new one.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -1,10 +1,11 @@
 #include "apps/translation/training/limits.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -1,6 +1,4 @@
 #include "apps/translation/training/log.h"
-#include "apps/translation/run/json.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,8 +12,10 @@
 #include <utility>
 
 #include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "core/text.h"
 
 namespace heddle::app {
 

@@ -7,9 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "apps/translation/run/append_file.h"
 #include "apps/translation/run/events.h"

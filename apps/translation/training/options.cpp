@@ -1,5 +1,4 @@
 #include "apps/translation/training/options.h"
-#include "core/error.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include "apps/terminal/terminal.h"
 #include "core/cpu.h"
 #include "core/device.h"
+#include "core/error.h"
 #include "core/parallel.h"
 #include "kernels/matmul/batch_invariant.h"
 

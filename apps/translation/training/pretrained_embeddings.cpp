@@ -1,10 +1,10 @@
 #include "apps/translation/training/pretrained_embeddings.h"
-#include "core/text.h"
 
 #include <fmt/format.h>
 
 #include "apps/translation/vocabulary/word_vectors.h"
 #include "core/format.h"
+#include "core/text.h"
 
 namespace heddle::app {
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 
 #include "apps/translation/run/state.h"
 #include "apps/translation/training/results.h"

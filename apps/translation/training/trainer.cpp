@@ -1,13 +1,13 @@
 #include "apps/translation/training/trainer.h"
-#include "apps/translation/distributed/distributed_batches.h"
-#include "apps/translation/run/json.h"
-#include "core/text.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "apps/translation/distributed/distributed_batches.h"
+#include "apps/translation/run/json.h"
 #include "core/cpu.h"
 #include "core/format.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "apps/translation/run/folder.h"
 #include "apps/translation/run/save.h"

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "apps/translation/run/json.h"
 #include "apps/translation/training/shards.h"

@@ -8,7 +8,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "apps/translation/text/unicode.h"
