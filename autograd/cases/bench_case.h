@@ -1,4 +1,4 @@
-// What is timed of each op: `heddle bench ops` chooses the sizes and takes the times.
+// The timed cases of each op. `heddle bench ops` chooses the sizes and takes the times.
 #pragma once
 
 #include <functional>
@@ -23,22 +23,22 @@ struct BenchCase {
     std::function<Run()> make_run;
     double forward_operations = 0;  ///< multiplications and additions; 0 for ops whose time is memory traffic
     double backward_operations = 0;
-    std::string formula = {};  ///< of the operations, for people: "2 rows in out"
-    double forward_bytes = 0;  ///< what must be read and written at least, each tensor once
+    std::string formula = {};  ///< the number of operations, for people: "2 rows in out"
+    double forward_bytes = 0;  ///< the least that must be read and written: each tensor once
     double backward_bytes = 0;
 
     bool goes_back() const { return backward_bytes > 0; }
 };
 
-/// Where the inputs lie, what they hold, and how large they are.
+/// The device, dtype and extents of the inputs.
 struct BenchSetting {
     Device device = Device::cpu;
     DType dtype = DType::f32;
     /// "translator", "tiny", "sentences" or "large" (apps/bench/op_cases.h), and the extents of its batch and model.
     std::string_view sizes = "translator";
     std::int64_t sentences = 1, length = 1, d_model = 1, heads = 1, d_ff = 1, vocabulary = 1;
-    std::int64_t some_rows = 1;   ///< of [some_rows, vocabulary] logits
-    std::int64_t parameters = 1;  ///< of the optimizer's arrays
+    std::int64_t some_rows = 1;   ///< rows of [some_rows, vocabulary] logits
+    std::int64_t parameters = 1;  ///< elements of each array of the optimizer
 
     std::int64_t rows() const { return sentences * length; }
     bool large() const { return sizes == "large"; }
@@ -46,11 +46,11 @@ struct BenchSetting {
     double bytes(double elements) const { return static_cast<double>(size_of(dtype)) * elements; }
 };
 
-/// Some timed cases of an op, which stand together in the table of `heddle bench ops`.
+/// Timed cases of an op that stand together in the table of `heddle bench ops`.
 struct Bench {
     std::vector<BenchCase> (*cases)(const BenchSetting& on);
-    int place = 1000;  ///< in that table; equal ones by op
-    /// The sizes at which they are measured.
+    int place = 1000;  ///< position in that table; equal positions are sorted by op
+    /// The names of the sizes at which they are measured.
     std::string_view sizes = "translator tiny large";
 };
 
@@ -79,7 +79,7 @@ struct RowInputs {
 /// tensor.
 BenchCase row_case(const BenchSetting& on, const char* op, const std::string& what, double forward, double backward,
                    const std::function<Variable(const RowInputs&)>& run);
-/// The same setting with rows as wide as the vocabulary: for ops whose speed depends on the length of a row.
+/// The same setting with rows as wide as the vocabulary, for ops whose speed depends on the length of a row.
 BenchSetting wide_rows(const BenchSetting& on);
 
 }  // namespace heddle::cases

@@ -6,7 +6,7 @@
 namespace heddle::cases {
 namespace {
 
-constexpr std::int64_t kMostElements = 48;  // in graphs
+constexpr std::int64_t kMostElements = 48;  // of a value that a graph goes on with
 
 double least(const Tensor& x) {
     return x.numel() == 0 ? 0 : *std::min_element(x.values<double>().begin(), x.values<double>().end());
@@ -83,7 +83,7 @@ Number Draw::pick(const std::function<bool(const Tensor&)>& wanted) {
     for (std::size_t i = 0; i < leaves_.size(); ++i)
         if (wanted(leaves_[i])) found.push_back(of_leaf(i));
     if (found.empty()) return kNone;
-    // Results rather than leaves, and among them rather late ones: graphs become deep, not only wide.
+    // Prefers results to leaves, and late results to early ones, so that graphs become deep and not only wide.
     if (results > 0 && chance(0.7)) return found[std::max(random_.below(results), random_.below(results))];
     return found[random_.below(found.size())];
 }
@@ -124,7 +124,7 @@ Tensor Draw::indices(std::int64_t count, std::int64_t bound) {
 
 Dropout Draw::dropout_option(Step& step) {
     const double probability = uniform(0.1, 0.6);
-    const std::uint64_t key = random_.next() >> 12;  // exact in JSON readers that take numbers as f64
+    const std::uint64_t key = random_.next() >> 12;  // so that JSON readers that take numbers as f64 read it exactly
     step.options["dropout"] = {{"probability", probability}, {"key", key}};
     return Dropout(probability, key);
 }

@@ -1,5 +1,5 @@
-// Random calls of the ops of autograd/ops.h: what a call is, and what its inputs and options are drawn from. Random graphs are
-// made of such calls, and PyTorch computes them again (tests/cross_check).
+// Random calls of the ops of autograd/ops.h: the type of a call, and the draws of its inputs and options. Random graphs are made
+// of such calls, and PyTorch computes them again (tests/cross_check).
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace heddle::cases {
 
 using Json = nlohmann::ordered_json;
 
-/// The number of a value: of an earlier result, counted from 0; kNone; or of_leaf(i).
+/// Identifies a value: an earlier result, counted from 0; a leaf, of_leaf(i); or no value, kNone.
 using Number = int;
 inline constexpr Number kNone = -1;  ///< an absent bias
 /// Leaves count downwards, so that more of them change no number.
@@ -27,11 +27,11 @@ inline constexpr Number of_leaf(std::size_t i) { return -2 - static_cast<Number>
 /// One op, or a block of steps.
 struct Step {
     std::string op = {};                           ///< a function of autograd/ops.h; "checkpoint" or "no_grad" for a block
-    std::vector<Number> inputs = {};               ///< what it reads
+    std::vector<Number> inputs = {};               ///< the values that it reads
     Json options = Json::object();                 ///< numbers and lists of numbers
     std::map<std::string, Tensor> constants = {};  ///< masks, indices, and what PyTorch multiplies by for a dropout
-    /// Of a block: its values are its inputs, then the results of these steps; the last one is its output. Leaves keep their
-    /// numbers.
+    /// The steps of a block. Within it, values are numbered anew: its inputs, then the results of these steps. The last result is
+    /// the block's output. Leaves keep their numbers.
     std::vector<Step> body = {};
 
     /// Undefined when there is none of this name.
@@ -45,15 +45,15 @@ struct Step {
     T option(const char* name, T otherwise) const {
         return options.value(name, otherwise);
     }
-    /// The option "dropout"; inactive without one.
+    /// The dropout of the option "dropout"; an inactive one when the step lacks the option.
     Dropout dropout() const;
-    /// The option `name`, [[start, length], ...].
+    /// The spans of the option `name`, a list [[start, length], ...].
     Spans spans(const char* name, std::int64_t rows) const;
-    /// What Draw::loss() drew.
+    /// The options that Draw::loss() drew.
     ops::LossOptions loss() const;
 };
 
-/// Numbers, inputs, constants and options of the next step. Inputs are earlier values where they fit, or new leaves.
+/// Draws numbers, inputs, constants and options of the next step. Inputs are earlier values where they fit, or new leaves.
 class Draw {
   public:
     /// `alone`: every input is a leaf of its own, as for a single op.
@@ -61,7 +61,7 @@ class Draw {
 
     // ---- numbers
 
-    /// Uniform, both ends included.
+    /// A uniform integer; `low` and `high` are included.
     std::int64_t between(std::int64_t low, std::int64_t high);
     bool chance(double probability) { return random_.uniform() < probability; }
     double uniform(double low, double high) { return low + (high - low) * random_.uniform(); }
@@ -91,21 +91,21 @@ class Draw {
     Tensor mask(const Shape& shape, double ones);
     /// i32 in [0, bound).
     Tensor indices(std::int64_t count, std::int64_t bound);
-    /// A dropout with its key in the step's options, and the factors of a [rows, cols] tensor as the constant "kept".
+    /// Puts a dropout with its key into the step's options, and its factors for a [rows, cols] tensor into the constant "kept".
     void dropout(Step& step, std::int64_t rows, std::int64_t cols);
-    /// Its probability and key alone.
+    /// Puts a dropout with its key into the step's options, but no constant.
     Dropout dropout_option(Step& step);
-    /// Targets, of which some are ignored, and the options of a loss over [rows, vocabulary] logits.
+    /// Puts targets, some of them ignored, and the options of a loss over [rows, vocabulary] logits into the step.
     void loss(Step& step, std::int64_t rows, std::int64_t vocabulary);
 
-    /// Whether results are small enough to be drawn from again.
+    /// True if the results are small enough to be drawn from again.
     bool small(std::span<const Tensor> outputs) const;
 
   protected:
     std::uint64_t next_key() { return random_.next(); }
 
     std::vector<Tensor> leaves_;
-    std::vector<Tensor> values_;  // of this block
+    std::vector<Tensor> values_;  // the values of this block
 
   private:
     Number pick(const std::function<bool(const Tensor&)>& wanted);
@@ -120,19 +120,19 @@ using Outputs = std::vector<Variable>;
 /// How one function of autograd/ops.h is drawn, called and computed by PyTorch.
 struct TapeFunction {
     std::string_view name;  ///< "add"
-    /// Its inputs and options; nothing when no fitting values are at hand.
+    /// Draws its inputs and options; nothing when no fitting values are at hand.
     std::optional<Step> (*draw)(Draw& draw);
     Outputs (*apply)(const Step& step, Inputs in);
     /// The body of a Python function of `inputs` (None: absent), `options` and `constants` that returns the list of outputs;
     /// tests/cross_check/torch_cross_check.py says which names it may use.
     std::string_view torch;
-    /// Whether nothing lies at a kink, and the outputs are small enough; nullptr: draw.small(outputs).
+    /// True if no input lies at a kink and the outputs are small enough. nullptr: draw.small(outputs).
     bool (*suits)(const Draw& draw, const Step& step, const std::vector<Tensor>& in, std::span<const Tensor> outputs) = nullptr;
 };
 
-/// The least |x|.
+/// The least magnitude of an element.
 double least_magnitude(const Tensor& x);
-/// Whether every row varies: a nearly constant one would magnify rounding errors by 1 / sqrt(eps).
+/// True if every row varies; a nearly constant one would magnify rounding errors by 1 / sqrt(eps).
 bool rows_vary(const Tensor& x, double eps);
 
 }  // namespace heddle::cases

@@ -1,4 +1,4 @@
-// What `heddle explain` shows of an op: a call with inputs that fit a page. apps/explain runs and traces it.
+// Examples for `heddle explain`: calls of an op with inputs that fit on a page. apps/explain runs and traces them.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace heddle::cases {
 
-/// What an example tells of its call.
+/// An example reports its call to a session.
 class Session {
   public:
     virtual ~Session() = default;
@@ -19,25 +19,26 @@ class Session {
     virtual Tensor input(const std::string& name, const Tensor& values) = 0;
     /// Names a tensor that the op made. One that is undefined is ignored.
     virtual void name(const std::string& name, const Tensor& tensor) = 0;
-    /// Calls the op and traces the kernels that it launches. Once a session.
+    /// Calls the op and traces the kernels that it launches. To be called once.
     virtual void trace(const std::function<void()>& op) = 0;
 };
 
 using Extents = std::span<const std::int64_t>;
 
 struct Example {
-    std::string_view name;   ///< what the user types
+    std::string_view name;   ///< typed by the user: `heddle explain NAME`
     std::string_view title;  ///< one line
     std::string_view axes;   ///< "rows, cols": what the extents of a shape mean
     std::vector<std::int64_t> shape;
     /// Makes the inputs, traces the op, names the tensors. `shape` has as many extents as the default, all above 0.
     void (*run)(Session& session, Extents shape);
-    /// Of the op's formula at this shape, two for each multiply-add; other arithmetic does not count. nullptr: not stated.
+    /// The operations of the op's formula at this shape: two for each multiply-add, none for other arithmetic. nullptr: not
+    /// stated.
     double (*operations)(Extents shape) = nullptr;
-    bool bf16 = false;  ///< elements of 2 bytes in shared memory are bf16, and vectors there, too; products on tensor cores
+    bool bf16 = false;  ///< shared memory holds bf16 in its 2-byte elements and vectors; products run on tensor cores
 };
 
-// ---- inputs: the same numbers each time
+// ---- inputs, the same numbers each time
 
 inline Tensor randn(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32) {
     return Tensor::randn(shape, seed, dtype);

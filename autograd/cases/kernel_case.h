@@ -1,5 +1,5 @@
-// What is tested alike for all kernels: every_op_device_test.cpp compares each case on every device and in every dtype with a
-// formula or with the f64 reference; every_op_test.cpp checks the bits that the CPU promises.
+// The calls on which all kernels are tested alike: every_op_device_test.cpp compares each case on every device and in every dtype
+// with a formula or with the f64 reference; every_op_test.cpp checks the bits that the CPU promises.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace heddle {
 struct Allowed {
     double f64 = 1e-13;
     double f32 = 1e-6;
-    /// An error in itself: what is compared are logarithms.
+    /// The error counts by itself, not as a part of a magnitude, because logarithms are compared.
     bool absolute = false;
 };
 
@@ -31,23 +31,24 @@ using OpFunction = std::function<Tensors(const Tensors& inputs)>;
 /// Where a NaN in the first input must show up: in all of its row, or in its own element alone.
 enum class NanSpreads { unknown, over_its_row, nowhere };
 
-/// Large sizes are too slow under the checker of kernels. So many rows that threads share them show nothing new on a device.
+/// Where a case runs. `unwatched`: not under the checker of kernels, which is too slow for large sizes. `on_the_cpu`: it has so
+/// many rows that threads share them, which shows nothing new on a device.
 enum class RunsOn { everywhere, unwatched, on_the_cpu };
 
 /// One call of an op, or a few that belong together.
 struct KernelCase {
     std::string what;
-    /// On the CPU, floating-point numbers in f64. A test rounds, moves and offsets copies of them; i32 and u8 tensors keep their
-    /// dtype. Undefined tensors stay undefined.
+    /// Tensors on the CPU, those of floating-point numbers in f64. A test rounds, moves and offsets copies of them; i32 and u8
+    /// tensors keep their dtype. Undefined tensors stay undefined.
     Tensors inputs;
     /// The op. May write to its inputs (a gradient that is added to), and returns what is compared.
     OpFunction run;
-    /// On all devices; and on the CPU, where that is stricter.
+    /// The allowed error on all devices; and that on the CPU, where it is stricter.
     Allowed allowed{};
     std::optional<Allowed> on_cpu{};
-    /// The results in f64, computed in another way than the op does. Without it, the op itself in f64 on the CPU.
+    /// Computes the results in f64 in another way than the op does. Without it, the op itself computes them in f64 on the CPU.
     OpFunction formula{};
-    /// The plain bf16 computation (see expect_close), given rounded inputs in f32.
+    /// Computes the results in plain bf16 (see expect_close) from rounded inputs in f32.
     OpFunction plain{};
     /// The dtype of all floating-point results, where it is not the inputs' (f32 for statistics and sums beside bf16).
     std::optional<DType> results{};
@@ -62,9 +63,9 @@ struct KernelCase {
     bool in_bf16 = true;
     /// f32 results of bf16 rows are no better than bf16: the op rounds what it keeps between its kernels.
     bool rounds_within = false;
-    /// So many inputs at the end are sums over rows: beside bf16 rows they may be f32.
+    /// This many inputs at the end are sums over rows: beside bf16 rows they may be f32.
     int sums = 0;
-    /// So many inputs at the start, and all results, have the same number of rows, and each row is computed by itself.
+    /// This many inputs at the start, and all results, have the same number of rows, and each row is computed by itself.
     int by_row = 0;
     NanSpreads nan = NanSpreads::unknown;
 };
@@ -87,10 +88,10 @@ inline Tensors clones(const Tensors& tensors) {
     return all;
 }
 
-/// Rounded to bf16 and back: what the plain bf16 computation does with every tensor that it writes.
+/// The tensor rounded to bf16 and back, as the plain bf16 computation rounds every tensor that it writes.
 inline Tensor through_bf16(const Tensor& tensor) { return tensor.to(DType::bf16).to(tensor.dtype()); }
 
-/// Numbers, and the same as integers: the former are tried in every floating-point dtype.
+/// The same numbers in f64, i32 and u8. The first tensor is tried in every floating-point dtype.
 inline Tensors of_every_type(const Shape& shape) {
     const Tensor x = numbers(shape, 1, 100, 30);
     return {x, x.to(DType::i32), x.to(DType::u8)};
@@ -101,7 +102,7 @@ inline KernelCase moving(const std::string& what, const Tensors& inputs, const O
     return {.what = what, .inputs = inputs, .run = run, .exact = true};
 }
 
-/// A mask u8: about two thirds of the places attend; in the second row none.
+/// A u8 mask: about two thirds of the places attend, and none of the second row.
 inline Tensor random_mask(const Shape& shape, std::uint64_t key) {
     Sequence random(key);
     Tensor mask = Tensor::empty(shape, DType::u8);

@@ -14,29 +14,29 @@
 
 namespace heddle {
 
-/// The table of one op. What does not apply to an op stays empty.
+/// The table of one op. Members that do not apply to the op stay empty.
 struct OpCases {
-    /// Its folder in kernels/, or the file in autograd/ops for an op without a kernel.
+    /// The op's folder in kernels/, or its file in autograd/ops if it has no kernel.
     std::string_view name;
-    /// Among the ops of `heddle gradcheck`; equal ones by name.
+    /// Position among the ops of `heddle gradcheck`; equal positions are sorted by name.
     int place = 1000;
     /// Every choice of shapes, masks and options whose gradient is proven.
     std::vector<GradientCase> (*proofs)() = nullptr;
     /// Calls of the kernels, compared on every device and in every dtype.
     std::vector<cases::KernelCase> (*kernels)() = nullptr;
-    bool large = false;  ///< some of them run unwatched
-    /// Its functions on the tape, for random graphs and PyTorch.
+    bool large = false;  ///< some of these calls run unwatched
+    /// The op's functions on the tape, for random graphs and PyTorch.
     std::vector<cases::TapeFunction> functions = {};
-    /// What is timed.
+    /// The timed cases.
     std::vector<cases::Bench> benches = {};
-    int example_place = 1000;  ///< of the examples among those of `heddle explain`; equal ones by name
-    /// What is explained.
+    int example_place = 1000;  ///< position of the examples in `heddle explain`; equal ones are sorted by name
+    /// The explained calls.
     std::vector<cases::Example> examples = {};
 };
 
 /// The tables of all ops, by name.
 const std::vector<OpCases>& op_cases();
-/// The one of this name. Error when there is none.
+/// The table of the op with this name. Error when there is none.
 const OpCases& op_cases(std::string_view name);
 
 /// The gradient cases of all ops.
@@ -44,7 +44,8 @@ std::vector<GradientCase> gradient_cases();
 
 namespace cases {
 
-/// A mask or index that a gradient case captured, on the device that its function is called for. Undefined stays undefined.
+/// A mask or index that a gradient case captured, on the device that its function is called for. An undefined tensor stays
+/// undefined.
 Tensor beside(const Variable& input, const Tensor& captured);
 
 }  // namespace cases
