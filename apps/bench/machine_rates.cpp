@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "core/cpu.h"
 #include "core/parallel.h"
 #include "core/tensor.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "core/device.h"
 #include "core/error.h"
 #include "core/graph.h"

@@ -11,7 +11,7 @@
 #include "apps/chapters/kit.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "autograd/tape.h"
 #include "nn/layers.h"
 #include "nn/multi_head_attention.h"

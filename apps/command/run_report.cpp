@@ -10,7 +10,7 @@
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/report/training.h"
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "core/file.h"
 #include "core/text.h"
 

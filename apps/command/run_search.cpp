@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "apps/command/option_rows.h"
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "core/file.h"
 #include "core/text.h"
 

@@ -16,7 +16,7 @@
 #include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 
 namespace heddle::lab::uncached_decoding {

@@ -1,5 +1,5 @@
 // Durations when the steady clock runs backwards, as under some virtual machines and libraries that change the time.
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 // Shards: the division of batches, and the tree in which gradients are summed.
-#include "apps/translation/training/shards.h"
+#include "apps/translation/distributed/shards.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

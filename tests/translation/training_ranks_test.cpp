@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/command/train_ranks.h"
+#include "apps/translation/distributed/gradient_buckets.h"
 #include "apps/translation/distributed/message.h"
-#include "apps/translation/training/gradient_buckets.h"
 #include "apps/translation/training/learner.h"
 #include "autograd/ops.h"
 #include "autograd/tape.h"

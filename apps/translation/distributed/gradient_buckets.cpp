@@ -1,4 +1,4 @@
-#include "apps/translation/training/gradient_buckets.h"
+#include "apps/translation/distributed/gradient_buckets.h"
 
 #include <algorithm>
 #include <exception>

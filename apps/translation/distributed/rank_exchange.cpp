@@ -1,11 +1,11 @@
-#include "apps/translation/training/rank_exchange.h"
+#include "apps/translation/distributed/rank_exchange.h"
 
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
 
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/gradient_norm/gradient_norm.h"
@@ -68,7 +68,7 @@ std::vector<std::int64_t> segment_bounds(const Spans& active, std::int64_t ranks
     return bounds;
 }
 
-// Of a rank's shards there are at most two subtrees of each size.
+// A rank's shards have at most two subtrees of each size.
 static_assert(2 * 63 * GradientBuckets::kMostOfSegment <= kMostMessages, "too many numbers of messages");
 
 RankExchange::RankExchange(Ranks& ranks, std::int64_t shards, const Spans& active, std::span<const Span> leaves,

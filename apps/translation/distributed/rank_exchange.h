@@ -1,8 +1,8 @@
 // What the ranks of a training compute together: the sum of all shards' gradients, its norm, and the new weights.
 //
 // Rank r of R computes the shards [r S / R, (r + 1) S / R) and sums the largest subtrees of the tree of shards that lie among
-// them (shards.h). The flat array of parameters is cut into R segments at the beginnings of the norm's blocks. Of each of its
-// sums a rank sends segment q to rank q, which completes the tree for its own segment: this sum is the same, bit for bit, for
+// them (shards.h). The flat array of parameters is cut into R segments at the beginnings of the norm's blocks. A rank sends
+// segment q of each of its sums to rank q, which completes the tree for its own segment: this sum is the same, bit for bit, for
 // every R. Then rank q updates the weights of its segment, whose moments it alone has, and sends them to all others.
 //
 // A sum is complete when backward is through the last batch of the subtree's last shard, and its parts are so one after another:
@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "apps/translation/distributed/device_link.h"
+#include "apps/translation/distributed/gradient_buckets.h"
 #include "apps/translation/distributed/ranks.h"
-#include "apps/translation/training/gradient_buckets.h"
-#include "apps/translation/training/shards.h"
+#include "apps/translation/distributed/shards.h"
 #include "autograd/observe.h"
 #include "core/spans.h"
 #include "core/tensor.h"
@@ -43,7 +43,7 @@ struct ExchangeCosts {
         std::int64_t sent = 0;      ///< bytes
         std::int64_t received = 0;  ///< bytes
         double waited = 0;          ///< seconds in which the rank did nothing else; for a device's sums, those after its pass.
-                                    ///< Of norm and weights by NCCL the device waits, which is not in it
+                                    ///< Does not count that the device waits for norm and weights by NCCL
 
         void add(const Part& other) {
             sent += other.sent;
@@ -74,7 +74,7 @@ class RankExchange {
     bool leads() const { return ranks_.rank() == 0; }
     /// This rank's elements of a flat array [n], sharing its storage.
     Tensor own(const Tensor& flat) const { return segment(flat, ranks_.rank()); }
-    /// What of them is trained, counted from their beginning.
+    /// The ranges of these elements that are trained, counted from the first of them.
     std::vector<Span> own_active() const;
     /// This rank's shards as subtrees, ascending.
     const std::vector<ShardRange>& own_trees() const { return trees_[static_cast<std::size_t>(ranks_.rank())]; }
@@ -107,13 +107,13 @@ class RankExchange {
     /// Rank 0's `flat` on every rank.
     void broadcast(Tensor& flat) const;
 
-    /// Of the updates so far, by sum_gradients(), measure() and gather_weights().
+    /// The costs of all sum_gradients(), measure() and gather_weights() so far.
     const ExchangeCosts& costs() const { return costs_; }
 
   private:
     friend class MarkedPass;
 
-    // Sums over subtrees: the own segments of them.
+    // This rank's segments of sums over subtrees.
     using KnownSums = std::map<std::pair<std::int64_t, std::int64_t>, Tensor>;
 
     Tensor segment(const Tensor& flat, std::int64_t rank) const;
@@ -138,7 +138,7 @@ class RankExchange {
     // On a device, from the first use on:
     std::unique_ptr<DeviceLink> link_;
     std::unique_ptr<BucketStream> stream_;
-    std::vector<ExchangeCosts::Part> together_;  // what each exchange of the stream's last run() moved
+    std::vector<ExchangeCosts::Part> together_;  // the costs of each exchange of the stream's last run()
     ExchangeCosts costs_;
 };
 

@@ -1,4 +1,4 @@
-#include "apps/translation/training/shards.h"
+#include "apps/translation/distributed/shards.h"
 
 #include <algorithm>
 #include <bit>

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "apps/translation/batching/batch_stream.h"
+#include "apps/translation/distributed/rank_exchange.h"
 #include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/options.h"
 #include "apps/translation/training/queued_update.h"
-#include "apps/translation/training/rank_exchange.h"
 #include "apps/translation/training/shared_update.h"
 #include "apps/translation/training/update.h"
 #include "nn/flat.h"

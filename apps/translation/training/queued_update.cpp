@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "apps/translation/training/shards.h"
+#include "apps/translation/distributed/shards.h"
 #include "kernels/update_tally/update_tally.h"
 
 namespace heddle::app {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/translation/batching/batch_stream.h"
-#include "apps/translation/training/rank_exchange.h"
+#include "apps/translation/distributed/rank_exchange.h"
 #include "apps/translation/training/step_graphs.h"
 #include "apps/translation/training/update.h"
 

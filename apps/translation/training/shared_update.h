@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/translation/batching/token_pairs.h"
+#include "apps/translation/distributed/rank_exchange.h"
 #include "apps/translation/training/queued_update.h"
-#include "apps/translation/training/rank_exchange.h"
 #include "apps/translation/training/update.h"
 
 namespace heddle::app {

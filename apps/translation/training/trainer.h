@@ -7,10 +7,10 @@
 #include <functional>
 #include <optional>
 
+#include "apps/translation/run/clock.h"
 #include "apps/translation/run/folder.h"
 #include "apps/translation/run/save.h"
 #include "apps/translation/run/state.h"
-#include "apps/translation/training/clock.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/learner.h"
 #include "apps/translation/training/limits.h"

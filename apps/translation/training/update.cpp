@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "apps/translation/distributed/shards.h"
 #include "apps/translation/run/json.h"
-#include "apps/translation/training/shards.h"
 #include "autograd/tape.h"
 
 namespace heddle::app {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "apps/translation/metrics/metrics.h"
-#include "apps/translation/training/clock.h"
+#include "apps/translation/run/clock.h"
 
 namespace heddle::app {
 namespace {
