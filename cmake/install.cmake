@@ -52,6 +52,12 @@ install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake c
 install(EXPORT heddle NAMESPACE heddle:: FILE heddleTargets.cmake DESTINATION ${config_folder} COMPONENT development)
 
 install(TARGETS heddle heddle-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+# heddle check: what programs of CUDA C++ are compiled and linked with.
+if(TARGET heddle_emulator_checked)
+  install(FILES $<TARGET_FILE:heddle_emulator_checked> DESTINATION ${HEDDLE_CHECK_INSTALLED} COMPONENT program)
+  install(DIRECTORY kernels/emulator DESTINATION ${HEDDLE_CHECK_INSTALLED}/include/kernels COMPONENT program FILES_MATCHING
+          PATTERN "*.h" REGEX "/emulator/include/" PATTERN "frontend" EXCLUDE)
+endif()
 # heddle learn: the exercises, and the headers that answers include, as in the source tree.
 if(TARGET heddle-grader)
   set(learn ${CMAKE_INSTALL_DATADIR}/heddle/learn)

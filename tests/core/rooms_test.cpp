@@ -25,6 +25,7 @@ constexpr std::array rooms = {
     "kernels/emulator/cublaslt",
     "kernels/emulator/cublas",
     "kernels/emulator/curand",
+    "kernels/emulator/frontend",
     "kernels",
     "autograd",
     "nn",
