@@ -71,6 +71,8 @@ endif()
 # ELF, as Linux has them.
 include(${PROJECT_SOURCE_DIR}/kernels/emulator/emulator.cmake)
 heddle_frontend(heddle_frontend)
+include(GNUInstallDirs)
+set(HEDDLE_CHECK_INSTALLED ${CMAKE_INSTALL_LIBDIR}/heddle/check)  # the headers and the library
 if(NOT APPLE)
   heddle_emulator(heddle_emulator_checked)
   target_compile_definitions(heddle_emulator_checked PUBLIC HEDDLE_EMULATOR_CHECK)

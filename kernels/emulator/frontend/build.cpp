@@ -120,37 +120,41 @@ std::vector<std::string> Builder::object_options() const {
     return words;
 }
 
-std::string Builder::with_advice(const std::string& messages) const { return with_quotes(messages); }
-
-void Builder::preprocess(Unit& unit) const {
+void Builder::preprocess(SourceUnit& unit) const {
     if (!fs::is_regular_file(unit.source)) throw Refused(unit.source + ": there is no such file");
     std::vector<std::string> words = language_options();
     const std::string emulator = (settings_.toolkit.headers / "kernels/emulator").string();
     const std::string architecture = settings_.chip.substr(3) + "0";
-    append(words,
-           {"-E", "-fno-working-directory", "-D__CUDACC__", "-D__CUDA_ARCH__=" + architecture, "-I" + emulator + "/include"});
+    append(words, {"-E", "-D__CUDACC__", "-D__CUDA_ARCH__=" + architecture, "-I" + emulator + "/include", "-include",
+                   emulator + "/cuda/prelude.h"});
+    if (!is_clang_) words.emplace_back("-fno-working-directory");
     for (const std::string& option : settings_.compile_options)
         if (option.compare(0, 5, "-std=") != 0 && option.compare(0, 2, "-O") != 0) words.push_back(option);
-    append(words, {"-idirafter", settings_.toolkit.headers.string(), "-include", emulator + "/cuda/prelude.h", "-x", "c++",
-                   unit.source});
-    if (is_clang_) words.erase(std::find(words.begin(), words.end(), "-fno-working-directory"));
+    append(words, {"-idirafter", settings_.toolkit.headers.string(), "-x", "c++", unit.source});
     const ToolRun run = run_tool(words, longest_);
     if (!run.good()) {
-        std::fputs(with_advice(run.errors).c_str(), stderr);
+        std::fputs(with_quotes(run.errors).c_str(), stderr);
         const std::string why = failure(run, longest_);
         throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
     }
     unit.preprocessed = run.output;
 }
 
-std::vector<Unit> Builder::read(const std::vector<std::string>& sources) const {
-    std::vector<Unit> units;
+std::vector<SourceUnit> Builder::read(const std::vector<std::string>& sources) const {
+    std::vector<SourceUnit> units;
     for (const std::string& source : sources) units.push_back({source});
     std::vector<std::future<void>> works;
-    for (Unit& unit : units)
-        works.push_back(std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, [this, &unit] {
+    const bool several = units.size() > 1;
+    for (SourceUnit& unit : units)
+        works.push_back(std::async(several ? std::launch::async : std::launch::deferred, [this, several, &unit] {
             preprocess(unit);
-            unit.rewritten = rewrite(unit.preprocessed);
+            try {
+                unit.rewritten = rewrite(unit.preprocessed, {.several_units = several});
+            } catch (const RewriteError& error) {
+                const std::string place = shown_path(error.file) + ":" + std::to_string(error.line);
+                std::fputs(with_quotes(place + ": error: " + error.message + "\n").c_str(), stderr);
+                throw Refused(unit.source + " cannot be run");
+            }
         }));
     for (std::future<void>& work : works) work.wait();
     for (std::future<void>& work : works) work.get();
@@ -158,7 +162,7 @@ std::vector<Unit> Builder::read(const std::vector<std::string>& sources) const {
 }
 
 // Returns the name of its object in the cache.
-std::string Builder::compile(const Unit& unit) const {
+std::string Builder::compile(const SourceUnit& unit) const {
     const std::string text = unit.rewritten.text + unit.added;
     std::vector<std::string> words = object_options();
     Digest digest;
@@ -173,7 +177,7 @@ std::string Builder::compile(const Unit& unit) const {
     if (!run.good()) {
         std::error_code ignored;
         fs::remove(cache_.draft(name), ignored);
-        std::fputs(with_advice(run.errors).c_str(), stderr);
+        std::fputs(with_quotes(run.errors).c_str(), stderr);
         const std::string why = failure(run, longest_);
         throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
     }
@@ -181,9 +185,9 @@ std::string Builder::compile(const Unit& unit) const {
     return name;
 }
 
-fs::path Builder::program(const std::vector<Unit>& units) const {
+fs::path Builder::program(const std::vector<SourceUnit>& units) const {
     std::vector<std::future<std::string>> works;
-    for (const Unit& unit : units)
+    for (const SourceUnit& unit : units)
         works.push_back(
             std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, [this, &unit] { return compile(unit); }));
     for (std::future<std::string>& work : works) work.wait();

@@ -13,7 +13,7 @@
 namespace heddle::emulator::frontend {
 
 /// A source file on its way.
-struct Unit {
+struct SourceUnit {
     std::string source;
     std::string preprocessed = {};
     Rewritten rewritten = {};
@@ -26,16 +26,15 @@ class Builder {
     Builder(const Settings& settings, const Cache& cache);
 
     /// Preprocesses and rewrites the sources. Refused, after the compiler's messages went to stderr, for a file with errors.
-    std::vector<Unit> read(const std::vector<std::string>& sources) const;
+    std::vector<SourceUnit> read(const std::vector<std::string>& sources) const;
     /// Compiles them and links a program, or finds it in the cache. Refused, after the messages, if that fails.
-    std::filesystem::path program(const std::vector<Unit>& units) const;
+    std::filesystem::path program(const std::vector<SourceUnit>& units) const;
 
   private:
-    void preprocess(Unit& unit) const;
-    std::string compile(const Unit& unit) const;
+    void preprocess(SourceUnit& unit) const;
+    std::string compile(const SourceUnit& unit) const;
     std::vector<std::string> language_options() const;
     std::vector<std::string> object_options() const;
-    std::string with_advice(const std::string& messages) const;
 
     const Settings& settings_;
     const Cache& cache_;

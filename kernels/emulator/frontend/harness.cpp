@@ -107,9 +107,9 @@ std::string ready_command(const Kernel& kernel, const Settings& settings) {
     return text;
 }
 
-std::string kernel_list(const std::vector<Unit>& units, const Settings& settings) {
+std::string kernel_list(const std::vector<SourceUnit>& units, const Settings& settings) {
     std::string text;
-    for (const Unit& unit : units)
+    for (const SourceUnit& unit : units)
         for (const Kernel& kernel : unit.rewritten.kernels) {
             std::string parameters;
             for (const KernelParameter& parameter : kernel.parameters)
@@ -147,17 +147,17 @@ const char* const kHarnessStart =
 
 }  // namespace
 
-void add_harness(std::vector<Unit>& units, const Settings& settings) {
+void add_harness(std::vector<SourceUnit>& units, const Settings& settings) {
     std::size_t kernels = 0;
-    for (const Unit& unit : units) kernels += unit.rewritten.kernels.size();
+    for (const SourceUnit& unit : units) kernels += unit.rewritten.kernels.size();
     if (kernels == 0) throw Refused(settings.sources[0] + " has neither a main() nor a kernel");
     if (settings.kernel.empty())
         throw Refused(settings.sources[0] +
                       " has no main(); choose a kernel and its arguments, as in:" + kernel_list(units, settings));
     const std::string bare = trimmed(settings.kernel.substr(0, settings.kernel.find('<')));
-    Unit* unit = nullptr;
+    SourceUnit* unit = nullptr;
     const Kernel* kernel = nullptr;
-    for (Unit& each : units)
+    for (SourceUnit& each : units)
         for (const Kernel& candidate : each.rewritten.kernels)
             if (candidate.name == bare) {
                 unit = &each;

@@ -10,6 +10,6 @@ namespace heddle::emulator::frontend {
 
 /// Adds a main() that launches settings.kernel with settings.arguments to the unit that has the kernel. Refused, with a command
 /// line that is ready to be used, where a name or a value is missing.
-void add_harness(std::vector<Unit>& units, const Settings& settings);
+void add_harness(std::vector<SourceUnit>& units, const Settings& settings);
 
 }  // namespace heddle::emulator::frontend
