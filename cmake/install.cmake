@@ -32,7 +32,7 @@ if(NOT HEDDLE_CUDA_MODE STREQUAL "off")
 endif()
 install(FILES ${device_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels/device COMPONENT development)
 if(HEDDLE_CUDA_MODE STREQUAL "emulated")
-  install(DIRECTORY kernels/emulator DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels COMPONENT development FILES_MATCHING PATTERN "*.h")
+  heddle_install_emulator_headers(${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels development)
 endif()
 list(JOIN rooms "|" room_names)
 install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heddle\")
@@ -55,8 +55,7 @@ install(TARGETS heddle heddle-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} CO
 # heddle check: what programs of CUDA C++ are compiled and linked with.
 if(TARGET heddle_emulator_checked)
   install(FILES $<TARGET_FILE:heddle_emulator_checked> DESTINATION ${HEDDLE_CHECK_INSTALLED} COMPONENT program)
-  install(DIRECTORY kernels/emulator DESTINATION ${HEDDLE_CHECK_INSTALLED}/include/kernels COMPONENT program FILES_MATCHING
-          PATTERN "*.h" REGEX "/emulator/include/" PATTERN "frontend" EXCLUDE)
+  heddle_install_emulator_headers(${HEDDLE_CHECK_INSTALLED}/include/kernels program)
 endif()
 # heddle learn: the exercises, and the headers that answers include, as in the source tree.
 if(TARGET heddle-grader)

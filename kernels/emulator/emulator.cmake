@@ -83,13 +83,19 @@ HEDDLE_WATCH_OPTIONS_CLANG=\"${HEDDLE_WATCH_OPTIONS_CLANG}\";HEDDLE_CHECK_LIBRAR
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
 
-# heddle_install_emulator(LIBRARIES...): these libraries and the emulator's headers as the install component `emulator`, which is installed only
-# when it is asked for by name.
+# heddle_install_emulator(TARGETS...): these libraries and programs and the emulator's headers as the install component `emulator`, which is installed
+# only when it is asked for by name.
 function(heddle_install_emulator)
   include(GNUInstallDirs)
-  install(TARGETS ${ARGN} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT emulator EXCLUDE_FROM_ALL)
-  install(DIRECTORY ${HEDDLE_EMULATOR_FOLDER} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels COMPONENT emulator EXCLUDE_FROM_ALL
-          FILES_MATCHING PATTERN "*.h")
+  install(TARGETS ${ARGN} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT emulator EXCLUDE_FROM_ALL
+          RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT emulator EXCLUDE_FROM_ALL)
+  heddle_install_emulator_headers(${CMAKE_INSTALL_INCLUDEDIR}/heddle/kernels emulator EXCLUDE_FROM_ALL)
+endfunction()
+
+# heddle_install_emulator_headers(FOLDER COMPONENT [EXCLUDE_FROM_ALL]): the headers, some of which have no ending (cuda/barrier).
+function(heddle_install_emulator_headers folder component)
+  install(DIRECTORY ${HEDDLE_EMULATOR_FOLDER} DESTINATION ${folder} COMPONENT ${component} ${ARGN}
+          FILES_MATCHING PATTERN "*.h" REGEX "/emulator/include/" PATTERN "frontend" EXCLUDE)
 endfunction()
 
 # heddle_link_checked(PROGRAM LIBRARY): links the checked emulator first. The linker keeps the first copy of a std:: template's function, and the

@@ -1,17 +1,33 @@
 // heddle-check: `heddle check` without the rest of Heddle.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "kernels/emulator/frontend/arguments.h"
 #include "kernels/emulator/frontend/check.h"
 
+namespace {
+
+namespace frontend = heddle::emulator::frontend;
+
+frontend::Toolkit toolkit() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+    frontend::Toolkit installed{(folder / HEDDLE_INSTALLED_HEADERS).lexically_normal(),
+                                (folder / HEDDLE_INSTALLED_LIBRARY).lexically_normal()};
+    if (!error && fs::exists(installed.library, error)) return installed;
+    return {HEDDLE_EMULATOR_ROOT, HEDDLE_EMULATOR_LIBRARY};
+}
+
+}  // namespace
+
 int main(int count, char** words) {
-    namespace frontend = heddle::emulator::frontend;
     frontend::Settings settings;
     settings.name = "heddle-check";
-    settings.toolkit = {HEDDLE_EMULATOR_ROOT, HEDDLE_EMULATOR_LIBRARY};
+    settings.toolkit = toolkit();
     try {
         if (!frontend::read_arguments({words + 1, words + count}, settings)) return 0;
         return frontend::check(settings);
