@@ -11,7 +11,7 @@
 namespace heddle::emulator::frontend {
 namespace {
 
-using Kind = PtxOperand::Kind;
+using OperandKind = PtxOperand::Kind;
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -56,21 +56,21 @@ class Writer {
     const std::string& first_type() const { return type(), types_.front(); }
 
     std::string in(const PtxOperand& operand, const std::string& of_type) const {
-        if (operand.kind == Kind::number) return ptx_number(operand.text, of_type);
-        if (operand.kind != Kind::value) refuse("has an operand that the emulator cannot read");
+        if (operand.kind == OperandKind::number) return ptx_number(operand.text, of_type);
+        if (operand.kind != OperandKind::value) refuse("has an operand that the emulator cannot read");
         return operand.negated ? "(" + operand.text + " ^ 1)" : operand.text;
     }
     std::string in(std::size_t n, const std::string& of_type) const { return in(operand(n), of_type); }
     std::string in(std::size_t n) const { return in(n, type()); }
     std::string out(const PtxOperand& operand) const {
-        if (operand.kind != Kind::value || operand.text.find('(') != std::string::npos) refuse("has a result that is no register");
+        if (operand.kind != OperandKind::value || operand.text.find('(') != std::string::npos) refuse("has a result that is no register");
         return operand.text;
     }
     std::string out(std::size_t n = 0) const { return out(operand(n)); }
     /// The pointer of the address [..], in the instruction's state space.
     std::string address(std::size_t n, bool shared) const {
         const PtxOperand& operand = this->operand(n);
-        if (operand.kind != Kind::address) refuse("wants an address in [ ]");
+        if (operand.kind != OperandKind::address) refuse("wants an address in [ ]");
         const std::string at = operand.offset == 0 ? operand.text : operand.text + " + (" + std::to_string(operand.offset) + ")";
         return std::string("heddle_ptx::") + (shared ? "shared(" : "pointer(") + at + ")";
     }
@@ -152,12 +152,12 @@ std::string Writer::carry() const {
 std::string Writer::move() const {
     const PtxOperand& to = operand(0);
     const PtxOperand& from = operand(1);
-    if (from.kind == Kind::name) refuse("takes the address of `" + from.text + "`, which is not emulated");
+    if (from.kind == OperandKind::name) refuse("takes the address of `" + from.text + "`, which is not emulated");
     const std::size_t parts = std::max(to.parts.size(), from.parts.size());
     if (parts == 0) return set_register(type() == "pred" ? in(1) : call("low<heddle_ptx::" + type() + ">", in(1)));
     const std::string width = std::to_string(std::atoi(type().substr(1).c_str()) / static_cast<int>(parts));
     std::string text;
-    if (to.kind == Kind::vector) {  // {lo, hi} = x
+    if (to.kind == OperandKind::vector) {  // {lo, hi} = x
         text = "{ const heddle_ptx::bits whole = " + in(1) + ";";
         for (std::size_t n = 0; n < parts; ++n)
             text += " " + out(to.parts[n]) + " = heddle_ptx::low<heddle_ptx::u" + width + ">(whole >> (" + std::to_string(n) + " * " + width + "));";
@@ -190,7 +190,7 @@ std::string Writer::compare() const {
     const char* const joint = has("and") ? " & " : has("or") ? " | " : has("xor") ? " ^ " : nullptr;
     const auto joined = [&](const std::string& c) { return joint != nullptr ? "(" + c + joint + in(3, "pred") + ")" : c; };
     if (set) return set_register(call("select_all<heddle_ptx::" + first_type() + ">", joined(condition)));
-    if (operand(0).kind != Kind::vector) return set_register(joined(condition));
+    if (operand(0).kind != OperandKind::vector) return set_register(joined(condition));
     return "{ const heddle_ptx::bits held = " + condition + "; const heddle_ptx::bits other = held ^ 1; " + out(operand(0).parts[0]) + " = " +
            joined("held") + "; " + out(operand(0).parts[1]) + " = " + joined("other") + "; }";
 }
@@ -209,14 +209,14 @@ std::string Writer::load() const {
     const std::string what = "load<heddle_ptx::" + type() + ", " + std::to_string(parts) + ">";
     std::string text = "{ heddle_ptx::bits got[" + std::to_string(parts) + "]; " + call(what, address(1) + ", got, " + order()) + ";";
     const PtxOperand& to = operand(0);
-    if (parts > 1 && (to.kind != Kind::vector || to.parts.size() != parts)) refuse("wants as many registers as its vector has");
+    if (parts > 1 && (to.kind != OperandKind::vector || to.parts.size() != parts)) refuse("wants as many registers as its vector has");
     for (std::size_t n = 0; n < parts; ++n) text += " " + out(parts == 1 ? to : to.parts[n]) + " = got[" + std::to_string(n) + "];";
     return text + " }";
 }
 
 std::string Writer::list(const PtxOperand& vector, std::size_t size) const {
-    if (size == 1) return in(vector.kind == Kind::vector ? vector.parts.at(0) : vector, type());
-    if (vector.kind != Kind::vector || vector.parts.size() != size) refuse("wants as many registers as its vector has");
+    if (size == 1) return in(vector.kind == OperandKind::vector ? vector.parts.at(0) : vector, type());
+    if (vector.kind != OperandKind::vector || vector.parts.size() != size) refuse("wants as many registers as its vector has");
     std::string text;
     for (std::size_t n = 0; n < size; ++n) text += (n > 0 ? ", " : "") + in(vector.parts[n], type());
     return text;
@@ -256,10 +256,10 @@ std::string Writer::copy_async() const {
 std::string Writer::matrix_load() const {
     const int n = has("x1") ? 1 : has("x2") ? 2 : has("x4") ? 4 : 0;
     const PtxOperand& to = operand(0);
-    if (n == 0 || !has("m8n8") || !has("b16") || (to.kind == Kind::vector ? static_cast<int>(to.parts.size()) : 1) != n) refuse();
+    if (n == 0 || !has("m8n8") || !has("b16") || (to.kind == OperandKind::vector ? static_cast<int>(to.parts.size()) : 1) != n) refuse();
     const std::string size = std::to_string(n);
     std::string text = "{ heddle_ptx::u32 got[4]; " + call("load_matrix", "got, " + size + ", " + address(1) + ", " + (has("trans") ? "true" : "false")) + ";";
-    for (int k = 0; k < n; ++k) text += " " + out(to.kind == Kind::vector ? to.parts[static_cast<std::size_t>(k)] : to) + " = got[" + std::to_string(k) + "];";
+    for (int k = 0; k < n; ++k) text += " " + out(to.kind == OperandKind::vector ? to.parts[static_cast<std::size_t>(k)] : to) + " = got[" + std::to_string(k) + "];";
     return text + " }";
 }
 
@@ -280,10 +280,10 @@ std::string Writer::matrix_product() const {
         if (!halves && (d != "f32" || c != "f32")) continue;
         const std::size_t results = halves ? 2 : 4;
         for (const auto& [n, size] : {std::pair<std::size_t, std::size_t>{0, results}, {1, form.a}, {2, form.b}, {3, results}})
-            if ((operand(n).kind == Kind::vector ? operand(n).parts.size() : 1) != size) refuse("wants other numbers of registers");
+            if ((operand(n).kind == OperandKind::vector ? operand(n).parts.size() : 1) != size) refuse("wants other numbers of registers");
         const auto registers = [&](std::size_t n) {
             std::string text;
-            if (operand(n).kind != Kind::vector) return "heddle_ptx::u32(" + in(n, "u32") + ")";
+            if (operand(n).kind != OperandKind::vector) return "heddle_ptx::u32(" + in(n, "u32") + ")";
             for (const PtxOperand& part : operand(n).parts)
                 text += (text.empty() ? "" : ", ") + ("heddle_ptx::u32(" + in(part, n == 3 && !halves ? "f32" : "u32")) + ")";
             return text;
@@ -301,7 +301,7 @@ std::string Writer::barrier() const {
     if (word(1) == "cta") refuse();
     if (has("red")) {
         const std::string kind = has("popc") ? "count" : has("and") ? "all" : has("or") ? "any" : "";
-        if (kind.empty() || operand(1).kind != Kind::number || count() != 3) refuse();
+        if (kind.empty() || operand(1).kind != OperandKind::number || count() != 3) refuse();
         return set_register(call("barrier_" + kind, in(1, "u32") + ", " + in(2, "pred")));
     }
     if (word(1) != "sync") refuse();
@@ -317,7 +317,7 @@ std::string Writer::shuffle() const {
     if (word(1) != "sync") refuse("needs sm_60 or older; from sm_70 on it is shfl.sync");
     if (!one_of(word(2), {"up", "down", "bfly", "idx"}) || !has("b32")) refuse();
     const PtxOperand& to = operand(0);
-    const bool pair = to.kind == Kind::vector;
+    const bool pair = to.kind == OperandKind::vector;
     return "{ heddle_ptx::bits inside = 0; " + out(pair ? to.parts[0] : to) + " = " +
            call("exchange", "heddle_ptx::Mode::" + word(2) + ", " + in(1, "u32") + ", " + in(2, "u32") + ", " + in(3, "u32") + ", " + in(4, "u32") + ", inside") + ";" +
            (pair ? " " + out(to.parts[1]) + " = inside;" : "") + " }";
@@ -386,7 +386,7 @@ std::string Writer::write() {
         if (!has("any") && !has("all")) refuse();
         const PtxOperand& to = operand(0);
         const std::string value = call("match", in(1) + ", " + in(2, "u32") + ", " + (has("all") ? "true" : "false"));
-        if (to.kind != Kind::vector) return set_register(value);
+        if (to.kind != OperandKind::vector) return set_register(value);
         return out(to.parts.at(0)) + " = " + value + "; " + out(to.parts.at(1)) + " = " + out(to.parts.at(0)) + " != 0;";
     }
     if (op == "activemask") return set_register("heddle_ptx::active_lanes()");
@@ -399,7 +399,7 @@ std::string Writer::write() {
     if (op == "elect") return out(operand(0).parts.at(0)) + " = heddle_ptx::first_lane(" + in(1, "u32") + "); " + out(operand(0).parts.at(1)) + " = heddle_ptx::lane() == " + out(operand(0).parts.at(0)) + ";";
     if (op == "cvta") return convert_address();
     if (op == "isspacep") return set_register(call("is_in_space", "heddle_ptx::Space::" + word(1).substr(0, word(1).find(':')) + ", " + in(1, "u64")));
-    if (op == "bra") return operand(0).kind == Kind::name ? "goto " + labels_ + operand(0).text + ";" : (refuse(), "");
+    if (op == "bra") return operand(0).kind == OperandKind::name ? "goto " + labels_ + operand(0).text + ";" : (refuse(), "");
     if (op == "nanosleep") return "heddle_ptx::pause();";
     if (op == "trap") return "heddle_ptx::trap();";
     if (one_of(op, {"prefetch", "prefetchu", "discard", "applypriority", "griddepcontrol", "setmaxnreg"})) return ";";
