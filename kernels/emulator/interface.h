@@ -84,7 +84,7 @@ std::uint64_t to_bits(T value) {
 template <class T>
 T from_bits(std::uint64_t bits) {
     T value;
-    __builtin_memcpy(&value, &bits, sizeof value);
+    __builtin_memcpy(static_cast<void*>(&value), &bits, sizeof value);
     return value;
 }
 
