@@ -47,7 +47,10 @@ std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane,
 unsigned ballot(unsigned mask, int predicate, Place place);
 
 void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place = Place::current());
+/// 1, 2 or 4 matrices, whose rows the first 8, 16 or 32 lanes name.
+void ldmatrix(std::uint32_t* registers, int matrices, const void* row, bool transposed, Place place);
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
+void mma_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
 void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place = Place::current());
 /// The nearest value with 10 mantissa bits, ties away from zero.
 std::uint32_t round_tf32(float x);

@@ -22,6 +22,8 @@ constexpr unsigned kAll = 0xffffffffu;
 float float_of(std::uint32_t bits) { return from_bits<float>(bits); }
 float low_bf16(std::uint32_t pair) { return float_of(pair << 16); }
 float high_bf16(std::uint32_t pair) { return float_of(pair & 0xffff0000u); }
+float low_f16(std::uint32_t pair) { return half_to_float(static_cast<std::uint16_t>(pair)); }
+float high_f16(std::uint32_t pair) { return half_to_float(static_cast<std::uint16_t>(pair >> 16)); }
 // Tensor cores read 19 bits of a tf32 operand: sign, exponent, 10 of mantissa.
 float tf32(std::uint32_t bits) { return float_of(bits & 0xffffe000u); }
 
@@ -125,22 +127,25 @@ void product(const Warp& warp, const float (&a)[16][K], const float (&b)[K][8]) 
         add_product<K>(cores, warp, a, b);
 }
 
-void product_bf16(const Warp& warp) {
+// `low` and `high` are the two numbers of a register.
+void product_16(const Warp& warp, float (*low)(std::uint32_t), float (*high)(std::uint32_t)) {
     float a[16][16], b[16][8];
     for (int lane = 0; lane < 32; ++lane) {
         const Operands& own = operands(warp, lane);
         const int g = lane / 4, t = lane % 4;
         for (int r = 0; r < 4; ++r) {  // rows g, g + 8, g, g + 8; columns 2t, 2t, 2t + 8, 2t + 8
-            a[g + 8 * (r % 2)][2 * t + 8 * (r / 2)] = low_bf16(own.a[r]);
-            a[g + 8 * (r % 2)][2 * t + 8 * (r / 2) + 1] = high_bf16(own.a[r]);
+            a[g + 8 * (r % 2)][2 * t + 8 * (r / 2)] = low(own.a[r]);
+            a[g + 8 * (r % 2)][2 * t + 8 * (r / 2) + 1] = high(own.a[r]);
         }
         for (int r = 0; r < 2; ++r) {
-            b[2 * t + 8 * r][g] = low_bf16(own.b[r]);
-            b[2 * t + 8 * r + 1][g] = high_bf16(own.b[r]);
+            b[2 * t + 8 * r][g] = low(own.b[r]);
+            b[2 * t + 8 * r + 1][g] = high(own.b[r]);
         }
     }
     product<2>(warp, a, b);
 }
+void product_bf16(const Warp& warp) { product_16(warp, low_bf16, high_bf16); }
+void product_f16(const Warp& warp) { product_16(warp, low_f16, high_f16); }
 
 void product_tf32(const Warp& warp) {
     float a[16][8], b[8][8];
@@ -162,6 +167,13 @@ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&
     together("mma_bf16", kAll, place, product_bf16);
 }
 
+void mma_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place) {
+    Thread& thread = *in_kernel("mma_f16").current;
+    Operands own{d, a, b};
+    thread.warp->part[thread.lane()] = &own;
+    together("mma_f16", kAll, place, product_f16);
+}
+
 void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place) {
     Thread& thread = *in_kernel("mma_tf32").current;
     Operands own{d, a, b};
@@ -177,26 +189,33 @@ std::uint32_t round_tf32(float x) {
 }
 
 void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed, Place place) {
+    ldmatrix(registers, 4, row, transposed, place);
+}
+
+void ldmatrix(std::uint32_t* registers, int matrices, const void* row, bool transposed, Place place) {
     Thread& thread = *in_kernel("ldmatrix").current;
     Warp& warp = *thread.warp;
-    const char* const what = transposed ? "ldmatrix_x4_trans" : "ldmatrix_x4";
-    if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
-        violate(std::string(what) + " at " + text_of(place) + ": the row's address is not a multiple of 16");
-    if (!in_shared_piece(*thread.block, row, 16))
-        violate(std::string(what) + " at " + text_of(place) + ": the row does not lie in one piece of the block's shared memory");
-    if constexpr (checker::kEnabled) checker::read(row, 16, place);
-    if (counts_traffic()) note_traffic(row, 16, place);
+    constexpr const char* names[] = {"ldmatrix_x1", "ldmatrix_x1_trans", "ldmatrix_x2", "ldmatrix_x2_trans", "ldmatrix_x4", "ldmatrix_x4_trans"};
+    const char* const what = names[matrices / 2 * 2 + (transposed ? 1 : 0)];
+    if (thread.lane() < 8 * matrices) {  // the other lanes name no row
+        if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
+            violate(std::string(what) + " at " + text_of(place) + ": the row's address is not a multiple of 16");
+        if (!in_shared_piece(*thread.block, row, 16))
+            violate(std::string(what) + " at " + text_of(place) + ": the row does not lie in one piece of the block's shared memory");
+        if constexpr (checker::kEnabled) checker::read(row, 16, place);
+        if (counts_traffic()) note_traffic(row, 16, place);
+    }
     struct Request {
         const void* row;
         std::uint32_t* registers;
     } own{row, registers};
     warp.part[thread.lane()] = &own;
-    together(what, kAll, place, [transposed](Warp& all) {
+    together(what, kAll, place, [transposed, matrices](Warp& all) {
         std::uint16_t element[4][8][8];  // matrix, row, column; lane l named row l % 8 of matrix l / 8
-        for (int l = 0; l < 32; ++l) std::memcpy(element[l / 8][l % 8], static_cast<Request*>(all.part[l])->row, 16);
+        for (int l = 0; l < 8 * matrices; ++l) std::memcpy(element[l / 8][l % 8], static_cast<Request*>(all.part[l])->row, 16);
         for (int l = 0; l < 32; ++l) {
             const int g = l / 4, t = l % 4;
-            for (int m = 0; m < 4; ++m) {
+            for (int m = 0; m < matrices; ++m) {
                 const std::uint16_t low = transposed ? element[m][2 * t][g] : element[m][g][2 * t];
                 const std::uint16_t high = transposed ? element[m][2 * t + 1][g] : element[m][g][2 * t + 1];
                 static_cast<Request*>(all.part[l])->registers[m] = low | static_cast<std::uint32_t>(high) << 16;
