@@ -32,8 +32,11 @@ Page& new_device_page(std::size_t offset) {
     if (allocation != s.allocations.begin()) --allocation;
     for (; allocation != s.allocations.end() && allocation->first < start + kPage; ++allocation) {
         std::byte* const from = std::max(start, allocation->first);
-        std::byte* const to = std::min(start + kPage, allocation->first + allocation->second);
-        if (from < to) s.device->set(&Page::allocated, s.device->offset(from), static_cast<std::size_t>(to - from), true);
+        std::byte* const to = std::min(start + kPage, allocation->first + allocation->second.bytes);
+        if (from >= to) continue;
+        s.device->set(&Page::allocated, s.device->offset(from), static_cast<std::size_t>(to - from), true);
+        if (allocation->second.written)
+            s.device->set(&Page::written, s.device->offset(from), static_cast<std::size_t>(to - from), true);
     }
     return page;
 }
@@ -70,7 +73,7 @@ void unmapped(const void* start) {
     state().mapped.erase(static_cast<std::byte*>(const_cast<void*>(start)));
 }
 
-void allocated(std::byte* start, std::size_t bytes) {
+void allocated(std::byte* start, std::size_t bytes, bool written) {
     const Alone alone;
     State& s = state();
     if (!s.device) {
@@ -78,9 +81,9 @@ void allocated(std::byte* start, std::size_t bytes) {
         s.device =
             std::make_unique<Space>(std::span(first, static_cast<std::size_t>(emulator::detail::device_range_end - first)));
     }
-    s.allocations[start] = bytes;
+    s.allocations[start] = {bytes, written};
     s.device->set(&Page::allocated, s.device->offset(start), bytes, true, true);
-    s.device->set(&Page::written, s.device->offset(start), bytes, false, true);
+    s.device->set(&Page::written, s.device->offset(start), bytes, written, true);
 }
 
 void released(std::byte* start, std::size_t bytes) {

@@ -48,7 +48,11 @@ struct State {
     // Memory
     std::map<std::byte*, MappedRange> mapped;       // by start
     std::unique_ptr<Space> device;                  // created by the first allocation
-    std::map<std::byte*, std::size_t> allocations;  // the live ones
+    struct Allocated {
+        std::size_t bytes;
+        bool written;  // from the start
+    };
+    std::map<std::byte*, Allocated> allocations;  // the live ones
     std::vector<std::unique_ptr<Arena>> arenas;
     std::vector<std::size_t> touched;  // offsets of the device's pages that the launch has touched
     // The launch

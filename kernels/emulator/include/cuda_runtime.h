@@ -1,120 +1,174 @@
-// The functions of the CUDA runtime that Heddle's host code calls, for builds without CUDA. Names and meanings are CUDA's; the
-// device is emulated.
-//
-// Host code includes <cuda_runtime.h> and does not know which one it gets. Two things differ. Some functions take a last
-// parameter that remembers the caller's place for reports; so they cannot be called through a pointer to CUDA's type of function.
-// And a failed kernel does not make the device unusable: the call that waits for it returns cudaErrorLaunchFailure,
-// cudaGetErrorString returns the emulator's whole report for that code, and work queued after the failure is dropped.
-//
-// Where CUDA leaves a choice, the emulator chooses what shows most mistakes:
-// - Work runs as late as is allowed: when the host waits for it (cudaStreamSynchronize, cudaDeviceSynchronize,
-//   cudaEventSynchronize, copies that wait, cudaFree), or, at random, at a cudaStreamQuery or cudaEventQuery. Only what the wait
-//   needs is certain to run; whether and when other streams' work runs is random.
-// - cudaMemcpyAsync from pinned memory reads it when the copy runs, and reports bytes that have changed since the call. From
-//   pageable memory it reads at the call. Pinned memory that it copies to is 0xff from the call until the copy runs. A copy to
-//   pageable memory waits.
-// - The null stream is CUDA's legacy default stream: it waits for all streams except those made with
-//   cudaStreamNonBlocking, and they wait for it.
+// The CUDA runtime for builds without CUDA: cuda_runtime_api.h and CUDA's typed forms of its functions. Host code includes
+// <cuda_runtime.h> and does not know which one it gets.
 #pragma once
+#define __CUDA_RUNTIME_H__  // programs ask for it
 
-#include "kernels/emulator/include/driver_types.h"
-#include "kernels/emulator/include/library_types.h"
+#include "kernels/emulator/include/channel_descriptor.h"
+#include "kernels/emulator/include/cuda_runtime_api.h"
+#include "kernels/emulator/include/vector_functions.h"
 #include "kernels/emulator/include/vector_types.h"
-#include "kernels/emulator/place.h"
 
-// Errors. The last one is kept for each thread.
-const char* cudaGetErrorName(cudaError_t error);
-/// CUDA's words. For the code that was returned last on this thread, the emulator's own words with all it knows; for
-/// cudaErrorLaunchFailure the whole report.
-const char* cudaGetErrorString(cudaError_t error);
-cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
-
-// The device. There is one, number 0.
-cudaError_t cudaGetDeviceCount(int* count);
-cudaError_t cudaGetDevice(int* device);
-cudaError_t cudaSetDevice(int device);
-/// "Heddle emulator (sm_90)"
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaRuntimeGetVersion(int* version);
-cudaError_t cudaDriverGetVersion(int* version);
-/// The kernel's name, with its template arguments.
-cudaError_t cudaFuncGetName(const char** name, const void* function);
-
-// Memory.
 #define HEDDLE_PLACE heddle::emulator::Place place = heddle::emulator::Place::current()
 
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes, HEDDLE_PLACE);
-cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream, HEDDLE_PLACE);
-/// Waits for all work, as CUDA's does. A failure of that work is returned and stays to be returned by the next call that waits.
-cudaError_t cudaFree(void* pointer, HEDDLE_PLACE);
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, HEDDLE_PLACE);
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags);
-cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
-cudaError_t cudaFreeHost(void* pointer);
-
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, HEDDLE_PLACE);
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = nullptr,
-                            HEDDLE_PLACE);
-/// `height` rows of `width` bytes, the rows `to_pitch` and `from_pitch` bytes apart.
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
-                              std::size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr, HEDDLE_PLACE);
-cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes, HEDDLE_PLACE);
-cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream = nullptr, HEDDLE_PLACE);
-
-// Streams and events.
-cudaError_t cudaStreamCreate(cudaStream_t* stream);
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
-/// Returns at once. Work that is still queued runs when all work is waited for.
-cudaError_t cudaStreamDestroy(cudaStream_t stream);
-cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-cudaError_t cudaStreamQuery(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data, HEDDLE_PLACE);
-
-cudaError_t cudaEventCreate(cudaEvent_t* event);
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
-cudaError_t cudaEventDestroy(cudaEvent_t event);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-/// cudaEventRecordExternal, in a capture only: the graph records the event at each launch, for streams outside of it.
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned flags = cudaEventRecordDefault);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
-cudaError_t cudaEventQuery(cudaEvent_t event);
-/// The time between the moments when the emulator ran the two: nothing that says anything about a GPU.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
-
-// Graphs: kernels, copies, fills and host functions. cudaMallocAsync and cudaFreeAsync are refused during a capture.
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0);
-/// Gives the executable graph the arguments of `graph`, which must consist of the same calls and kernels in the same order; else
-/// cudaErrorGraphExecUpdateFailure, and the executable graph stays as it is.
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result);
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-
-#undef HEDDLE_PLACE
-
-// CUDA's typed forms.
+// Memory.
 template <class T>
-cudaError_t cudaMalloc(T** pointer, std::size_t bytes, heddle::emulator::Place place = heddle::emulator::Place::current()) {
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes, HEDDLE_PLACE) {
     return cudaMalloc(reinterpret_cast<void**>(pointer), bytes, place);
 }
 template <class T>
-cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream,
-                            heddle::emulator::Place place = heddle::emulator::Place::current()) {
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream, HEDDLE_PLACE) {
     return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream, place);
 }
 template <class T>
-cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
-    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream, HEDDLE_PLACE) {
+    return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream, place);
 }
 template <class T>
-cudaError_t cudaMallocHost(T** pointer, std::size_t bytes) {
-    return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes);
+cudaError_t cudaMallocFromPoolAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream, HEDDLE_PLACE) {
+    return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream, place);
 }
+template <class T>
+cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal, HEDDLE_PLACE) {
+    return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags, place);
+}
+template <class T>
+cudaError_t cudaMallocPitch(T** pointer, std::size_t* pitch, std::size_t width, std::size_t height, HEDDLE_PLACE) {
+    return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height, place);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags, HEDDLE_PLACE) {
+    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags, place);
+}
+template <class T>
+cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, unsigned flags = cudaHostAllocDefault, HEDDLE_PLACE) {
+    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags, place);
+}
+template <class T>
+cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
+    return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
+}
+template <class T>
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T* pointer, std::size_t bytes = 0,
+                                     unsigned flags = cudaMemAttachSingle) {
+    return cudaStreamAttachMemAsync(stream, (void*)pointer, bytes, flags);
+}
+inline cudaExtent make_cudaExtent(std::size_t width, std::size_t height, std::size_t depth) { return {width, height, depth}; }
+inline cudaPos make_cudaPos(std::size_t x, std::size_t y, std::size_t z) { return {x, y, z}; }
+inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, std::size_t pitch, std::size_t width, std::size_t height) {
+    return {pointer, pitch, width, height};
+}
+
+// Events and graphs.
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) { return cudaEventCreateWithFlags(event, flags); }
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char* log,
+                                        std::size_t bytes) {
+    if (log != nullptr && bytes > 0) *log = 0;
+    return cudaGraphInstantiate(executable, graph, 0);
+}
+
+// Kernels by their function.
+template <class T>
+cudaError_t cudaFuncGetName(const char** name, T* function) {
+    return cudaFuncGetName(name, (const void*)function);
+}
+template <class T>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* function) {
+    return cudaFuncGetAttributes(attributes, (const void*)function);
+}
+template <class T>
+cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute attribute, int value) {
+    return cudaFuncSetAttribute((const void*)function, attribute, value);
+}
+template <class T>
+cudaError_t cudaFuncSetCacheConfig(T* function, cudaFuncCache config) {
+    return cudaFuncSetCacheConfig((const void*)function, config);
+}
+template <class T>
+cudaError_t cudaFuncSetSharedMemConfig(T* function, cudaSharedMemConfig config) {
+    return cudaFuncSetSharedMemConfig((const void*)function, config);
+}
+template <class T>
+cudaError_t cudaLaunchKernel(T* function, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                             cudaStream_t stream = nullptr, HEDDLE_PLACE) {
+    return cudaLaunchKernel((const void*)function, grid, block, arguments, shared, stream, place);
+}
+template <class T>
+cudaError_t cudaLaunchCooperativeKernel(T* function, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                                        cudaStream_t stream = nullptr, HEDDLE_PLACE) {
+    return cudaLaunchCooperativeKernel((const void*)function, grid, block, arguments, shared, stream, place);
+}
+template <class T>
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* function, void** arguments, HEDDLE_PLACE) {
+    return cudaLaunchKernelExC(config, (const void*)function, arguments, place);
+}
+/// The arguments are converted to the kernel's parameters.
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+    return [&](Parameters... values) {
+        void* addresses[sizeof...(Parameters) + 1] = {(void*)&values..., nullptr};
+        return cudaLaunchKernelExC(config, (const void*)kernel, addresses);
+    }(static_cast<Arguments&&>(arguments)...);
+}
+template <class T>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T function, int block, std::size_t shared) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void*)function, block, shared);
+}
+template <class T>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T function, int block, std::size_t shared,
+                                                                   unsigned flags) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, (const void*)function, block, shared, flags);
+}
+template <class T>
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, T function, int blocks, int block) {
+    return cudaOccupancyAvailableDynamicSMemPerBlock(shared, (const void*)function, blocks, block);
+}
+template <class T>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, T function, const cudaLaunchConfig_t* config) {
+    return cudaOccupancyMaxPotentialClusterSize(size, (const void*)function, config);
+}
+template <class T>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, T function, const cudaLaunchConfig_t* config) {
+    return cudaOccupancyMaxActiveClusters(clusters, (const void*)function, config);
+}
+
+namespace heddle::emulator {
+/// The block size, in whole warps, with which most threads are resident on a multiprocessor, and the grid that fills the chip.
+/// `shared` tells the bytes of a block of that size.
+cudaError_t best_block(int* grid, int* block, const void* function, std::size_t (*shared)(const void* of, int block), const void* of,
+                       int limit);
+}  // namespace heddle::emulator
+
+template <class T, class Bytes>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, T function, Bytes bytes, int limit = 0) {
+    return heddle::emulator::best_block(
+        grid, block, (const void*)function,
+        [](const void* of, int size) -> std::size_t {
+            Bytes& call = *const_cast<Bytes*>(static_cast<const Bytes*>(of));
+            return static_cast<std::size_t>(call(size));
+        },
+        &bytes, limit);
+}
+template <class T, class Bytes>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, T function, Bytes bytes, int limit = 0,
+                                                                    unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, function, bytes, limit);
+}
+template <class T>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T function, std::size_t shared = 0, int limit = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, function, [shared](int) { return shared; }, limit);
+}
+template <class T>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, T function, std::size_t shared = 0, int limit = 0,
+                                                        unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit);
+}
+
+#undef HEDDLE_PLACE
+
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
+namespace heddle::emulator {
+/// From now on the null stream of the program's calls is each thread's own. Returns true.
+bool use_default_stream_per_thread();
+[[maybe_unused]] static const bool default_stream_is_per_thread = use_default_stream_per_thread();
+}  // namespace heddle::emulator
+#endif

@@ -1,56 +1,42 @@
-// The types of the CUDA runtime that Heddle's host code uses, for builds without CUDA. Names and values are CUDA's.
+// The types of the CUDA runtime, for builds without CUDA. Names and values are CUDA's.
 #pragma once
+#define __DRIVER_TYPES_H__  // programs ask for it
 
 #include <cstddef>
+
+#include "kernels/emulator/cuda/device_properties.h"
+#include "kernels/emulator/cuda/error_codes.h"
+#include "kernels/emulator/include/host_defines.h"
+#include "kernels/emulator/include/vector_types.h"
 
 struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUgraphNode_st;
+struct cudaArray;
+struct cudaMipmappedArray;
 typedef CUstream_st* cudaStream_t;
 typedef CUevent_st* cudaEvent_t;
 typedef CUgraph_st* cudaGraph_t;
 typedef CUgraphExec_st* cudaGraphExec_t;
-typedef struct CUgraphNode_st* cudaGraphNode_t;
-typedef void (*cudaHostFn_t)(void* userData);
+typedef CUgraphNode_st* cudaGraphNode_t;
+typedef cudaArray* cudaArray_t;
+typedef const cudaArray* cudaArray_const_t;
+typedef cudaMipmappedArray* cudaMipmappedArray_t;
+typedef const cudaMipmappedArray* cudaMipmappedArray_const_t;
+typedef struct CUmemPoolHandle_st* cudaMemPool_t;
+typedef struct CUfunc_st* cudaFunction_t;
+typedef struct CUkern_st* cudaKernel_t;
+typedef struct CUlib_st* cudaLibrary_t;
+typedef struct CUuserObject_st* cudaUserObject_t;
+typedef struct CUexternalMemory_st* cudaExternalMemory_t;
+typedef struct CUexternalSemaphore_st* cudaExternalSemaphore_t;
+typedef struct cudaGraphicsResource* cudaGraphicsResource_t;
+typedef void(CUDART_CB* cudaHostFn_t)(void* userData);
+typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);
 
-typedef enum cudaError {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidPitchValue = 12,
-    cudaErrorInvalidSymbol = 13,
-    cudaErrorInvalidMemcpyDirection = 21,
-    cudaErrorInvalidDeviceFunction = 98,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorInvalidResourceHandle = 400,
-    cudaErrorIllegalState = 401,
-    cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchOutOfResources = 701,
-    cudaErrorAssert = 710,
-    cudaErrorIllegalInstruction = 715,
-    cudaErrorMisalignedAddress = 716,
-    cudaErrorLaunchFailure = 719,
-    cudaErrorCooperativeLaunchTooLarge = 720,
-    cudaErrorNotPermitted = 800,
-    cudaErrorNotSupported = 801,
-    cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorStreamCaptureMerge = 902,
-    cudaErrorStreamCaptureUnmatched = 903,
-    cudaErrorStreamCaptureUnjoined = 904,
-    cudaErrorStreamCaptureIsolation = 905,
-    cudaErrorStreamCaptureImplicit = 906,
-    cudaErrorCapturedEvent = 907,
-    cudaErrorStreamCaptureWrongThread = 908,
-    cudaErrorGraphExecUpdateFailure = 910,
-    cudaErrorInvalidClusterSize = 912,
-    cudaErrorUnknown = 999,
-} cudaError_t;
-
+// Memory.
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
@@ -58,79 +44,243 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice = 3,
     cudaMemcpyDefault = 4,
 };
-
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0,
-    cudaStreamCaptureModeThreadLocal = 1,
-    cudaStreamCaptureModeRelaxed = 2,
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3,
 };
-enum cudaStreamCaptureStatus {
-    cudaStreamCaptureStatusNone = 0,
-    cudaStreamCaptureStatusActive = 1,
-    cudaStreamCaptureStatusInvalidated = 2,
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+    int device;
+    void* devicePointer;
+    void* hostPointer;
+};
+struct cudaExtent {
+    std::size_t width, height, depth;
+};
+struct cudaPos {
+    std::size_t x, y, z;
+};
+struct cudaPitchedPtr {
+    void* ptr;
+    std::size_t pitch, xsize, ysize;
+};
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    cudaExtent extent;
+    cudaMemcpyKind kind;
+};
+struct cudaMemcpy3DPeerParms {
+    cudaArray_t srcArray;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
+    int srcDevice;
+    cudaArray_t dstArray;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    int dstDevice;
+    cudaExtent extent;
+};
+enum cudaMemLocationType {
+    cudaMemLocationTypeInvalid = 0,
+    cudaMemLocationTypeNone = 0,
+    cudaMemLocationTypeDevice = 1,
+    cudaMemLocationTypeHost = 2,
+    cudaMemLocationTypeHostNuma = 3,
+    cudaMemLocationTypeHostNumaCurrent = 4,
+};
+struct cudaMemLocation {
+    cudaMemLocationType type;
+    int id;
+};
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly = 2,
+    cudaMemAdviseSetPreferredLocation = 3,
+    cudaMemAdviseUnsetPreferredLocation = 4,
+    cudaMemAdviseSetAccessedBy = 5,
+    cudaMemAdviseUnsetAccessedBy = 6,
+};
+enum cudaMemRangeAttribute {
+    cudaMemRangeAttributeReadMostly = 1,
+    cudaMemRangeAttributePreferredLocation = 2,
+    cudaMemRangeAttributeAccessedBy = 3,
+    cudaMemRangeAttributeLastPrefetchLocation = 4,
+};
+enum cudaMemPoolAttr {
+    cudaMemPoolReuseFollowEventDependencies = 1,
+    cudaMemPoolReuseAllowOpportunistic = 2,
+    cudaMemPoolReuseAllowInternalDependencies = 3,
+    cudaMemPoolAttrReleaseThreshold = 4,
+    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrReservedMemHigh = 6,
+    cudaMemPoolAttrUsedMemCurrent = 7,
+    cudaMemPoolAttrUsedMemHigh = 8,
+};
+enum cudaMemAllocationType {
+    cudaMemAllocationTypeInvalid = 0,
+    cudaMemAllocationTypePinned = 1,
+    cudaMemAllocationTypeManaged = 2,
+    cudaMemAllocationTypeMax = 0x7fffffff,
+};
+enum cudaMemAllocationHandleType {
+    cudaMemHandleTypeNone = 0,
+    cudaMemHandleTypePosixFileDescriptor = 1,
+    cudaMemHandleTypeWin32 = 2,
+    cudaMemHandleTypeWin32Kmt = 4,
+    cudaMemHandleTypeFabric = 8,
+};
+struct cudaMemPoolProps {
+    cudaMemAllocationType allocType;
+    cudaMemAllocationHandleType handleTypes;
+    cudaMemLocation location;
+    void* win32SecurityAttributes;
+    std::size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+};
+enum cudaMemAccessFlags {
+    cudaMemAccessFlagsProtNone = 0,
+    cudaMemAccessFlagsProtRead = 1,
+    cudaMemAccessFlagsProtReadWrite = 3,
+};
+struct cudaMemAccessDesc {
+    cudaMemLocation location;
+    cudaMemAccessFlags flags;
 };
 
-enum cudaGraphExecUpdateResult {
-    cudaGraphExecUpdateSuccess = 0,
-    cudaGraphExecUpdateError = 1,
-    cudaGraphExecUpdateErrorTopologyChanged = 2,
-    cudaGraphExecUpdateErrorNodeTypeChanged = 3,
-    cudaGraphExecUpdateErrorFunctionChanged = 4,
+// Arrays, for textures and surfaces.
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned = 0,
+    cudaChannelFormatKindUnsigned = 1,
+    cudaChannelFormatKindFloat = 2,
+    cudaChannelFormatKindNone = 3,
 };
-typedef struct cudaGraphExecUpdateResultInfo_st {
-    cudaGraphExecUpdateResult result;
-    cudaGraphNode_t errorNode, errorFromNode;  ///< the emulator names them in its message only
-} cudaGraphExecUpdateResultInfo;
-
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxBlockDimX = 2,
-    cudaDevAttrMaxBlockDimY = 3,
-    cudaDevAttrMaxBlockDimZ = 4,
-    cudaDevAttrMaxGridDimX = 5,
-    cudaDevAttrMaxGridDimY = 6,
-    cudaDevAttrMaxGridDimZ = 7,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrMaxRegistersPerBlock = 12,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-    cudaDevAttrMemoryPoolsSupported = 115,
-    cudaDevAttrClusterLaunch = 120,
+struct cudaChannelFormatDesc {
+    int x, y, z, w;
+    cudaChannelFormatKind f;
 };
-
-/// The part of CUDA's structure that an emulated device can speak of.
-struct cudaDeviceProp {
-    char name[256];
-    std::size_t totalGlobalMem;
-    std::size_t sharedMemPerBlock;
-    std::size_t sharedMemPerBlockOptin;
-    std::size_t sharedMemPerMultiprocessor;
-    int regsPerBlock;
-    int warpSize;
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
-    int major;
-    int minor;
-    int multiProcessorCount;
-    int l2CacheSize;
-    int maxThreadsPerMultiProcessor;
+enum cudaResourceType {
+    cudaResourceTypeArray = 0,
+    cudaResourceTypeMipmappedArray = 1,
+    cudaResourceTypeLinear = 2,
+    cudaResourceTypePitch2D = 3,
+};
+struct cudaResourceDesc {
+    cudaResourceType resType;
+    union {
+        struct {
+            cudaArray_t array;
+        } array;
+        struct {
+            cudaMipmappedArray_t mipmap;
+        } mipmap;
+        struct {
+            void* devPtr;
+            cudaChannelFormatDesc desc;
+            std::size_t sizeInBytes;
+        } linear;
+        struct {
+            void* devPtr;
+            cudaChannelFormatDesc desc;
+            std::size_t width, height, pitchInBytes;
+        } pitch2D;
+    } res;
+    unsigned flags;
+};
+/// No view differs from its resource here, so that only the first values have a name.
+enum cudaResourceViewFormat { cudaResViewFormatNone = 0 };
+struct cudaResourceViewDesc {
+    cudaResourceViewFormat format;
+    std::size_t width, height, depth;
+    unsigned firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
 };
 
+// The device.
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+    cudaLimitDevRuntimeSyncDepth = 3,
+    cudaLimitDevRuntimePendingLaunchCount = 4,
+    cudaLimitMaxL2FetchGranularity = 5,
+    cudaLimitPersistingL2CacheSize = 6,
+};
+enum cudaFuncCache {
+    cudaFuncCachePreferNone = 0,
+    cudaFuncCachePreferShared = 1,
+    cudaFuncCachePreferL1 = 2,
+    cudaFuncCachePreferEqual = 3,
+};
+enum cudaSharedMemConfig {
+    cudaSharedMemBankSizeDefault = 0,
+    cudaSharedMemBankSizeFourByte = 1,
+    cudaSharedMemBankSizeEightByte = 2,
+};
+enum cudaComputeMode {
+    cudaComputeModeDefault = 0,
+    cudaComputeModeExclusive = 1,
+    cudaComputeModeProhibited = 2,
+    cudaComputeModeExclusiveProcess = 3,
+};
+enum cudaDeviceP2PAttr {
+    cudaDevP2PAttrPerformanceRank = 1,
+    cudaDevP2PAttrAccessSupported = 2,
+    cudaDevP2PAttrNativeAtomicSupported = 3,
+    cudaDevP2PAttrCudaArrayAccessSupported = 4,
+};
+
+#include "kernels/emulator/cuda/launch_types.h"
+
+// Flags.
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
 inline constexpr unsigned cudaStreamDefault = 0;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDefault = 0;
 inline constexpr unsigned cudaEventBlockingSync = 1;
 inline constexpr unsigned cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaEventInterprocess = 4;
 inline constexpr unsigned cudaEventRecordDefault = 0;
 inline constexpr unsigned cudaEventRecordExternal = 1;
 inline constexpr unsigned cudaEventWaitDefault = 0;
+inline constexpr unsigned cudaEventWaitExternal = 1;
 inline constexpr unsigned cudaHostAllocDefault = 0;
 inline constexpr unsigned cudaHostAllocPortable = 1;
+inline constexpr unsigned cudaHostAllocMapped = 2;
+inline constexpr unsigned cudaHostAllocWriteCombined = 4;
+inline constexpr unsigned cudaHostRegisterDefault = 0;
+inline constexpr unsigned cudaHostRegisterPortable = 1;
+inline constexpr unsigned cudaHostRegisterMapped = 2;
+inline constexpr unsigned cudaHostRegisterIoMemory = 4;
+inline constexpr unsigned cudaHostRegisterReadOnly = 8;
+inline constexpr unsigned cudaMemAttachGlobal = 1;
+inline constexpr unsigned cudaMemAttachHost = 2;
+inline constexpr unsigned cudaMemAttachSingle = 4;
+inline constexpr unsigned cudaDeviceScheduleAuto = 0;
+inline constexpr unsigned cudaDeviceScheduleSpin = 1;
+inline constexpr unsigned cudaDeviceScheduleYield = 2;
+inline constexpr unsigned cudaDeviceScheduleBlockingSync = 4;
+inline constexpr unsigned cudaDeviceBlockingSync = 4;
+inline constexpr unsigned cudaDeviceScheduleMask = 7;
+inline constexpr unsigned cudaDeviceMapHost = 8;
+inline constexpr unsigned cudaDeviceLmemResizeToMax = 16;
+inline constexpr unsigned cudaDeviceSyncMemops = 128;
+inline constexpr unsigned cudaDeviceMask = 255;
+inline constexpr unsigned cudaArrayDefault = 0;
+inline constexpr unsigned cudaArrayLayered = 1;
+inline constexpr unsigned cudaArraySurfaceLoadStore = 2;
+inline constexpr unsigned cudaArrayCubemap = 4;
+inline constexpr unsigned cudaArrayTextureGather = 8;
+inline constexpr unsigned cudaPeerAccessDefault = 0;
+inline constexpr unsigned cudaOccupancyDefault = 0;
+inline constexpr unsigned cudaOccupancyDisableCachingOverride = 1;
+inline constexpr unsigned cudaInitDeviceFlagsAreValid = 1;
+inline constexpr int cudaCpuDeviceId = -1;
+inline constexpr int cudaInvalidDeviceId = -2;

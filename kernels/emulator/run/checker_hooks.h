@@ -93,7 +93,8 @@ void copy_issued(std::uint64_t copy, void* to, const void* from, int bytes, int 
 void copy_landed(std::uint64_t copy);
 
 /// Called by the runtime: allocations, releases, copies and fills of the host, in the stream's order.
-void allocated(std::byte* start, std::size_t bytes);
+/// `written`: its bytes count as written from the start, because the host writes them unseen.
+void allocated(std::byte* start, std::size_t bytes, bool written);
 void released(std::byte* start, std::size_t bytes);
 void host_wrote(const void* start, std::size_t bytes);
 /// Memory outside of the device's range that kernels reach (run/memory.h, map_memory); `constant`: they may only read it.
@@ -128,7 +129,7 @@ inline void read(const void*, std::size_t, Place) {}
 inline void write(void*, std::size_t, Place) {}
 inline void copy_issued(std::uint64_t, void*, const void*, int, int, Place) {}
 inline void copy_landed(std::uint64_t) {}
-inline void allocated(std::byte*, std::size_t) {}
+inline void allocated(std::byte*, std::size_t, bool) {}
 inline void released(std::byte*, std::size_t) {}
 inline void host_wrote(const void*, std::size_t) {}
 inline void mapped(std::byte*, std::size_t, bool) {}

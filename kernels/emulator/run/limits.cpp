@@ -24,7 +24,6 @@ std::string text_of(const dim3& size) {
     return std::to_string(size.x) + " x " + std::to_string(size.y) + " x " + std::to_string(size.z);
 }
 
-// The number of blocks that fit on one multiprocessor. Registers, which are not counted here, may allow fewer.
 std::uint64_t resident_blocks(const Profile& chip, std::uint64_t threads, std::size_t shared) {
     const std::uint64_t whole_warps = (threads + 31) / 32 * 32;
     return std::min({static_cast<std::uint64_t>(chip.blocks_per_multiprocessor),
@@ -44,6 +43,8 @@ const Profile& profile() {
     }();
     return chosen;
 }
+
+std::uint64_t resident_blocks(std::uint64_t threads, std::size_t shared) { return resident_blocks(profile(), threads, shared); }
 
 namespace {
 

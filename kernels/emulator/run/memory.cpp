@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +33,8 @@ constexpr std::size_t kFilled = std::size_t{1} << 20;
 constexpr std::size_t kFile = std::size_t{1} << 24;
 /// The range's first bytes are never allocated, so that accesses before the first allocation are detected.
 constexpr std::size_t kBefore = 1 << 20;
+/// The number of the host's accesses to managed memory that are kept until the work queued before them has run.
+constexpr std::size_t kMostAccesses = 1 << 12;
 /// The number of freed allocations that are remembered for reports.
 constexpr std::size_t kRemembered = 1 << 16;
 
@@ -72,6 +75,7 @@ int poison_file() {
 class Memory {
   public:
     Memory() : total_(device_memory()) {
+        accesses_.reserve(kMostAccesses);  // the signal's handler must not allocate
         // Less if the process may not reserve that much (ulimit -v).
         for (std::size_t size = kRange; size >= kRange >> 6 && begin_ == nullptr; size /= 2) {
             void* const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -106,8 +110,12 @@ class Memory {
         forget(first, first + pages + page_);
         living_.emplace(first, Living{{start, bytes, place, false, kind}, pages});
         used_ += bytes;
+        if (kind == MemoryKind::managed) {
+            ++managed_;
+            if (open_ == 0) protect(first, pages, protection_of(living_.at(first)));
+        }
         fence(first, start, bytes, pages);
-        checker::allocated(start, bytes);
+        checker::allocated(start, bytes, kind == MemoryKind::managed);
         return start;
     }
 
@@ -118,7 +126,8 @@ class Memory {
         if (found == living_.begin()) return false;
         --found;
         if (found->second.allocation.start != start) return false;
-        const auto [allocation, pages] = found->second;
+        const Allocation allocation = found->second.allocation;
+        const std::size_t pages = found->second.pages;
         std::byte* const first = const_cast<std::byte*>(found->first);
         address_unpoison(first, std::min(pages, page_));
         address_unpoison(first + pages - page_, page_);
@@ -126,6 +135,7 @@ class Memory {
         keep_apart(first, pages, false);  // like its neighbours, so that they merge again: the number of mappings is limited
         checker::released(allocation.start, allocation.bytes);
         used_ -= allocation.bytes;
+        if (allocation.kind == MemoryKind::managed) --managed_;
         living_.erase(found);
         freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true, allocation.kind});
         order_.push_back(allocation.start);
@@ -149,11 +159,50 @@ class Memory {
 
     void open() {
         const std::lock_guard lock(mutex_);
-        if (open_++ == 0) protect(PROT_READ | PROT_WRITE);
+        if (open_++ == 0) protect();
     }
     void close() {
         const std::lock_guard lock(mutex_);
-        if (--open_ == 0) protect(PROT_NONE);
+        if (--open_ == 0) protect();
+    }
+
+    /// Closes managed memory to the host, or opens it again.
+    void close_managed(bool closed) {
+        const std::lock_guard lock(mutex_);
+        if (closed == managed_closed_) return;
+        managed_closed_ = closed;
+        if (!closed) accesses_.clear();
+        if (open_ > 0) return;
+        for (auto& [first, living] : living_) {
+            if (living.allocation.kind != MemoryKind::managed) continue;
+            living.shown = 0;
+            protect(const_cast<std::byte*>(first), living.pages, protection_of(living));
+        }
+    }
+    std::vector<const std::byte*> starts() {
+        const std::lock_guard lock(mutex_);
+        std::vector<const std::byte*> starts;
+        for (const auto& [first, living] : living_) starts.push_back(living.allocation.start);
+        return starts;
+    }
+    bool has_managed() const { return managed_ > 0; }
+
+    /// Called by the signal's handler. Opens the page, and more at each further access, so that a loop costs few signals.
+    bool show_managed(const HostAccess& access) {
+        const std::lock_guard lock(mutex_);
+        auto found = living_.upper_bound(access.address);
+        if (open_ > 0 || !managed_closed_ || found == living_.begin()) return false;
+        auto& [first, living] = *--found;
+        if (living.allocation.kind != MemoryKind::managed || access.address >= first + living.pages) return false;
+        if (accesses_.size() < kMostAccesses) accesses_.push_back(access);
+        const std::size_t offset = static_cast<std::size_t>(access.address - first) / page_ * page_;
+        living.shown = std::min(living.pages, std::max(page_, 2 * living.shown));
+        protect(const_cast<std::byte*>(first) + offset, std::min(living.shown, living.pages - offset), PROT_READ | PROT_WRITE);
+        return true;
+    }
+    std::vector<HostAccess> accesses() {
+        const std::lock_guard lock(mutex_);
+        return accesses_;
     }
 
     std::mutex& mutex() { return mutex_; }
@@ -166,7 +215,8 @@ class Memory {
   private:
     struct Living {
         Allocation allocation;
-        std::size_t pages;  // bytes, whole pages
+        std::size_t pages;      // bytes, whole pages
+        std::size_t shown = 0;  // pages that host code has opened by touching them
     };
 
     /// The next free addresses, cycling through the range: freed addresses are reused as late as possible.
@@ -209,8 +259,15 @@ class Memory {
         madvise(start, bytes, apart ? MADV_DODUMP : MADV_DONTDUMP);
 #endif
     }
-    void protect(int protection) {
-        for (const auto& [first, living] : living_) protect(const_cast<std::byte*>(first), living.pages, protection);
+    /// What the host may do with an allocation while no kernel and no copy runs.
+    int protection_of(const Living& living) const {
+        return living.allocation.kind == MemoryKind::managed && !managed_closed_ ? PROT_READ | PROT_WRITE : PROT_NONE;
+    }
+    void protect() {
+        for (auto& [first, living] : living_) {
+            living.shown = 0;
+            protect(const_cast<std::byte*>(first), living.pages, open_ > 0 ? PROT_READ | PROT_WRITE : protection_of(living));
+        }
     }
 
     void poison(std::byte* first, std::size_t pages) {
@@ -237,6 +294,9 @@ class Memory {
     std::size_t used_ = 0;
     std::byte *begin_ = nullptr, *end_ = nullptr, *next_ = nullptr;
     int open_ = 0;
+    std::atomic<int> managed_ = 0;  // live allocations of managed memory
+    bool managed_closed_ = false;
+    std::vector<HostAccess> accesses_;  // to managed memory that was closed
     int file_ = -1;
     std::map<const std::byte*, Living> living_;     // by first page
     std::map<const std::byte*, Allocation> freed_;  // by start
@@ -244,9 +304,15 @@ class Memory {
     std::mutex mutex_;
 };
 
+std::atomic<bool> memory_exists = false;
+
 /// Never destroyed: memory is given back in destructors of statics, too.
 Memory& memory() {
-    static Memory* const memory = new Memory;
+    static Memory* const memory = [] {
+        auto* const made = new Memory;
+        memory_exists = true;
+        return made;
+    }();
     return *memory;
 }
 
@@ -258,6 +324,10 @@ std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind
     return memory().allocate(bytes, place, kind);
 }
 bool release(const void* start) { return memory().release(start); }
+void release_all() {
+    if (memory_exists)
+        for (const std::byte* const start : memory().starts()) memory().release(start);
+}
 MemoryUse memory_use() { return memory().use(); }
 std::size_t memory_total() { return device_memory(); }
 
@@ -327,6 +397,14 @@ bool describe_fault(const void* address, bool& open, char* text, std::size_t siz
                                      : "into",
                   length, found->place.c_str(), found->freed ? ", which was freed" : "");
     return true;
+}
+
+void close_managed_memory(bool closed) {
+    if (memory_exists && memory().has_managed()) memory().close_managed(closed);
+}
+bool show_managed_memory(const HostAccess& access) { return memory_exists && memory().show_managed(access); }
+std::vector<HostAccess> host_accesses() {
+    return memory_exists && memory().has_managed() ? memory().accesses() : std::vector<HostAccess>();
 }
 
 Opened::Opened() { memory().open(); }

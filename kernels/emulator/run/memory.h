@@ -6,9 +6,12 @@
 // after the whole range has been used once, so use after free is detected.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace heddle::emulator {
 
@@ -21,6 +24,8 @@ enum class MemoryKind : unsigned char { host, pinned, device, managed, variable,
 std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind = MemoryKind::device);
 /// Frees an allocation; touching it is then reported. False if `start` is not the start of a live allocation.
 bool release(const void* start);
+/// Frees every allocation.
+void release_all();
 
 struct Allocation {
     std::byte* start;
@@ -74,6 +79,21 @@ class Opened {
     Opened(const Opened&) = delete;
     Opened& operator=(const Opened&) = delete;
 };
+
+/// An access of host code to managed memory while work was queued.
+struct HostAccess {
+    const std::byte* address;
+    bool written;
+    const void* code;
+    std::uint64_t queued;  ///< the number of operations that had been queued by then
+};
+/// Closes managed memory to the host while work is queued: each access to a closed page is kept, and opens it. Opening it forgets them.
+void close_managed_memory(bool closed);
+/// Called by the handler: false if the address is not in closed managed memory.
+bool show_managed_memory(const HostAccess& access);
+std::vector<HostAccess> host_accesses();
+/// The number of operations queued so far, for HostAccess.
+inline std::atomic<std::uint64_t> queued_operations = 0;
 
 /// Installs the handler that reports accesses to closed device memory (memory_fault.cpp). Called once, when the range is
 /// reserved.

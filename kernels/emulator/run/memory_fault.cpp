@@ -1,4 +1,5 @@
 // Handles host accesses to closed device memory: prints a message, then the process ends as usual.
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -12,7 +13,20 @@ namespace {
 
 struct sigaction former = {};
 
+HostAccess access_of(const siginfo_t* info, [[maybe_unused]] void* context) {
+    HostAccess access = {static_cast<const std::byte*>(info->si_addr), false, nullptr, queued_operations};
+#if defined(__x86_64__) && defined(__linux__)
+    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    access.written = (registers[REG_ERR] & 2) != 0;
+    access.code = reinterpret_cast<const std::byte*>(registers[REG_RIP]) + 1;  // place_of_code expects return addresses
+#elif defined(__aarch64__) && defined(__linux__)
+    access.code = reinterpret_cast<const std::byte*>(static_cast<ucontext_t*>(context)->uc_mcontext.pc) + 1;
+#endif
+    return access;
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
+    if (is_device_memory(info->si_addr) && !in_a_kernel() && show_managed_memory(access_of(info, context))) return;
     if (is_device_memory(info->si_addr) && !in_a_kernel()) {  // a kernel's faults become violations (faults.cpp)
         char where[512] = "an unknown place", text[1024];
         bool open = false;

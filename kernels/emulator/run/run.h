@@ -25,6 +25,9 @@ struct Profile {
 /// HEDDLE_EMULATOR_CHIP, by default sm_90. An unknown name throws std::runtime_error.
 const Profile& profile();
 
+/// The number of blocks that fit on one multiprocessor. Registers, which are not counted here, may allow fewer.
+std::uint64_t resident_blocks(std::uint64_t threads, std::size_t shared);
+
 struct TensorCores;  // run/fused_sum.h
 /// How `mma` adds: by default as the chip does; HEDDLE_EMULATOR_TENSOR_CORES chooses ampere or hopper. Another name throws
 /// std::runtime_error.

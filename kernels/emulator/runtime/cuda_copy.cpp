@@ -6,6 +6,7 @@
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/runtime/access.h"
+#include "kernels/emulator/runtime/copies.h"
 #include "kernels/emulator/runtime/pinned.h"
 #include "kernels/emulator/runtime/runtime.h"
 
@@ -21,6 +22,14 @@ struct Copy {
     Rows to, from;
     bool to_device, from_device;
 };
+
+/// Pinned memory counts as the host's; managed memory and variables of the device as the device's.
+bool is_on_device(const void* address) { return memory_kind(address) >= MemoryKind::device; }
+/// Managed and pinned memory has one address for both sides, so that a copy may call it either's.
+bool is_on_both_sides(const void* address) {
+    const MemoryKind kind = memory_kind(address);
+    return kind == MemoryKind::managed || kind == MemoryKind::pinned;
+}
 
 /// Performs the copy when it runs.
 void run_copy(const Copy& copy, const std::string& name) {
@@ -41,10 +50,10 @@ std::string why_refused(const Copy& copy, cudaMemcpyKind kind) {
     if (kind != cudaMemcpyDefault) {
         const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
         const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-        if (from_device != copy.from_device)
+        if (from_device != copy.from_device && !is_on_both_sides(copy.from.start))
             return std::string("the kind says that the source is the ") +
                    (from_device ? "device's, but it is the host's" : "host's, but it is the device's");
-        if (to_device != copy.to_device)
+        if (to_device != copy.to_device && !is_on_both_sides(copy.to.start))
             return std::string("the kind says that the destination is the ") +
                    (to_device ? "device's, but it is the host's" : "host's, but it is the device's");
     }
@@ -101,19 +110,15 @@ cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream
     return error != cudaSuccess || !waits ? error : wait_in(stream, call);
 }
 
-/// Pinned memory counts as the host's, variables of the device as the device's.
-bool is_on_device(const void* address) { return memory_kind(address) >= MemoryKind::device; }
-
 Copy plain(void* to, const void* from, std::size_t bytes) {
     return {Rows::of(to, bytes), Rows::of(from, bytes), is_on_device(to), is_on_device(from)};
 }
 
-cudaError_t fill_in(const char* call, void* pointer, int byte, std::size_t bytes, cudaStream_t stream, Place place) {
+cudaError_t fill_in(const char* call, const Rows& rows, int byte, cudaStream_t stream, Place place) {
     if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
     if (Streams::all().find(stream) == nullptr)
         return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream");
-    if (bytes == 0) return cudaSuccess;
-    const Rows rows = Rows::of(pointer, bytes);
+    if (rows.empty()) return cudaSuccess;
     if (const std::string why = device_error(rows, "writes"); !why.empty())
         return refuse(cudaErrorInvalidValue, std::string(call) + " at " + text_of(place) + ": " + why);
     Operation operation;
@@ -130,6 +135,18 @@ cudaError_t fill_in(const char* call, void* pointer, int byte, std::size_t bytes
 
 }  // namespace
 
+namespace heddle::emulator {
+
+cudaError_t copy_rows(const char* call, Rows to, Rows from, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
+    return copy_in(call, {to, from, is_on_device(to.start), is_on_device(from.start)}, kind, stream, waits, place);
+}
+
+cudaError_t fill_rows(const char* call, const Rows& rows, int byte, cudaStream_t stream, Place place) {
+    return fill_in(call, rows, byte, stream, place);
+}
+
+}  // namespace heddle::emulator
+
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Place place) {
     return copy_in("cudaMemcpy", plain(to, from, bytes), kind, nullptr, true, place);
 }
@@ -139,23 +156,21 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return copy_in("cudaMemcpyAsync", plain(to, from, bytes), kind, stream, false, place);
 }
 
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
-                              std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, Place place) {
-    if (width > to_pitch || width > from_pitch)
-        return refuse(cudaErrorInvalidPitchValue, "cudaMemcpy2DAsync: rows of " + std::to_string(width) +
-                                                      " bytes, but pitches of " + std::to_string(to_pitch) + " and " +
-                                                      std::to_string(from_pitch));
-    Copy copy = plain(to, from, width);
-    copy.to.pitch = to_pitch;
-    copy.from.pitch = from_pitch;
-    copy.to.height = copy.from.height = height;
-    return copy_in("cudaMemcpy2DAsync", copy, kind, stream, false, place);
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, std::size_t bytes, Place place) {
+    if (const cudaError_t error = cudaSetDevice(to_device != 0 ? to_device : from_device); error != cudaSuccess) return error;
+    return copy_in("cudaMemcpyPeer", plain(to, from, bytes), cudaMemcpyDefault, nullptr, true, place);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream, Place place) {
+    if (const cudaError_t error = cudaSetDevice(to_device != 0 ? to_device : from_device); error != cudaSuccess) return error;
+    return copy_in("cudaMemcpyPeerAsync", plain(to, from, bytes), cudaMemcpyDefault, stream, false, place);
 }
 
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes, Place place) {
-    return fill_in("cudaMemset", pointer, byte, bytes, nullptr, place);
+    return fill_in("cudaMemset", Rows::of(pointer, bytes), byte, nullptr, place);
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream, Place place) {
-    return fill_in("cudaMemsetAsync", pointer, byte, bytes, stream, place);
+    return fill_in("cudaMemsetAsync", Rows::of(pointer, bytes), byte, stream, place);
 }

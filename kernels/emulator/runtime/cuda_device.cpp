@@ -1,7 +1,10 @@
 // The emulated device's name and properties.
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
+#include <string_view>
 
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/memory.h"
@@ -14,88 +17,227 @@ using namespace heddle::emulator;
 namespace {
 
 constexpr int kVersion = 13000;
-constexpr std::size_t kSharedUnasked = 48 * 1024;
+constexpr int kKilo = 1024;
+constexpr int kSharedUnasked = 48 * kKilo;
+constexpr int kRegisters = 65536;
+
+/// What a program can ask of a chip and the emulator has no other use for: the A100's, A40's, L40's and H100's.
+struct Facts {
+    int major, minor;
+    int clock, memory_clock;  // kHz
+    int bus_bits, l2_bytes, copy_engines, float_per_double;
+};
+constexpr Facts kFacts[] = {
+    {8, 0, 1410000, 1215000, 5120, 40 * kKilo * kKilo, 3, 2},
+    {8, 6, 1740000, 7251000, 384, 6 * kKilo * kKilo, 2, 64},
+    {8, 9, 2490000, 9001000, 384, 96 * kKilo * kKilo, 2, 64},
+    {9, 0, 1980000, 2619000, 5120, 50 * kKilo * kKilo, 3, 2},
+};
+const Facts& facts() {
+    for (const Facts& each : kFacts)
+        if (each.major == profile().major && each.minor == profile().minor) return each;
+    return kFacts[3];
+}
 
 cudaError_t no_such_device(int device) {
     return device == 0 ? cudaSuccess
                        : refuse(cudaErrorInvalidDevice, "the emulator has one device, number 0, not " + std::to_string(device));
 }
 
+template <std::size_t n>
+void set(int (&to)[n], std::initializer_list<int> values) {
+    std::copy_n(values.begin(), n, to);
+}
+
+/// The largest textures and surfaces of compute capability 8.0 to 9.0 ("Technical specifications per compute capability").
+void set_texture_limits(cudaDeviceProp& p) {
+    p.textureAlignment = p.surfaceAlignment = 512;
+    p.texturePitchAlignment = 32;
+    p.maxTexture1D = 131072;
+    p.maxTexture1DMipmap = 32768;
+    p.maxTexture1DLinear = 268435456;
+    set(p.maxTexture2D, {131072, 65536});
+    set(p.maxTexture2DMipmap, {32768, 32768});
+    set(p.maxTexture2DLinear, {131072, 65000, 2097120});
+    set(p.maxTexture2DGather, {32768, 32768});
+    set(p.maxTexture3D, {16384, 16384, 16384});
+    set(p.maxTexture3DAlt, {8192, 8192, 32768});
+    p.maxTextureCubemap = p.maxSurfaceCubemap = 32768;
+    set(p.maxTexture1DLayered, {32768, 2048});
+    set(p.maxTexture2DLayered, {32768, 32768, 2048});
+    set(p.maxTextureCubemapLayered, {32768, 2046});
+    p.maxSurface1D = 32768;
+    set(p.maxSurface2D, {131072, 65536});
+    set(p.maxSurface3D, {16384, 16384, 16384});
+    set(p.maxSurface1DLayered, {32768, 2048});
+    set(p.maxSurface2DLayered, {32768, 32768, 2048});
+    set(p.maxSurfaceCubemapLayered, {32768, 2046});
+}
+
+/// What the emulated device can do. Host memory that is not registered, IPC, sparse arrays and graphics it cannot.
+void set_abilities(cudaDeviceProp& p) {
+    p.canMapHostMemory = p.concurrentKernels = p.ECCEnabled = p.unifiedAddressing = p.deviceOverlap = 1;
+    p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = 1;
+    p.managedMemory = p.concurrentManagedAccess = p.computePreemptionSupported = p.canUseHostPointerForRegisteredMem = 1;
+    p.cooperativeLaunch = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+    p.clusterLaunch = profile().clusters ? 1 : 0;
+    p.asyncEngineCount = facts().copy_engines;
+    p.computeMode = cudaComputeModeDefault;
+    p.pciBusID = 1;
+    p.deviceNumaId = p.hostNumaId = -1;
+}
+
+/// Settings of the device that are kept and given back.
+struct Settings {
+    unsigned flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
+    cudaFuncCache cache = cudaFuncCachePreferNone;
+    cudaSharedMemConfig banks = cudaSharedMemBankSizeFourByte;
+    std::array<std::size_t, cudaLimitPersistingL2CacheSize + 1> limits = {kKilo, kKilo * kKilo, 8 * kKilo * kKilo, 2, 2048, 64, 0};
+};
+Settings& settings() {
+    static Settings settings;
+    return settings;
+}
+
+cudaError_t not_null(const void* pointer, const char* call) {
+    return pointer != nullptr ? cudaSuccess
+                              : refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer for the result");
+}
+
+/// Success and the value, unless the place for it is missing.
+template <class T>
+cudaError_t give(T* to, T value, const char* call) {
+    if (const cudaError_t error = not_null(to, call); error != cudaSuccess) return error;
+    *to = value;
+    return cudaSuccess;
+}
+
 }  // namespace
 
-cudaError_t cudaGetDeviceCount(int* count) {
-    *count = 1;
-    return cudaSuccess;
-}
-cudaError_t cudaGetDevice(int* device) {
-    *device = 0;
-    return cudaSuccess;
-}
+cudaError_t cudaGetDeviceCount(int* count) { return give(count, 1, "cudaGetDeviceCount"); }
+cudaError_t cudaGetDevice(int* device) { return give(device, 0, "cudaGetDevice"); }
 cudaError_t cudaSetDevice(int device) { return no_such_device(device); }
+cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
+    if (const cudaError_t error = no_such_device(device); error != cudaSuccess) return error;
+    return (flags & cudaInitDeviceFlagsAreValid) != 0 ? cudaSetDeviceFlags(device_flags) : cudaSuccess;
+}
+cudaError_t cudaSetValidDevices(int* devices, int count) {
+    for (int i = 0; i < count; ++i)
+        if (const cudaError_t error = no_such_device(devices[i]); error != cudaSuccess) return error;
+    return cudaSuccess;
+}
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
+    if (const cudaError_t error = not_null(wanted, "cudaChooseDevice"); error != cudaSuccess) return error;
+    return give(device, 0, "cudaChooseDevice");
+}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+    if (const cudaError_t error = not_null(properties, "cudaGetDeviceProperties"); error != cudaSuccess) return error;
     if (const cudaError_t error = no_such_device(device); error != cudaSuccess) return error;
-    *properties = {};
-    std::snprintf(properties->name, sizeof properties->name, "Heddle emulator (%s)", profile().name);
-    properties->totalGlobalMem = memory_total();
-    properties->sharedMemPerBlock = kSharedUnasked;
-    properties->sharedMemPerBlockOptin = profile().shared_per_block;
-    properties->sharedMemPerMultiprocessor = profile().shared_per_multiprocessor;
-    properties->regsPerBlock = 65536;
-    properties->warpSize = 32;
-    properties->maxThreadsPerBlock = 1024;
-    std::copy_n(std::to_array({1024, 1024, 64}).begin(), 3, properties->maxThreadsDim);
-    std::copy_n(std::to_array({std::numeric_limits<int>::max(), 65535, 65535}).begin(), 3, properties->maxGridSize);
-    properties->major = profile().major;
-    properties->minor = profile().minor;
-    properties->multiProcessorCount = profile().multiprocessors;
-    properties->l2CacheSize = 50 << 20;
-    properties->maxThreadsPerMultiProcessor = profile().threads_per_multiprocessor;
+    cudaDeviceProp& p = *properties;
+    p = {};
+    std::snprintf(p.name, sizeof p.name, "Heddle emulator (%s)", profile().name);
+    std::snprintf(p.uuid.bytes, sizeof p.uuid.bytes, "heddle %s", profile().name);
+    p.totalGlobalMem = memory_total();
+    p.sharedMemPerBlock = kSharedUnasked;
+    p.sharedMemPerBlockOptin = profile().shared_per_block;
+    p.sharedMemPerMultiprocessor = profile().shared_per_multiprocessor;
+    p.reservedSharedMemPerBlock = kKilo;
+    p.regsPerBlock = p.regsPerMultiprocessor = kRegisters;
+    p.warpSize = 32;
+    p.memPitch = std::numeric_limits<int>::max();
+    p.maxThreadsPerBlock = 1024;
+    set(p.maxThreadsDim, {1024, 1024, 64});
+    set(p.maxGridSize, {std::numeric_limits<int>::max(), 65535, 65535});
+    p.totalConstMem = 64 * kKilo;
+    p.major = profile().major;
+    p.minor = profile().minor;
+    p.multiProcessorCount = profile().multiprocessors;
+    p.maxThreadsPerMultiProcessor = profile().threads_per_multiprocessor;
+    p.maxBlocksPerMultiProcessor = profile().blocks_per_multiprocessor;
+    p.clockRate = facts().clock;
+    p.memoryClockRate = facts().memory_clock;
+    p.memoryBusWidth = facts().bus_bits;
+    p.l2CacheSize = facts().l2_bytes;
+    p.persistingL2CacheMaxSize = facts().l2_bytes / 4 * 3;
+    p.accessPolicyMaxWindowSize = 128 * kKilo * kKilo - 4 * kKilo;
+    p.singleToDoublePrecisionPerfRatio = facts().float_per_double;
+    set_texture_limits(p);
+    set_abilities(p);
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-    cudaDeviceProp p;
-    if (const cudaError_t error = cudaGetDeviceProperties(&p, device); error != cudaSuccess) return error;
-    switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-        case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
-        case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
-        case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
-        case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
-        case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
-        case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
-        case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
-        case cudaDevAttrWarpSize: *value = p.warpSize; break;
-        case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-        case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-        case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-        case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-        case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = static_cast<int>(p.sharedMemPerMultiprocessor); break;
-        case cudaDevAttrCooperativeLaunch: *value = 1; break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(p.sharedMemPerBlockOptin); break;
-        case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
-        case cudaDevAttrClusterLaunch: *value = profile().clusters ? 1 : 0; break;
-        default:
-            return refuse(cudaErrorInvalidValue,
-                          "cudaDeviceGetAttribute: the emulator does not know attribute " + std::to_string(attribute));
-    }
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+    if (const cudaError_t error = no_such_device(device); error != cudaSuccess) return error;
+    if (text == nullptr || length < 13)
+        return refuse(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: wanted room for 13 characters");
+    std::snprintf(text, static_cast<std::size_t>(length), "0000:01:00.0");
     return cudaSuccess;
+}
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
+    if (text == nullptr || std::string_view(text).find("01:00") == std::string_view::npos)
+        return refuse(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: the emulator's device is 0000:01:00.0");
+    return give(device, 0, "cudaDeviceGetByPCIBusId");
 }
 
-cudaError_t cudaRuntimeGetVersion(int* version) {
-    *version = kVersion;
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    if ((flags & ~cudaDeviceMask) != 0 || (flags & cudaDeviceScheduleMask) > cudaDeviceScheduleBlockingSync)
+        return refuse(cudaErrorInvalidValue, "cudaSetDeviceFlags: no such flags: " + std::to_string(flags));
+    settings().flags = flags | cudaDeviceMapHost;
     return cudaSuccess;
 }
-cudaError_t cudaDriverGetVersion(int* version) {
-    *version = kVersion;
+cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, settings().flags, "cudaGetDeviceFlags"); }
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
+    if (limit < 0 || limit > cudaLimitPersistingL2CacheSize)
+        return refuse(cudaErrorUnsupportedLimit, "cudaDeviceSetLimit: no such limit: " + std::to_string(limit));
+    settings().limits[limit] = value;
     return cudaSuccess;
+}
+cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
+    if (limit < 0 || limit > cudaLimitPersistingL2CacheSize)
+        return refuse(cudaErrorUnsupportedLimit, "cudaDeviceGetLimit: no such limit: " + std::to_string(limit));
+    return give(value, settings().limits[limit], "cudaDeviceGetLimit");
+}
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+    settings().cache = config;
+    return cudaSuccess;
+}
+cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) { return cudaDeviceSetCacheConfig(config); }
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+    return give(config, settings().cache, "cudaDeviceGetCacheConfig");
+}
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }  // chips after Kepler have one size
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+    return give(config, settings().banks, "cudaDeviceGetSharedMemConfig");
 }
 
-cudaError_t cudaFuncGetName(const char** name, const void* function) {
-    if (name == nullptr || function == nullptr) return refuse(cudaErrorInvalidValue, "cudaFuncGetName: a null pointer");
-    *name = kept(kernel_name(function));
-    return cudaSuccess;
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+    for (const int each : {device, peer})
+        if (const cudaError_t error = no_such_device(each); error != cudaSuccess) return error;
+    return give(can, 0, "cudaDeviceCanAccessPeer");
 }
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+    if (const cudaError_t error = no_such_device(peer); error != cudaSuccess) return error;
+    return refuse(cudaErrorInvalidDevice, "cudaDeviceEnablePeerAccess: a device is no peer of itself, and the emulator has one");
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    if (const cudaError_t error = no_such_device(peer); error != cudaSuccess) return error;
+    return refuse(cudaErrorPeerAccessNotEnabled, "cudaDeviceDisablePeerAccess: the emulator has one device, and so no peers");
+}
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int from, int to) {
+    for (const int each : {from, to})
+        if (const cudaError_t error = no_such_device(each); error != cudaSuccess) return error;
+    return refuse(cudaErrorInvalidDevice, "cudaDeviceGetP2PAttribute: the emulator has one device, and so no peers" +
+                                              std::string(value == nullptr ? "; a null pointer for the result" : ""));
+}
+cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+
+cudaError_t cudaRuntimeGetVersion(int* version) { return give(version, kVersion, "cudaRuntimeGetVersion"); }
+cudaError_t cudaDriverGetVersion(int* version) { return give(version, kVersion, "cudaDriverGetVersion"); }
+
+cudaError_t cudaProfilerStart() { return cudaSuccess; }
+cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+cudaError_t cudaThreadExit() { return cudaDeviceReset(); }

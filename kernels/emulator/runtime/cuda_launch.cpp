@@ -7,6 +7,7 @@
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/runtime/pinned.h"
 #include "kernels/emulator/runtime/runtime.h"
 
 namespace heddle::emulator {
@@ -25,6 +26,17 @@ void check_arguments(const LaunchRequest& request) {
     }
 }
 
+/// Whether an argument points to pinned memory.
+bool reaches_pinned(const LaunchRequest& request) {
+    const auto* const bytes = static_cast<const std::byte*>(request.arguments.get());
+    for (std::size_t i = 0; i + sizeof(void*) <= request.argument_bytes; i += alignof(void*)) {
+        const void* word;
+        std::memcpy(&word, bytes + i, sizeof word);
+        if (is_pinned(word)) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 int enqueue(LaunchRequest request, void* stream) {
@@ -40,6 +52,7 @@ int enqueue(LaunchRequest request, void* stream) {
     Operation operation;
     operation.what = "a launch";
     operation.kernel = launch->request.kernel;
+    operation.reaches_pinned = reaches_pinned(launch->request);
     operation.check = [launch] { check_arguments(launch->request); };
     operation.work = [launch] {
         check_arguments(launch->request);

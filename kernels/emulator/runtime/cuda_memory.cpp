@@ -1,4 +1,4 @@
-// Device memory and pinned host memory.
+// Device memory, managed memory and pinned host memory: allocation and what is known of it.
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
@@ -9,15 +9,15 @@ using namespace heddle::emulator;
 
 namespace {
 
-cudaError_t take(void** pointer, std::size_t bytes, Place place, const char* call) {
+cudaError_t take(void** pointer, std::size_t bytes, Place place, const char* call, MemoryKind kind = MemoryKind::device) {
     if (pointer == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer for the result");
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    *pointer = allocate(bytes, text_of(place));
+    *pointer = allocate(bytes, text_of(place), kind);
     if (*pointer == nullptr) {
         // Memory freed in stream order is available again when that work has run.
         Streams::all().wait_for_all(true);
-        *pointer = allocate(bytes, text_of(place));
+        *pointer = allocate(bytes, text_of(place), kind);
     }
     if (*pointer != nullptr) return cudaSuccess;
     const MemoryUse use = memory_use();
@@ -34,12 +34,45 @@ std::string why_not_freed(const void* pointer, const char* call) {
            describe(pointer);
 }
 
+/// The rows begin at multiples of kPitch, as on a GPU.
+cudaError_t take_rows(cudaPitchedPtr& pitched, cudaExtent extent, Place place, const char* call) {
+    constexpr std::size_t kPitch = 512;
+    if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_capture(call); error != cudaSuccess) return error;
+    const std::size_t pitch = (extent.width + kPitch - 1) / kPitch * kPitch;
+    pitched = {nullptr, pitch, extent.width, extent.height};
+    return take(&pitched.ptr, pitch * extent.height * extent.depth, place, call);
+}
+
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes, Place place) {
     if (const cudaError_t error = check_caller("cudaMalloc"); error != cudaSuccess) return error;
     if (const cudaError_t error = check_capture("cudaMalloc"); error != cudaSuccess) return error;
     return take(pointer, bytes, place, "cudaMalloc");
+}
+
+cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width, std::size_t height, Place place) {
+    cudaPitchedPtr pitched = {};
+    if (pointer == nullptr || pitch == nullptr)
+        return refuse(cudaErrorInvalidValue, "cudaMallocPitch: a null pointer for a result");
+    const cudaError_t error = take_rows(pitched, {width, height, 1}, place, "cudaMallocPitch");
+    *pointer = pitched.ptr;
+    *pitch = pitched.pitch;
+    return error;
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent, Place place) {
+    if (pitched == nullptr) return refuse(cudaErrorInvalidValue, "cudaMalloc3D: a null pointer for the result");
+    return take_rows(*pitched, extent, place, "cudaMalloc3D");
+}
+
+cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned flags, Place place) {
+    if (const cudaError_t error = check_caller("cudaMallocManaged"); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_capture("cudaMallocManaged"); error != cudaSuccess) return error;
+    if ((flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) || bytes == 0)
+        return refuse(cudaErrorInvalidValue, "cudaMallocManaged: no bytes, or flags other than cudaMemAttachGlobal and -Host");
+    return take(pointer, bytes, place, "cudaMallocManaged", MemoryKind::managed);
 }
 
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream, Place place) {
@@ -88,33 +121,89 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, Place place) {
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+    if (free == nullptr || total == nullptr) return refuse(cudaErrorInvalidValue, "cudaMemGetInfo: a null pointer for a result");
     const MemoryUse use = memory_use();
     *free = use.total - use.used;
     *total = use.total;
     return cudaSuccess;
 }
 
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags) {
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags, Place place) {
     if (const cudaError_t error = check_caller("cudaHostAlloc"); error != cudaSuccess) return error;
     if (const cudaError_t error = check_capture("cudaHostAlloc"); error != cudaSuccess) return error;
     if (pointer == nullptr) return refuse(cudaErrorInvalidValue, "cudaHostAlloc: a null pointer for the result");
-    if ((flags & ~cudaHostAllocPortable) != 0)
-        return refuse(cudaErrorInvalidValue,
-                      "cudaHostAlloc: the emulator knows the flags default and portable, not " + std::to_string(flags));
+    if ((flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) != 0)
+        return refuse(cudaErrorInvalidValue, "cudaHostAlloc: no such flags: " + std::to_string(flags));
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    *pointer = allocate_pinned(bytes);
+    *pointer = allocate_pinned(bytes, flags, text_of(place));
     return *pointer != nullptr
                ? cudaSuccess
                : refuse(cudaErrorMemoryAllocation, "cudaHostAlloc: the machine has no " + std::to_string(bytes) + " bytes");
 }
-cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) { return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault); }
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, Place place) {
+    return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault, place);
+}
 
 cudaError_t cudaFreeHost(void* pointer) {
     if (const cudaError_t error = check_caller("cudaFreeHost"); error != cudaSuccess) return error;
     if (const cudaError_t error = check_capture("cudaFreeHost"); error != cudaSuccess) return error;
     const Failure failure = Streams::all().wait_for_all(true);
     if (pointer != nullptr && !release_pinned(pointer))
-        return refuse(cudaErrorInvalidValue, "cudaFreeHost: not the start of pinned memory");
+        return refuse(cudaErrorInvalidValue, "cudaFreeHost: not the start of memory of cudaHostAlloc or cudaMallocHost");
     return outcome(failure);
+}
+
+cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned flags, Place place) {
+    if (const cudaError_t error = check_caller("cudaHostRegister"); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_capture("cudaHostRegister"); error != cudaSuccess) return error;
+    if (pointer == nullptr || bytes == 0)
+        return refuse(cudaErrorInvalidValue, "cudaHostRegister: a null pointer, or no bytes");
+    if (flags > (cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly))
+        return refuse(cudaErrorInvalidValue, "cudaHostRegister: no such flags: " + std::to_string(flags));
+    if ((flags & cudaHostRegisterIoMemory) != 0)
+        return refuse(cudaErrorNotSupported, "cudaHostRegister: the emulator reaches no memory of other devices");
+    if (memory_kind(pointer) == MemoryKind::device || memory_kind(pointer) == MemoryKind::managed)
+        return refuse(cudaErrorInvalidValue, "cudaHostRegister: " + describe(pointer) + " is not the host's memory");
+    if (!register_pinned(pointer, bytes, flags, text_of(place)))
+        return refuse(cudaErrorHostMemoryAlreadyRegistered, "cudaHostRegister: a part of the memory is pinned already");
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void* pointer) {
+    if (const cudaError_t error = check_caller("cudaHostUnregister"); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_capture("cudaHostUnregister"); error != cudaSuccess) return error;
+    const Failure failure = Streams::all().wait_for_all(true);
+    if (!unregister_pinned(pointer))
+        return refuse(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: not the start of registered memory");
+    return outcome(failure);
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
+    if (device == nullptr || flags != 0)
+        return refuse(cudaErrorInvalidValue, "cudaHostGetDevicePointer: a null pointer for the result, or flags other than 0");
+    if (!is_pinned(host))
+        return refuse(cudaErrorInvalidValue,
+                      "cudaHostGetDevicePointer: not pinned memory: allocate it by cudaHostAlloc or register it first");
+    *device = host;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
+    const std::optional<unsigned> found = flags_of_pinned(host);
+    if (flags == nullptr || !found) return refuse(cudaErrorInvalidValue, "cudaHostGetFlags: a null pointer, or not pinned memory");
+    *flags = *found | cudaHostAllocMapped;
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    if (attributes == nullptr) return refuse(cudaErrorInvalidValue, "cudaPointerGetAttributes: a null pointer for the result");
+    auto* const address = const_cast<void*>(pointer);
+    switch (memory_kind(pointer)) {
+        case MemoryKind::host: *attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, address}; break;
+        case MemoryKind::pinned: *attributes = {cudaMemoryTypeHost, 0, address, address}; break;
+        case MemoryKind::managed: *attributes = {cudaMemoryTypeManaged, 0, address, address}; break;
+        default: *attributes = {cudaMemoryTypeDevice, 0, address, nullptr}; break;
+    }
+    return cudaSuccess;
 }

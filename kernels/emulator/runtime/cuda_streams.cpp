@@ -3,6 +3,9 @@
 #include <chrono>
 
 #include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
 #include "kernels/emulator/runtime/graphs.h"
 #include "kernels/emulator/runtime/runtime.h"
 
@@ -27,6 +30,19 @@ std::vector<std::unique_ptr<CUevent_st>>& events() {
     return *events;
 }
 
+constexpr int kGreatestPriority = -5;
+
+/// Puts a property of the stream into `to`.
+template <class T, class Get>
+cudaError_t tell(cudaStream_t handle, T* to, const char* call, Get get) {
+    const std::lock_guard lock(streams().mutex());
+    const CUstream_st* const stream = streams().find(handle);
+    if (stream == nullptr) return no_stream(call);
+    if (to == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer for the result");
+    *to = static_cast<T>(get(*stream));
+    return cudaSuccess;
+}
+
 }  // namespace
 
 namespace heddle::emulator {
@@ -45,7 +61,16 @@ std::shared_ptr<Operation> enqueue_mark(CUstream_st* stream, CUevent_st* event, 
     return event->mark = streams().enqueue(stream, std::move(mark), std::move(after));
 }
 
+/// Declared by cuda_runtime.h for files that are compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM.
+bool use_default_stream_per_thread();
+bool use_default_stream_per_thread() {
+    streams().default_is_per_thread();
+    return true;
+}
+
 cudaError_t check_caller(const char* call) {
+    if (in_a_kernel())
+        violate(std::string("calls ") + call + ", which the emulator does not run in kernels: call it from the host");
     if (!in_host_function()) return cudaSuccess;
     return refuse(cudaErrorNotPermitted, std::string(call) + ": a function of cudaLaunchHostFunc must not call the CUDA runtime");
 }
@@ -84,6 +109,47 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
                       "cudaStreamCreateWithFlags: a null pointer, or flags other than default and non-blocking");
     *stream = streams().create(flags == cudaStreamDefault);
     return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+    const cudaError_t error = cudaStreamCreateWithFlags(stream, flags);
+    if (error == cudaSuccess) (*stream)->priority = std::clamp(priority, kGreatestPriority, 0);  // as CUDA does
+    return error;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    if (least != nullptr) *least = 0;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+    return tell(handle, priority, "cudaStreamGetPriority", [](const CUstream_st& stream) { return stream.priority; });
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
+    return tell(handle, flags, "cudaStreamGetFlags",
+                [](const CUstream_st& stream) { return stream.blocking ? cudaStreamDefault : cudaStreamNonBlocking; });
+}
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
+    return tell(handle, id, "cudaStreamGetId", [](const CUstream_st& stream) { return stream.number + 1; });
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+    return tell(handle, device, "cudaStreamGetDevice", [](const CUstream_st&) { return 0; });
+}
+
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute, const cudaStreamAttrValue* value) {
+    if (streams().find(stream) == nullptr) return no_stream("cudaStreamSetAttribute");
+    if (value == nullptr || attribute < cudaLaunchAttributeIgnore || attribute > cudaLaunchAttributeNvlinkUtilCentricScheduling)
+        return refuse(cudaErrorInvalidValue, "cudaStreamSetAttribute: a null pointer, or no such attribute");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceReset() {
+    if (const cudaError_t error = check_caller("cudaDeviceReset"); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_capture("cudaDeviceReset"); error != cudaSuccess) return error;
+    const Failure failure = streams().wait_for_all();
+    release_all();
+    return outcome(failure);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
@@ -140,13 +206,29 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     return submit(stream, std::move(operation));
 }
 
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned flags, Place place) {
+    if (const cudaError_t error = check_caller("cudaStreamAddCallback"); error != cudaSuccess) return error;
+    if (callback == nullptr || flags != 0)
+        return refuse(cudaErrorInvalidValue, "cudaStreamAddCallback: a null pointer for the function, or flags other than 0");
+    if (is_capturing(stream))
+        return spoil(stream, cudaErrorStreamCaptureUnsupported,
+                     "cudaStreamAddCallback: a callback cannot be captured; use cudaLaunchHostFunc");
+    Operation operation;
+    operation.what = "cudaStreamAddCallback";
+    operation.place = place;
+    operation.on_host = true;
+    operation.work = [stream, callback, data] { callback(stream, cudaSuccess, data); };
+    return submit(stream, std::move(operation));
+}
+
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (const cudaError_t error = check_caller("cudaEventCreateWithFlags"); error != cudaSuccess) return error;
-    if (event == nullptr || (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming)) != 0)
-        return refuse(cudaErrorInvalidValue,
-                      "cudaEventCreateWithFlags: a null pointer, or flags other than blocking sync and disable timing");
+    if (event == nullptr || (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)) != 0)
+        return refuse(cudaErrorInvalidValue, "cudaEventCreateWithFlags: a null pointer, or no such flags");
+    if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0)
+        return refuse(cudaErrorInvalidValue, "cudaEventCreateWithFlags: an event for several processes cannot be timed");
     const std::lock_guard lock(streams().mutex());
     events().push_back(std::make_unique<CUevent_st>());
     *event = events().back().get();
@@ -212,6 +294,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     if (const cudaError_t error = check_caller("cudaEventElapsedTime"); error != cudaSuccess) return error;
     const std::lock_guard lock(streams().mutex());
+    if (milliseconds == nullptr)
+        return refuse(cudaErrorInvalidValue, "cudaEventElapsedTime: a null pointer for the result");
     if (!is_event(start) || !is_event(end)) return no_event("cudaEventElapsedTime");
     if (!start->timed || !end->timed || start->mark == nullptr || end->mark == nullptr)
         return refuse(cudaErrorInvalidResourceHandle,

@@ -4,14 +4,21 @@
 #include <cstring>
 #include <map>
 
+#include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 
 namespace heddle::emulator {
 namespace {
 
+struct Piece {
+    std::size_t bytes;
+    unsigned flags;
+    bool registered;  // the host's own memory
+};
+
 struct Pinned {
     std::mutex mutex;
-    std::map<const std::byte*, std::size_t> pieces;  // bytes by start
+    std::map<const std::byte*, Piece> pieces;  // by start
 };
 
 Pinned& pinned() {
@@ -19,33 +26,71 @@ Pinned& pinned() {
     return *pinned;
 }
 
+/// The piece that contains the bytes, or null. The caller holds the mutex.
+const Piece* piece_around(const void* start, std::size_t bytes) {
+    auto found = pinned().pieces.upper_bound(static_cast<const std::byte*>(start));
+    if (found == pinned().pieces.begin()) return nullptr;
+    --found;
+    return static_cast<const std::byte*>(start) + bytes <= found->first + found->second.bytes ? &found->second : nullptr;
+}
+
 bool lies_in_pinned(const void* start, std::size_t bytes) {
     const std::lock_guard lock(pinned().mutex);
-    auto found = pinned().pieces.upper_bound(static_cast<const std::byte*>(start));
-    if (found == pinned().pieces.begin()) return false;
-    --found;
-    return static_cast<const std::byte*>(start) + bytes <= found->first + found->second;
+    return piece_around(start, bytes) != nullptr;
+}
+
+bool remove(void* start, bool registered) {
+    const std::lock_guard lock(pinned().mutex);
+    const auto found = pinned().pieces.find(static_cast<const std::byte*>(start));
+    if (found == pinned().pieces.end() || found->second.registered != registered) return false;
+    pinned().pieces.erase(found);
+    return true;
 }
 
 }  // namespace
 
-void* allocate_pinned(std::size_t bytes) {
+void* allocate_pinned(std::size_t bytes, unsigned flags, const std::string& place) {
     constexpr std::size_t page = 4096;
     void* const start = std::aligned_alloc(page, (bytes + page - 1) / page * page);
     if (start == nullptr) return nullptr;
     std::memset(start, 0xff, bytes);
-    const std::lock_guard lock(pinned().mutex);
-    pinned().pieces.emplace(static_cast<const std::byte*>(start), bytes);
+    {
+        const std::lock_guard lock(pinned().mutex);
+        pinned().pieces.emplace(static_cast<const std::byte*>(start), Piece{bytes, flags, false});
+    }
+    map_memory(start, bytes, MemoryKind::pinned, place);
     return start;
 }
 
 bool release_pinned(void* start) {
-    {
-        const std::lock_guard lock(pinned().mutex);
-        if (pinned().pieces.erase(static_cast<const std::byte*>(start)) == 0) return false;
-    }
+    if (!remove(start, false)) return false;
+    unmap_memory(start);
     std::free(start);
     return true;
+}
+
+bool register_pinned(void* start, std::size_t bytes, unsigned flags, const std::string& place) {
+    auto* const first = static_cast<std::byte*>(start);
+    {
+        const std::lock_guard lock(pinned().mutex);
+        const auto next = pinned().pieces.upper_bound(first);
+        if (piece_around(first, 1) != nullptr || (next != pinned().pieces.end() && next->first < first + bytes)) return false;
+        pinned().pieces.emplace(first, Piece{bytes, flags, true});
+    }
+    map_memory(start, bytes, MemoryKind::pinned, place);
+    return true;
+}
+
+bool unregister_pinned(void* start) {
+    if (!remove(start, true)) return false;
+    unmap_memory(start);
+    return true;
+}
+
+std::optional<unsigned> flags_of_pinned(const void* address) {
+    const std::lock_guard lock(pinned().mutex);
+    const Piece* const piece = piece_around(address, 1);
+    return piece != nullptr ? std::optional(piece->flags) : std::nullopt;
 }
 
 bool is_pinned(const void* address) { return lies_in_pinned(address, 1); }

@@ -2,15 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "kernels/emulator/runtime/streams.h"
 
 namespace heddle::emulator {
 
-/// cudaHostAlloc's memory, aligned to 4096, all 0xff; null if out of memory.
-void* allocate_pinned(std::size_t bytes);
-/// False if `start` is not the start of pinned memory.
+/// cudaHostAlloc's memory, aligned to 4096, all 0xff; null if out of memory. Kernels reach it. `place` names the caller in reports.
+void* allocate_pinned(std::size_t bytes, unsigned flags, const std::string& place);
+/// False if `start` is not the start of such memory.
 bool release_pinned(void* start);
+/// cudaHostRegister: the host's memory counts as pinned until it is unregistered. False if a part of it is pinned already.
+bool register_pinned(void* start, std::size_t bytes, unsigned flags, const std::string& place);
+bool unregister_pinned(void* start);
+/// The flags that the memory was allocated or registered with; none if the first byte is not in pinned memory.
+std::optional<unsigned> flags_of_pinned(const void* address);
 /// Whether the first byte is in pinned memory.
 bool is_pinned(const void* address);
 

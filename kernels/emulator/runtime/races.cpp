@@ -54,6 +54,21 @@ bool overlap(const Rows& a, const Rows& b) {
     return shift < static_cast<std::ptrdiff_t>(a.width) || shift + static_cast<std::ptrdiff_t>(b.width) > pitch;
 }
 
+void check_host_accesses(const Operation& operation, const std::vector<Rows>& reads, const std::vector<Rows>& writes) {
+    for (const HostAccess& access : host_accesses()) {
+        if (access.queued < operation.order) continue;
+        const Rows byte = Rows::of(access.address, 1);
+        const auto touches = [&](const Rows& rows) { return overlap(rows, byte); };
+        const bool written = std::any_of(writes.begin(), writes.end(), touches);
+        if (!written && !(access.written && std::any_of(reads.begin(), reads.end(), touches))) continue;
+        const std::string place = access.code != nullptr ? line_of_code(access.code) : "";
+        throw Violation("race with the host: host code" + (place.empty() ? "" : " at " + place) +
+                        (access.written ? " writes" : " reads") + " managed memory, " + describe(access.address) + ", which " +
+                        title(operation) + (written ? " writes" : " reads") +
+                        "; it was queued before and not waited for: call cudaDeviceSynchronize() between the two");
+    }
+}
+
 void RaceHistory::add(const std::shared_ptr<Operation>& operation, const std::vector<Rows>& reads,
                       const std::vector<Rows>& writes) {
     Entry entry{operation, reads, writes};

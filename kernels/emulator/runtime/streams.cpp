@@ -29,7 +29,13 @@ void add_touched(const std::shared_ptr<Operation>& operation) {
     std::vector<Rows> reads, writes;
     for (const checker::Touched& piece : checker::touched())
         (piece.written ? writes : reads).push_back(Rows::of(piece.start, piece.bytes));
+    check_host_accesses(*operation, reads, writes);
     history().add(operation, reads, writes);
+}
+
+/// Whether the operation, while it is queued, may touch managed memory.
+bool is_work(const Operation& operation) {
+    return operation.work != nullptr && !operation.keeps_books && !operation.on_host;
 }
 
 }  // namespace
@@ -76,7 +82,12 @@ void Streams::destroy(CUstream_st* stream) {
 
 CUstream_st* Streams::find(cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
-    if (stream == nullptr) return streams_.front().get();
+    if (stream == cudaStreamPerThread || (stream == nullptr && per_thread_)) {
+        static thread_local CUstream_st* own = nullptr;  // it waits for the default stream, and that one for it
+        if (own == nullptr) own = create(true);
+        return own;
+    }
+    if (stream == nullptr || stream == cudaStreamLegacy) return streams_.front().get();
     for (const auto& known : streams_)
         if (known.get() == stream) return known->destroyed ? nullptr : stream;
     return nullptr;
@@ -106,6 +117,8 @@ std::shared_ptr<Operation> Streams::enqueue(CUstream_st* stream, Operation opera
     stream->clock = queued->clock;
     stream->last = queued;
     stream->queue.push_back(queued);
+    queued->order = ++queued_operations;
+    if (is_work(*queued)) close_managed_memory(true);
     return queued;
 }
 
@@ -115,7 +128,7 @@ void Streams::watch_pinned(Operation& operation) {
     if (operation.pinned.empty()) return;
     for (const auto& stream : streams_)
         for (const auto& other : stream->queue)
-            if (!other->done && (other->on_host || overlap(other->pinned, operation.pinned))) return;
+            if (!other->done && (other->on_host || other->reaches_pinned || overlap(other->pinned, operation.pinned))) return;
     if (operation.pinned_written) fill(operation.pinned, 0xff);
     operation.watched = true;
     operation.sum = sum_of(operation.pinned);
@@ -221,6 +234,10 @@ Failure Streams::run(const std::vector<std::shared_ptr<Operation>>& targets, boo
     const std::lock_guard lock(mutex_);
     join(observed_, until);
     tidy();
+    bool idle = true;
+    for (const auto& stream : streams_)
+        for (const auto& operation : stream->queue) idle = idle && !is_work(*operation);
+    if (idle) close_managed_memory(false);
     Failure failure;
     for (const auto& stream : streams_) {
         if (stream->owed == nullptr || stream->owed_from > at(until, stream->number)) continue;
@@ -243,6 +260,7 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
             }
         };
         report_of([&] {
+            check_host_accesses(*operation, operation->reads, operation->writes);
             history().add(operation, operation->reads, operation->writes);
             if (!operation->pinned.empty()) check_pinned(*operation);
         });

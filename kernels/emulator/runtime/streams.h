@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -51,10 +52,12 @@ struct Operation {
     std::shared_ptr<void> staged;  ///< a copy of what `work` reads, kept until it runs
     bool keeps_books = false;      ///< runs even if work before it failed, because it frees memory or marks a time
     bool on_host = false;          ///< calls a function of the host
+    bool reaches_pinned = false;   ///< a kernel with a pointer to pinned memory, which it may change
 
     // Set by the queue:
     std::size_t stream = 0;
     std::uint64_t number = 0;  ///< in its stream, from 1
+    std::uint64_t order = 0;   ///< in all streams, from 1
     Clock clock;               ///< what happened before it, including itself
     std::vector<std::shared_ptr<Operation>> after;
     bool done = false;
@@ -72,6 +75,7 @@ struct CUstream_st {
     std::size_t number = 0;
     bool blocking = true;  ///< waits for the default stream, and it for this one
     bool destroyed = false;
+    int priority = 0;
     std::uint64_t count = 0;
     heddle::emulator::Clock clock;  ///< of its last operation
     std::shared_ptr<heddle::emulator::Operation> last;
@@ -99,8 +103,11 @@ class Streams {
 
     CUstream_st* create(bool blocking);
     void destroy(CUstream_st* stream);
-    /// The stream itself; for null the default stream; null if it is not a stream.
+    /// The stream itself; for null and cudaStreamLegacy the default stream, for cudaStreamPerThread the thread's; null if it is no
+    /// stream.
     CUstream_st* find(cudaStream_t stream);
+    /// From now on null means cudaStreamPerThread.
+    void default_is_per_thread() { per_thread_ = true; }
 
     /// Puts the operation at the stream's end, after those that `after` names.
     std::shared_ptr<Operation> enqueue(CUstream_st* stream, Operation operation,
@@ -132,6 +139,7 @@ class Streams {
 
     std::recursive_mutex mutex_;
     std::mutex running_;
+    std::atomic<bool> per_thread_ = false;
     std::vector<std::unique_ptr<CUstream_st>> streams_;  // by number
     Clock observed_;  // operations that a host thread has waited for; they happened before all work queued from now on
     Failure untold_;  // a failure that no wait has returned yet

@@ -1,0 +1,235 @@
+// Kernels by their address: names, attributes, occupancy and launches.
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/emulator/cuda/launch.h"
+#include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+#include "kernels/emulator/runtime/runtime.h"
+
+using namespace heddle::emulator;
+
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+/// The kernel's registration, or null and the thread's last error.
+cuda::Registration* registered_kernel(const void* function, const char* call) {
+    cuda::Registration* const kernel = cuda::find_kernel(function);
+    if (kernel == nullptr)
+        refuse(cudaErrorInvalidDeviceFunction,
+               std::string(call) + (function == nullptr ? ": a null pointer for the function" : ": not the address of a kernel"));
+    return kernel;
+}
+
+int most_threads(const cuda::Registration& kernel) {
+    return kernel.most_threads == 0 ? kMostThreads : std::min(kMostThreads, static_cast<int>(kernel.most_threads));
+}
+
+/// Blocks of so many threads that are resident on one multiprocessor. Registers, which are not counted, may allow fewer.
+int resident(const cuda::Registration& kernel, int block, std::size_t shared) {
+    const std::size_t bytes = shared + kernel.static_shared;
+    if (block < 1 || block > most_threads(kernel) || bytes > profile().shared_per_block) return 0;
+    return static_cast<int>(resident_blocks(static_cast<std::uint64_t>(block), bytes));
+}
+
+cudaError_t with_attributes(cuda::Configuration& launch, const cudaLaunchConfig_t& config) {
+    for (unsigned i = 0; i < config.numAttrs; ++i) {
+        const cudaLaunchAttribute& attribute = config.attrs[i];
+        switch (attribute.id) {
+            case cudaLaunchAttributeCooperative: launch.cooperative = attribute.val.cooperative != 0; break;
+            case cudaLaunchAttributeClusterDimension:
+                if (attribute.val.clusterDim.y > 1 || attribute.val.clusterDim.z > 1)
+                    return refuse(cudaErrorNotSupported,
+                                  "cudaLaunchKernelEx: the emulator has clusters along x only; give them y = z = 1");
+                launch.cluster = attribute.val.clusterDim.x;
+                break;
+            // Launches are ordered one behind the other here, which these only loosen; the rest is about speed.
+            case cudaLaunchAttributeIgnore:
+            case cudaLaunchAttributeAccessPolicyWindow:
+            case cudaLaunchAttributeSynchronizationPolicy:
+            case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+            case cudaLaunchAttributeProgrammaticStreamSerialization:
+            case cudaLaunchAttributePriority:
+            case cudaLaunchAttributeMemSyncDomainMap:
+            case cudaLaunchAttributeMemSyncDomain:
+            case cudaLaunchAttributePreferredClusterDimension:
+            case cudaLaunchAttributePreferredSharedMemoryCarveout:
+            case cudaLaunchAttributeNvlinkUtilCentricScheduling: break;
+            default:
+                return refuse(cudaErrorNotSupported,
+                              "cudaLaunchKernelEx: the emulator does not know launch attribute " + std::to_string(attribute.id));
+        }
+    }
+    return cudaSuccess;
+}
+
+cudaError_t launch_function(const char* call, const void* function, cuda::Configuration launch, void** arguments) {
+    if (registered_kernel(function, call) == nullptr) return cudaErrorInvalidDeviceFunction;
+    return cuda::launch_by_address(function, launch, arguments);
+}
+
+cuda::Configuration configuration_of(dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream, Place place) {
+    cuda::Configuration launch;
+    launch.grid = grid;
+    launch.block = block;
+    launch.shared = shared;
+    launch.stream = stream;
+    launch.place = place;
+    return launch;
+}
+
+/// Blocks of the cluster that the configuration asks for.
+unsigned cluster_of(const cudaLaunchConfig_t& config) {
+    cuda::Configuration launch;
+    return with_attributes(launch, config) == cudaSuccess ? std::max(1u, launch.cluster) : 1;
+}
+
+}  // namespace
+
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+    if (name == nullptr || function == nullptr) return refuse(cudaErrorInvalidValue, "cudaFuncGetName: a null pointer");
+    *name = kept(kernel_name(function));
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+    if (attributes == nullptr) return refuse(cudaErrorInvalidValue, "cudaFuncGetAttributes: a null pointer for the result");
+    const cuda::Registration* const kernel = registered_kernel(function, "cudaFuncGetAttributes");
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    *attributes = {};
+    attributes->sharedSizeBytes = kernel->static_shared;
+    attributes->maxThreadsPerBlock = most_threads(*kernel);
+    attributes->numRegs = 32;  // with these every block fits; only a GPU's compiler knows them
+    attributes->ptxVersion = attributes->binaryVersion = profile().major * 10 + profile().minor;
+    attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel->most_dynamic_shared);
+    attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+    attributes->clusterDimMustBeSet = kernel->cluster.x != 0 ? 1 : 0;
+    attributes->requiredClusterWidth = static_cast<int>(kernel->cluster.x);
+    attributes->requiredClusterHeight = kernel->cluster.x != 0 ? static_cast<int>(kernel->cluster.y) : 0;
+    attributes->requiredClusterDepth = kernel->cluster.x != 0 ? static_cast<int>(kernel->cluster.z) : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+    cuda::Registration* const kernel = registered_kernel(function, "cudaFuncSetAttribute");
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    switch (attribute) {
+        case cudaFuncAttributeMaxDynamicSharedMemorySize: {
+            const auto most = static_cast<std::int64_t>(profile().shared_per_block) - static_cast<std::int64_t>(kernel->static_shared);
+            if (value < 0 || value > most)
+                return refuse(cudaErrorInvalidValue, "cudaFuncSetAttribute: " + std::to_string(value) +
+                                                         " bytes of dynamic shared memory, but " + std::to_string(most) +
+                                                         " are the most on " + profile().name);
+            kernel->most_dynamic_shared = static_cast<unsigned long>(value);
+            return cudaSuccess;
+        }
+        case cudaFuncAttributePreferredSharedMemoryCarveout:
+            if (value < cudaSharedmemCarveoutDefault || value > cudaSharedmemCarveoutMaxShared)
+                return refuse(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout is -1, or a percentage");
+            return cudaSuccess;  // about speed
+        case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
+        default:
+            return refuse(cudaErrorNotSupported,
+                          "cudaFuncSetAttribute: the emulator does not know attribute " + std::to_string(attribute));
+    }
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
+    return registered_kernel(function, "cudaFuncSetCacheConfig") != nullptr ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig) {
+    return registered_kernel(function, "cudaFuncSetSharedMemConfig") != nullptr ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                             cudaStream_t stream, Place place) {
+    return launch_function("cudaLaunchKernel", function, configuration_of(grid, block, shared, stream, place), arguments);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                                        cudaStream_t stream, Place place) {
+    cuda::Configuration launch = configuration_of(grid, block, shared, stream, place);
+    launch.cooperative = true;
+    return launch_function("cudaLaunchCooperativeKernel", function, launch, arguments);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments, Place place) {
+    if (config == nullptr) return refuse(cudaErrorInvalidValue, "cudaLaunchKernelEx: a null pointer for the configuration");
+    cuda::Configuration launch =
+        configuration_of(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, place);
+    if (const cudaError_t error = with_attributes(launch, *config); error != cudaSuccess) return error;
+    return launch_function("cudaLaunchKernelEx", function, launch, arguments);
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block, std::size_t shared) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block, shared, cudaOccupancyDefault);
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block,
+                                                                   std::size_t shared, unsigned flags) {
+    const char* const call = "cudaOccupancyMaxActiveBlocksPerMultiprocessor";
+    if (blocks == nullptr || block < 1 || flags > cudaOccupancyDisableCachingOverride)
+        return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer, no threads, or no such flags");
+    const cuda::Registration* const kernel = registered_kernel(function, call);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    *blocks = resident(*kernel, block, shared);
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, const void* function, int blocks, int block) {
+    const char* const call = "cudaOccupancyAvailableDynamicSMemPerBlock";
+    if (shared == nullptr || blocks < 1 || block < 1)
+        return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer, no blocks or no threads");
+    const cuda::Registration* const kernel = registered_kernel(function, call);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    constexpr std::size_t reserved = 1024;
+    const std::size_t each = profile().shared_per_multiprocessor / static_cast<std::size_t>(blocks);
+    const std::size_t taken = reserved + kernel->static_shared;
+    *shared = std::min(each > taken ? each - taken : 0, profile().shared_per_block - kernel->static_shared);
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config) {
+    const char* const call = "cudaOccupancyMaxPotentialClusterSize";
+    if (size == nullptr || config == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer");
+    if (registered_kernel(function, call) == nullptr) return cudaErrorInvalidDeviceFunction;
+    if (!profile().clusters) return refuse(cudaErrorNotSupported, std::string(call) + ": no clusters on " + profile().name);
+    *size = 8;
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
+    const char* const call = "cudaOccupancyMaxActiveClusters";
+    if (clusters == nullptr || config == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer");
+    const cuda::Registration* const kernel = registered_kernel(function, call);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    if (!profile().clusters) return refuse(cudaErrorNotSupported, std::string(call) + ": no clusters on " + profile().name);
+    const auto threads = static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z);
+    *clusters = resident(*kernel, threads, config->dynamicSmemBytes) * profile().multiprocessors /
+                static_cast<int>(cluster_of(*config));
+    return cudaSuccess;
+}
+
+cudaError_t heddle::emulator::best_block(int* grid, int* block, const void* function,
+                                         std::size_t (*shared)(const void* of, int block), const void* of, int limit) {
+    const char* const call = "cudaOccupancyMaxPotentialBlockSize";
+    if (grid == nullptr || block == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer");
+    const cuda::Registration* const kernel = registered_kernel(function, call);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    const int most = limit > 0 ? std::min(limit, most_threads(*kernel)) : most_threads(*kernel);
+    int best = 0, blocks = 0;
+    *block = 0;
+    // The largest size comes first, and whole warps otherwise.
+    for (int size = most; size > 0; size = (size - 1) / 32 * 32) {
+        const int fit = resident(*kernel, size, shared(of, size));
+        if (size * fit <= best) continue;
+        best = size * fit;
+        blocks = fit;
+        *block = size;
+    }
+    *grid = blocks * profile().multiprocessors;
+    return cudaSuccess;
+}
