@@ -24,6 +24,7 @@ class Walk {
         Function function;
         Variables variables;
         bool is_namespace = false, is_class = false, is_enum = false, is_typedef = false, assigned = false;
+        bool declares_pointer = false;  // float (*f)(int)
         bool initialises_members = false;
         std::uint32_t class_name = kNone;
     };
@@ -123,6 +124,7 @@ class Walk {
         } else if (tokens_.is(i, '[')) {
             return pair < end ? pair : i;
         } else if (tokens_.is(i, '(') && pair < end) {
+            if (tokens_.is(i + 1, '*') || tokens_.is(i + 1, '&')) head.declares_pointer = true;
             if (opens_parameters(head, i)) head.function.parameters = i;
             return pair;
         }
@@ -165,7 +167,7 @@ class Walk {
     // f(int x) opens parameters; float (*f)(int), requires (N > 3) and static_assert(...) do not.
     bool opens_parameters(const Head& head, std::uint32_t i) const {
         if (head.function.parameters != kNone || head.assigned || head.is_typedef) return false;
-        if (tokens_.is(i + 1, '*') || tokens_.is(i + 1, '&')) return false;
+        if (head.declares_pointer) return false;
         const Token& before = tokens_[i - 1];
         if (before.kind == Kind::word)
             return before.word == Word::other || before.word == Word::type || before.word == Word::operator_;
@@ -241,6 +243,7 @@ class Walk {
     // The name ends before the parameters: ns::S<T>::k or, in a specialisation, k<int>.
     void name_function(Function& function) const {
         std::uint32_t last = function.parameters - 1;
+        if (tokens_.is(last, ']') && tokens_[last].pair != kNone) last = tokens_[last].pair - 1;  // k [[gnu::cold]] (
         if (tokens_.is(last, '>')) {
             const std::uint32_t open = opening_angle(tokens_, last);
             if (open == kNone || open == 0) return;

@@ -28,6 +28,15 @@ bool may_be_inline(const Tokens& tokens, std::uint32_t i) {
     return named || !(tokens.is(next, '(') || tokens.is(next, '{'));
 }
 
+// A __global__ that the walk over the declarations has not seen: a kernel with a body would lose it without a word.
+void refuse_unread_kernel(TranslationUnit& unit, std::uint32_t token) {
+    const Tokens& tokens = unit.tokens;
+    for (std::uint32_t i = token; i < tokens.size() && !tokens.is(i, ';') && !tokens.is(i, '}'); ++i) {
+        if (tokens.is(i, '{')) unit.fail(token, "cannot read the declaration of this kernel");
+        if (tokens.is(i, '(') && tokens[i].pair != kNone) i = tokens[i].pair;
+    }
+}
+
 // What stands in functions, wherever they are.
 void rewrite_tokens(TranslationUnit& unit) {
     const Tokens& tokens = unit.tokens;
@@ -41,6 +50,7 @@ void rewrite_tokens(TranslationUnit& unit) {
         } else if (token.word == Word::shared) {
             if (!unit.changes.changed(i)) rewrite_shared(unit, i);
         } else if (is_cuda(tokens, i)) {
+            if (token.word == Word::global && !unit.changes.changed(i)) refuse_unread_kernel(unit, i);
             i = remove_keyword(unit, i);
         }
     }
@@ -62,6 +72,18 @@ void Changes::replace(std::uint32_t token, std::string text) {
     if (token >= changed_.size() || changed_[token]) return;
     changed_[token] = true;
     edits_.push_back({tokens_[token].at, tokens_[token].length, Order::replaced, std::move(text)});
+}
+
+void Changes::remove(Range range) {
+    const std::string_view text = tokens_.text();
+    for (std::uint32_t i = range.begin; i < range.end; ++i) {
+        if (changed(i)) continue;
+        remove(i);
+        if (i + 1 == range.end) break;
+        const std::uint32_t next = tokens_[i + 1].at;
+        std::uint32_t& removed = edits_.back().removed;
+        if (text.substr(tokens_[i].at, next - tokens_[i].at).find('\n') == std::string_view::npos) removed = next - tokens_[i].at;
+    }
 }
 
 std::string Changes::apply() {
@@ -113,6 +135,8 @@ Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) 
             rewrite_variables(unit, variables);
     }
     for (const Function& kernel : declarations.kernels) {
+        for (std::uint32_t i = kernel.head.begin; i < kernel.head.end; ++i)
+            if (tokens.is(i, Word::global)) unit.changes.remove(i);
         if (kernel.body == kNone) continue;
         rewrite_kernel(unit, kernel);
         declare_shared_outside(unit, kernel.parameters, kernel.body);

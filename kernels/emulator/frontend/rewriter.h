@@ -25,9 +25,7 @@ class Changes {
     void replace(std::uint32_t token, std::string text);
     /// The line breaks and # lines between removed tokens stay.
     void remove(std::uint32_t token) { replace(token, ""); }
-    void remove(Range range) {
-        for (std::uint32_t i = range.begin; i < range.end; ++i) remove(i);
-    }
+    void remove(Range range);
     bool changed(std::uint32_t token) const { return token < changed_.size() && changed_[token]; }
     std::string apply();
 
