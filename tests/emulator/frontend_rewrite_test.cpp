@@ -241,6 +241,16 @@ TEST(FrontendRewrite, OtherKeywordsGo) {
               "struct S { inline S(); int operator()(int) const; };");
 }
 
+TEST(FrontendRewrite, InlinePtxIsTranslatedInDeviceCodeOnly) {
+    const std::string_view mov = "asm volatile(\"mov.u32 %0, %%laneid;\" : \"=r\"(r));";
+    const std::string in_host = "void f() { unsigned r; " + std::string(mov) + " }";
+    EXPECT_EQ(rewritten(in_host), in_host);
+    EXPECT_EQ(rewritten("__device__ " + in_host).find("asm"), std::string::npos);
+    EXPECT_EQ(rewritten("__global__ " + in_host).find("asm"), std::string::npos);
+    EXPECT_EQ(refusal("# 7 \"a.cu\"\n__global__ void k(int r) {\nasm(\n\"mov.u32 %0, 3;\\n\"\n\"frob.x32 %0;\"\n: \"=r\"(r)); }"),
+              "a.cu:10: inline PTX: `frob.x32` is not emulated");
+}
+
 TEST(FrontendRewrite, KernelsAreListed) {
     const Rewritten result = rewrite(
         "# 1 \"a.h\" 1\nint main();\n# 3 \"a.cu\" 2\n"

@@ -24,6 +24,7 @@ class Walk {
         Function function;
         Variables variables;
         bool is_namespace = false, is_class = false, is_enum = false, is_typedef = false, assigned = false;
+        int comparisons = 0;            // < that opened nothing; behind many of them no list of arguments is looked for
         bool declares_pointer = false;  // float (*f)(int)
         bool initialises_members = false;
         std::uint32_t class_name = kNone;
@@ -118,9 +119,10 @@ class Walk {
             head.assigned = true;
         } else if (tokens_.is(i, ':') && head.function.parameters != kNone) {
             head.initialises_members = true;
-        } else if (tokens_.is(i, '<') && may_open_angle(tokens_, i)) {
+        } else if (tokens_.is(i, '<') && may_open_angle(tokens_, i) && head.comparisons < 16) {
             const std::uint32_t close = closing_angle(tokens_, i);
-            return close < end ? close : i;
+            if (close < end) return close;
+            ++head.comparisons;
         } else if (tokens_.is(i, '[')) {
             return pair < end ? pair : i;
         } else if (tokens_.is(i, '(') && pair < end) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/emulator/frontend/ptx.h"
 #include "kernels/emulator/frontend/rewriter.h"
 
 namespace heddle::emulator::frontend {
@@ -35,6 +36,35 @@ void refuse_unread_kernel(TranslationUnit& unit, std::uint32_t token) {
         if (tokens.is(i, '{')) unit.fail(token, "cannot read the declaration of this kernel");
         if (tokens.is(i, '(') && tokens[i].pair != kNone) i = tokens[i].pair;
     }
+}
+
+// asm("..." : ...) in a function of the GPU is PTX.
+void rewrite_asm(TranslationUnit& unit, std::uint32_t token) {
+    const Tokens& tokens = unit.tokens;
+    std::uint32_t open = token + 1;
+    while (tokens.is_word(open)) ++open;  // volatile
+    const std::uint32_t close = tokens.is(open, '(') ? tokens[open].pair : kNone;
+    if (close == kNone) return;
+    const std::uint32_t at = tokens[token].at;
+    PtxText ptx = translate_asm(tokens.text().substr(at, tokens[close].at + 1 - at), static_cast<unsigned>(++unit.names));
+    if (!ptx.error.empty()) {
+        std::uint32_t refused = token;
+        while (refused < close && tokens[refused + 1].at <= at + ptx.at) ++refused;
+        unit.fail(refused, ptx.error);
+    }
+    unit.changes.replace({token, close + 1}, std::move(ptx.text));
+}
+
+// Replaces inline PTX in the bodies of kernels and __device__ functions; other asm is the processor's.
+void rewrite_ptx(TranslationUnit& unit, const Declarations& declarations) {
+    const auto in_body = [&unit](std::uint32_t brace) {
+        for (std::uint32_t i = brace; i < unit.tokens[brace].pair && i < unit.tokens.size(); ++i)
+            if (unit.tokens.is(i, Word::asm_) && !unit.changes.changed(i)) rewrite_asm(unit, i);
+    };
+    for (const Function& kernel : declarations.kernels)
+        if (kernel.body != kNone) in_body(kernel.body);
+    for (const Body& body : declarations.bodies)
+        if (body.device) in_body(body.brace);
 }
 
 // What stands in functions, wherever they are.
@@ -84,6 +114,12 @@ void Changes::remove(Range range) {
         std::uint32_t& removed = edits_.back().removed;
         if (text.substr(tokens_[i].at, next - tokens_[i].at).find('\n') == std::string_view::npos) removed = next - tokens_[i].at;
     }
+}
+
+void Changes::replace(Range range, std::string text) {
+    const std::uint32_t end = tokens_[range.end - 1].at + tokens_[range.end - 1].length;
+    std::fill(changed_.begin() + range.begin, changed_.begin() + range.end, true);
+    edits_.push_back({tokens_[range.begin].at, end - tokens_[range.begin].at, Order::replaced, std::move(text)});
 }
 
 std::string Changes::apply() {
@@ -143,6 +179,7 @@ Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) 
         result.kernels.push_back(describe_kernel(tokens, declarations, kernel));
     }
     for (const Body& body : declarations.bodies) declare_shared_outside(unit, body.parameters, body.brace);
+    rewrite_ptx(unit, declarations);
     rewrite_tokens(unit);
     result.text = unit.changes.apply();
     return result;

@@ -23,6 +23,8 @@ class Changes {
         edits_.push_back({tokens_[token].at + tokens_[token].length, 0, Order::after, std::move(text)});
     }
     void replace(std::uint32_t token, std::string text);
+    /// All of the text from the range's first token to its last, which has the same line breaks.
+    void replace(Range range, std::string text);
     /// The line breaks and # lines between removed tokens stay.
     void remove(std::uint32_t token) { replace(token, ""); }
     void remove(Range range);
