@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/emulator/kernel.h"
+#include "kernels/emulator/interface.h"
 
 namespace heddle::emulator {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/kernel.h"
+#include "kernels/emulator/interface.h"
 #include "kernels/emulator/launch_request.h"
 
 namespace heddle::emulator {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/kernel.h"
+#include "kernels/emulator/interface.h"
 #include "kernels/emulator/launch_request.h"
 #include "kernels/emulator/run/fiber.h"
 
