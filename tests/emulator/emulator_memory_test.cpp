@@ -155,7 +155,7 @@ TEST(EmulatorMemory, RefusesToFreeWhatIsNot) {
     expect_ok(cudaFree(x));
     expect_refused(cudaFree(x), cudaErrorInvalidValue, "freed twice");
     expect_refused(cudaFreeHost(&host), cudaErrorInvalidValue, "not the start of pinned memory");
-    expect_refused(cudaHostAlloc(reinterpret_cast<void**>(&x), 8, 4), cudaErrorInvalidValue, "the flags");
+    expect_refused(cudaHostAlloc(reinterpret_cast<void**>(&x), 8, 8), cudaErrorInvalidValue, "no such flags: 8");
 }
 
 TEST(EmulatorMemory, ReportsFreedMemoryInStreams) {

@@ -150,7 +150,7 @@ cudaError_t cudaFreeHost(void* pointer) {
     if (const cudaError_t error = check_capture("cudaFreeHost"); error != cudaSuccess) return error;
     const Failure failure = Streams::all().wait_for_all(true);
     if (pointer != nullptr && !release_pinned(pointer))
-        return refuse(cudaErrorInvalidValue, "cudaFreeHost: not the start of memory of cudaHostAlloc or cudaMallocHost");
+        return refuse(cudaErrorInvalidValue, "cudaFreeHost: not the start of pinned memory that cudaHostAlloc or cudaMallocHost gave");
     return outcome(failure);
 }
 
