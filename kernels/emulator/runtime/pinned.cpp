@@ -10,7 +10,7 @@
 namespace heddle::emulator {
 namespace {
 
-struct Piece {
+struct PinnedPiece {
     std::size_t bytes;
     unsigned flags;
     bool registered;  // the host's own memory
@@ -18,7 +18,7 @@ struct Piece {
 
 struct Pinned {
     std::mutex mutex;
-    std::map<const std::byte*, Piece> pieces;  // by start
+    std::map<const std::byte*, PinnedPiece> pieces;  // by start
 };
 
 Pinned& pinned() {
@@ -27,7 +27,7 @@ Pinned& pinned() {
 }
 
 /// The piece that contains the bytes, or null. The caller holds the mutex.
-const Piece* piece_around(const void* start, std::size_t bytes) {
+const PinnedPiece* piece_around(const void* start, std::size_t bytes) {
     auto found = pinned().pieces.upper_bound(static_cast<const std::byte*>(start));
     if (found == pinned().pieces.begin()) return nullptr;
     --found;
@@ -56,7 +56,7 @@ void* allocate_pinned(std::size_t bytes, unsigned flags, const std::string& plac
     std::memset(start, 0xff, bytes);
     {
         const std::lock_guard lock(pinned().mutex);
-        pinned().pieces.emplace(static_cast<const std::byte*>(start), Piece{bytes, flags, false});
+        pinned().pieces.emplace(static_cast<const std::byte*>(start), PinnedPiece{bytes, flags, false});
     }
     map_memory(start, bytes, MemoryKind::pinned, place);
     return start;
@@ -75,7 +75,7 @@ bool register_pinned(void* start, std::size_t bytes, unsigned flags, const std::
         const std::lock_guard lock(pinned().mutex);
         const auto next = pinned().pieces.upper_bound(first);
         if (piece_around(first, 1) != nullptr || (next != pinned().pieces.end() && next->first < first + bytes)) return false;
-        pinned().pieces.emplace(first, Piece{bytes, flags, true});
+        pinned().pieces.emplace(first, PinnedPiece{bytes, flags, true});
     }
     map_memory(start, bytes, MemoryKind::pinned, place);
     return true;
@@ -89,7 +89,7 @@ bool unregister_pinned(void* start) {
 
 std::optional<unsigned> flags_of_pinned(const void* address) {
     const std::lock_guard lock(pinned().mutex);
-    const Piece* const piece = piece_around(address, 1);
+    const PinnedPiece* const piece = piece_around(address, 1);
     return piece != nullptr ? std::optional(piece->flags) : std::nullopt;
 }
 
