@@ -33,6 +33,12 @@ inline __attribute__((always_inline)) void aligned_access(const void* address, s
     checker::check(address, bytes, kind, origin);
 }
 
+inline __attribute__((always_inline)) void volatile_access(void* address, std::size_t bytes, bool writes) {
+    namespace checker = heddle::emulator::checker;
+    if (__builtin_expect(checker::running.thread < 0, 0)) return;
+    checker::volatile_access(address, bytes, writes, __builtin_return_address(0));
+}
+
 }  // namespace
 
 extern "C" {
@@ -83,7 +89,42 @@ void __ubsan_handle_type_mismatch_v1(const HeddleTypeMismatch* what, std::uintpt
         {reinterpret_cast<const std::byte*>(address), bytes, what->kind == 1 ? Kind::write : Kind::read, origin});
 }
 
-// clang calls these from version 15 on; g++ and earlier versions call the C library.
+// Volatile accesses are how threads wait for each other. To global memory they count as atomic ones, as on a GPU, which makes
+// them relaxed and strong; in shared memory as plain ones, because lanes of a warp that rely on volatile alone have been wrong
+// since sm_70.
+#define HEDDLE_VOLATILE(bytes)                                                                \
+    void __tsan_volatile_read##bytes(void* p) { volatile_access(p, bytes, false); }           \
+    void __tsan_volatile_write##bytes(void* p) { volatile_access(p, bytes, true); }           \
+    void __tsan_unaligned_volatile_read##bytes(void* p) { volatile_access(p, bytes, false); } \
+    void __tsan_unaligned_volatile_write##bytes(void* p) { volatile_access(p, bytes, true); }
+HEDDLE_VOLATILE(1)
+HEDDLE_VOLATILE(2)
+HEDDLE_VOLATILE(4)
+HEDDLE_VOLATILE(8)
+HEDDLE_VOLATILE(16)
+
+// g++ calls the C library for copies whose size is known only when they run; cuda/prelude.h renames these calls.
+void* heddle_memcpy(void* to, const void* from, std::size_t bytes) {
+    access(from, bytes, Kind::read);
+    access(to, bytes, Kind::write);
+    return std::memcpy(to, from, bytes);
+}
+void* heddle_memmove(void* to, const void* from, std::size_t bytes) {
+    access(from, bytes, Kind::read);
+    access(to, bytes, Kind::write);
+    return std::memmove(to, from, bytes);
+}
+void* heddle_memset(void* to, int value, std::size_t bytes) {
+    access(to, bytes, Kind::write);
+    return std::memset(to, value, bytes);
+}
+int heddle_memcmp(const void* a, const void* b, std::size_t bytes) {
+    access(a, bytes, Kind::read);
+    access(b, bytes, Kind::read);
+    return std::memcmp(a, b, bytes);
+}
+
+// clang calls these from version 15 on.
 void* __tsan_memset(void* to, int value, std::size_t bytes) {
     access(to, bytes, Kind::write);
     return std::memset(to, value, bytes);

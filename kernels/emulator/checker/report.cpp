@@ -276,7 +276,9 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
     const auto past_end = before ? static_cast<std::size_t>(end - (before->start + before->bytes)) : std::size_t(-1);
     const auto ahead = behind ? static_cast<std::size_t>(behind->start - target.address) : std::size_t(-1);
     std::string where = "of which no piece was taken yet";
-    if (before && past_end <= ahead)
+    if (state().request->shared == 0 && target.address < arena.shadow->start() + arena.shadow->bytes() - kStaticBytes)
+        where = "but the launch gave its blocks no dynamic shared memory";
+    else if (before && past_end <= ahead)
         where = count(past_end, "byte") + " past the end of " + title(*before);
     else if (behind)
         where = count(ahead, "byte") + " before " + title(*behind);

@@ -9,6 +9,7 @@
 #include "kernels/emulator/checker/cells.h"
 #include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
 
 namespace heddle::emulator::checker {
@@ -335,9 +336,10 @@ void fence(int scope) {
     if (Block* const block = running.thread >= 0 ? running_block() : nullptr) pass_fence(*block, running.thread, scope > 0);
 }
 
-void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Place place) {
-    if (running.thread < 0) return;
-    check(address, bytes, writes ? Kind::atomic_write : Kind::atomic_read, intern(place), reads);
+namespace {
+
+void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Origin origin) {
+    check(address, bytes, writes ? Kind::atomic_write : Kind::atomic_read, origin, reads);
     Block* const block = running_block();
     if (!block) return;
     auto& locations = state().releases;
@@ -348,6 +350,27 @@ void atomic_access(const void* address, std::size_t bytes, bool reads, bool writ
         found->second = std::move(releases);
     else if (releases)
         locations.emplace(address, std::move(releases));
+}
+
+bool is_in_an_arena(const void* address) {
+    return std::any_of(state().arenas.begin(), state().arenas.end(),
+                       [&](const auto& arena) { return arena->block && arena->shadow->holds(address); });
+}
+
+}  // namespace
+
+void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Place place) {
+    if (running.thread >= 0) atomic_access(address, bytes, reads, writes, intern(place));
+}
+
+void volatile_access(void* address, std::size_t bytes, bool writes, const void* code) {
+    if (lies_in(address, running.stack, running.stack_bytes)) return;
+    if ((scheduler->random.next() & 7u) == 0)
+        scheduler->step_aside();  // else a thread that waits for another's write spins forever
+    if (is_in_an_arena(address))
+        check(address, bytes, writes ? Kind::write : Kind::read, Origin::of_code(code));
+    else
+        atomic_access(address, bytes, !writes, writes, Origin::of_code(code));
 }
 
 void read(const void* address, std::size_t bytes, Place place) {

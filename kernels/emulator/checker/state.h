@@ -89,6 +89,9 @@ MappedRange* mapped_range(const void* address);
 /// Makes all checks of one access by the running thread.
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too = false);
 
+/// A volatile access by the running thread, before which another thread may run.
+void volatile_access(void* address, std::size_t bytes, bool writes, const void* code);
+
 /// Reports (report.cpp). None of them returns.
 struct Target {
     const std::byte* address;

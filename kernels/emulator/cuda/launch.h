@@ -3,7 +3,8 @@
 //     k<float><<<grid, block, shared, stream>>>(x, n);        (configure(grid, block, shared, stream), k<float>(x, n));
 //
 //     template <class T> __global__ void k(T* x, int n)       template <class T> void k(T* x, int n)
-//     { BODY }                                                { return launch("k", REGISTRATION, [=]() mutable { BODY }); }
+//     { BODY }                                                { return launch("k", Kernel<...>::registration(), [=]() mutable {
+//     BODY }); }
 //
 // Each thread of the launch runs its own copy of the closure, because kernels write to their parameters.
 #pragma once
@@ -136,8 +137,8 @@ struct Pointee<K*> {
 
 }  // namespace detail
 
-/// The registration of the kernel F, with the numbers of __launch_bounds__ and __cluster_dims__. An expression of the kernel's
-/// own body, Kernel<static_cast<void (*)(T*, int)>(&k<T>)>::registration(), so that each kernel that the program can launch has
+/// The registration of the kernel F, with the numbers of __launch_bounds__ and __cluster_dims__. The kernel's own body names it,
+/// as Kernel<static_cast<void (*)(T*, int)>(&k<T>), (256)>::registration(), so that each kernel that the program can launch has
 /// one.
 template <auto F, unsigned MostThreads = 0, unsigned LeastBlocks = 0, unsigned ClusterX = 0, unsigned ClusterY = 1,
           unsigned ClusterZ = 1>

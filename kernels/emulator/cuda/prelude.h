@@ -2,6 +2,14 @@
 // itself, too.
 #pragma once
 
+// Calls of these functions are watched (checker/compiler_hooks.cpp): the compiler itself watches copies of a fixed size only.
+extern "C" {
+void* memcpy(void* to, const void* from, decltype(sizeof 0) bytes) noexcept(true) __asm__("heddle_memcpy");
+void* memmove(void* to, const void* from, decltype(sizeof 0) bytes) noexcept(true) __asm__("heddle_memmove");
+void* memset(void* to, int value, decltype(sizeof 0) bytes) noexcept(true) __asm__("heddle_memset");
+int memcmp(const void* a, const void* b, decltype(sizeof 0) bytes) noexcept(true) __asm__("heddle_memcmp");
+}
+
 // Before <math.h>: cuda/math.h.
 #include "kernels/emulator/cuda/intrinsics.h"
 

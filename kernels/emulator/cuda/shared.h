@@ -36,14 +36,6 @@ struct Strides<T[N]> {
         Strides<T>::fill(strides + 1, left - 1);
     }
 };
-template <class T>
-struct ElementOf {
-    using type = T;
-};
-template <class T>
-struct ElementOf<T[]> {
-    using type = T;
-};
 }  // namespace detail
 template <class T>
 constexpr Shape shape_of(unsigned long alignment = alignof(T)) {
@@ -63,12 +55,21 @@ T& shared(const char* name, Place place = Place::current()) {
     return *static_cast<T*>(static_shared(&Tag::id, name, shape, place));
 }
 
-/// `extern __shared__ T name[];`, with T[] as the type.
+namespace detail {
+template <class T>
+struct Unbounded;
+template <class T>
+struct Unbounded<T[]> {
+    using Element = T;
+};
+}  // namespace detail
+
+/// `extern __shared__ T name[];`, with T[] for T: an array of unknown size, as in CUDA.
 template <class T>
 T& dynamic_shared(const char* name, Place place = Place::current()) {
-    using Element = typename detail::ElementOf<T>::type;
+    using Element = typename detail::Unbounded<T>::Element;
     static constexpr Shape shape = shape_of<Element[1]>();
-    return *static_cast<T*>(dynamic_shared_memory(name, shape, place));
+    return *reinterpret_cast<T*>(dynamic_shared_memory(name, shape, place));
 }
 
 }  // namespace heddle::emulator::cuda
