@@ -10,6 +10,7 @@
 
 #include "kernels/emulator/frontend/build.h"
 #include "kernels/emulator/frontend/findings.h"
+#include "kernels/emulator/frontend/gpuverify.h"
 #include "kernels/emulator/frontend/harness.h"
 #include "kernels/emulator/frontend/process.h"
 #include "kernels/emulator/frontend/report.h"
@@ -40,7 +41,11 @@ std::string failure_of(const Ended& ended, double limit) {
 // One after another, the schedules of a program.
 class Schedules {
   public:
-    Schedules(const Settings& settings, std::string program) : settings_(settings), program_(std::move(program)) {}
+    Schedules(const Settings& settings, std::string program, const Expectation* expectation = nullptr)
+        : settings_(settings), program_(std::move(program)), expectation_(expectation) {}
+
+    /// Of the draws of GPUVerify's parameters: how many do not meet the kernel's __requires.
+    int unmet() const { return unmet_; }
 
     Outcome run() {
         const auto start = Clock::now();
@@ -77,14 +82,26 @@ class Schedules {
         run.shown = order == 1;
         // The program itself ends a launch that takes too long; only host code is ended from here.
         run.longest = std::chrono::milliseconds(static_cast<std::int64_t>((limit + 2) * 1000));
+        std::vector<ViolationRecord> drawn;
+        if (expectation_ != nullptr) run.words.push_back(std::to_string((order - 1) % 3 + 1));
+        const auto take = [&](const ViolationRecord& record) {
+            if (const Finding* const found = findings.add(record, order)) std::fputs(report_of(*found).c_str(), stderr);
+        };
         run.record = [&](std::string_view line) {
             const std::optional<ViolationRecord> record = decode(line);
             if (!record) return;
-            if (const Finding* const found = findings.add(*record, order)) std::fputs(report_of(*found).c_str(), stderr);
+            if (expectation_ == nullptr)
+                take(*record);
+            else if (is_unmet(*record) || is_counted(*record, *expectation_))
+                drawn.push_back(*record);
         };
         std::fflush(stdout);
         const Ended ended = run_program(run, input_);
         too_long = ended.too_long;
+        if (std::any_of(drawn.begin(), drawn.end(), is_unmet))
+            ++unmet_;
+        else
+            std::for_each(drawn.begin(), drawn.end(), take);
         return failure_of(ended, limit + 2);
     }
 
@@ -102,7 +119,9 @@ class Schedules {
 
     const Settings& settings_;
     std::string program_;
+    const Expectation* expectation_;
     std::string stack_;
+    int unmet_ = 0;
     Input input_;
 };
 
@@ -138,6 +157,29 @@ int check_program(const Settings& settings) {
     return outcome.status();
 }
 
+// GPUVerify takes a write of the value that already stands there for no race.
+int check_as_gpuverify(const Settings& given) {
+    Settings settings = given;
+    if (settings.sources.size() != 1) throw Refused("--gpuverify takes one file");
+    const Expectation expectation = read_expectation(settings.sources[0]);
+    const Cache cache;
+    settings.same_value = true;
+    for (const std::vector<std::string>& options :
+         {annotation_options(cache.scratch(), settings.toolkit.headers), expectation.compile_options})
+        settings.compile_options.insert(settings.compile_options.end(), options.begin(), options.end());
+    const Builder builder(settings, cache);
+    std::vector<SourceUnit> units = builder.read(settings.sources);
+    add_draws(units[0], expectation);
+    Schedules schedules(settings, builder.program(units).string(), &expectation);
+    const Outcome outcome = schedules.run();
+    if (schedules.unmet() == outcome.orders) throw Refused(settings.sources[0] + ": left out: no draw meets its __requires");
+    const bool found = outcome.findings.violations() > 0, right = found != expectation.passes;
+    std::string said = outcome.verdict();
+    said += std::string(", ") + (right ? "as" : "but not as") + " the file expects: " + (expectation.passes ? "pass" : "xfail");
+    std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), said.c_str());
+    return right ? 0 : 3;
+}
+
 }  // namespace
 
 int check(const Settings& settings) {
@@ -145,7 +187,7 @@ int check(const Settings& settings) {
     {
         const CaughtSignals caught;
         try {
-            return check_program(settings);
+            return settings.gpuverify ? check_as_gpuverify(settings) : check_program(settings);
         } catch (const Interrupted& interrupted) {
             signal = interrupted.signal;
         }
