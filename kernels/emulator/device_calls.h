@@ -36,7 +36,21 @@ unsigned match(unsigned mask, std::uint64_t bits, bool all, Place place);
 enum class Reduction { add, minimum, maximum, bit_and, bit_or, bit_xor };
 std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_t value, Place place);
 /// The value of the lane `source` of each lane's choice, which must be in the mask. Any size.
-void exchange(unsigned mask, const void* value, std::size_t bytes, int source, void* result, const char* what, Place place);
+enum class Exchange { shuffle, up, down, exclusive_or, reduce, scan };
+void exchange(Exchange kind, unsigned mask, const void* value, std::size_t bytes, int source, void* result, Place place);
+
+// ---- groups of cooperative_groups.h (run/groups.cpp) ----
+
+/// A barrier of the threads first .. first + count - 1 of the block, whole warps.
+void partial_barrier(unsigned first, unsigned count, Place place);
+/// Shows the thread's value to the others of its block; read_shown() copies that of a thread. Barriers stand between them.
+void show(const void* value);
+void read_shown(unsigned thread, void* to, std::size_t bytes);
+bool is_cooperative();
+/// The number of blocks of a cluster, along x.
+unsigned cluster_blocks();
+/// The address in the shared memory of another block of the cluster.
+void* cluster_shared(const void* address, unsigned block, Place place);
 
 // ---- other ----
 

@@ -183,7 +183,10 @@ std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_
     return static_cast<std::uint32_t>(warp.result[thread.lane()]) ^ flip;
 }
 
-void exchange(unsigned mask, const void* value, std::size_t bytes, int source, void* result, const char* what, Place place) {
+void exchange(Exchange kind, unsigned mask, const void* value, std::size_t bytes, int source, void* result, Place place) {
+    static const char* const names[] = {"a group's shfl",     "a group's shfl_up", "a group's shfl_down",
+                                        "a group's shfl_xor", "a group's reduce",  "a group's scan"};
+    const char* const what = names[static_cast<int>(kind)];
     Thread& thread = *in_kernel(what).current;
     if (source < 0 || source > 31 || (mask >> source & 1u) == 0)
         violate(std::string(what) + " at " + text_of(place) + ": reads lane " + std::to_string(source) +

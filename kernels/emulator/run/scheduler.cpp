@@ -295,6 +295,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
     block.barrier.waiting.clear();
     if (block.named_used) {
         for (Barrier& barrier : block.named) barrier.waiting.clear();
+        for (Barrier& barrier : block.partial) barrier.waiting.clear();
         block.named_used = false;
     }
     int x = 0, y = 0, z = 0;

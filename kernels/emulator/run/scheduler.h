@@ -129,6 +129,8 @@ struct Block {
     Barrier barrier;
     Barrier named[16];
     bool named_used = false;
+    Barrier partial[32];              ///< of groups of warps, by their first one
+    std::vector<const void*> shown;   ///< the threads' values for groups of warps
     std::vector<Piece> pieces;
     std::vector<StaticPiece> statics;
     std::byte* arena = nullptr;

@@ -1,0 +1,83 @@
+// cooperative_groups::reduce. Tiles add in a butterfly, other groups from rank 0 upwards.
+#pragma once
+
+#include "kernels/emulator/include/cooperative_groups.h"
+
+namespace cooperative_groups {
+
+namespace details {
+
+template <class T>
+T exchanged(heddle::emulator::Exchange kind, unsigned mask, const T& value, int source, heddle::emulator::Place place) {
+    T result;
+    heddle::emulator::exchange(kind, mask, &value, sizeof(T), source, &result, place);
+    return result;
+}
+
+/// Within a warp.
+template <class T, class Op>
+T reduce_lanes(unsigned mask, T value, Op& op, heddle::emulator::Place place) {
+    constexpr auto kind = heddle::emulator::Exchange::reduce;
+    const auto count = static_cast<unsigned>(__builtin_popcount(mask)), own = rank_of(mask, lane());
+    if ((count & (count - 1)) == 0) {
+        for (unsigned distance = count / 2; distance > 0; distance /= 2) {
+            const T other = exchanged(kind, mask, value, lane_of(mask, own ^ distance), place);
+            value = (own & distance) == 0 ? op(value, other) : op(other, value);
+        }
+        return value;
+    }
+    T result = exchanged(kind, mask, value, lane_of(mask, 0), place);
+    for (unsigned rank = 1; rank < count; ++rank) {
+        const T other = exchanged(kind, mask, value, lane_of(mask, rank), place);
+        result = op(result, other);
+    }
+    return result;
+}
+
+/// Of whole warps.
+template <class T, class Op>
+T reduce_threads(const thread_group& group, const T& value, Op& op, heddle::emulator::Place place) {
+    const T own = value;
+    heddle::emulator::show(&own);
+    group.sync(place);
+    const unsigned first = group.heddle_first();
+    T result;
+    heddle::emulator::read_shown(first, &result, sizeof(T));
+    for (unsigned i = 1; i < group.size() && first + i < block_threads(); ++i) {
+        T other;
+        heddle::emulator::read_shown(first + i, &other, sizeof(T));
+        result = op(result, other);
+    }
+    group.sync(place);
+    return result;
+}
+
+template <class T>
+struct plain {
+    using type = T;
+};
+template <class T>
+struct plain<T&> : plain<T> {};
+template <class T>
+struct plain<T&&> : plain<T> {};
+template <class T>
+struct plain<const T> {
+    using type = T;
+};
+template <class T>
+struct plain<const T&> {
+    using type = T;
+};
+
+}  // namespace details
+
+/// op over the values of the group; each thread gets it.
+template <class Group, class T, class Op>
+auto reduce(const Group& group, T&& value, Op&& op,
+            heddle::emulator::Place place = heddle::emulator::Place::current()) -> typename details::plain<T>::type {
+    using Value = typename details::plain<T>::type;
+    if (group.heddle_kind() == details::kind::lanes) return details::reduce_lanes<Value>(group.heddle_mask(), value, op, place);
+    return details::reduce_threads<Value>(group, value, op, place);
+}
+
+}  // namespace cooperative_groups
