@@ -19,6 +19,7 @@ int memcmp(const void* a, const void* b, decltype(sizeof 0) bytes) noexcept(true
 #include <time.h>
 
 #include "kernels/emulator/cuda/launch.h"
+#include "kernels/emulator/cuda/ptx.h"
 #include "kernels/emulator/cuda/shared.h"
 #include "kernels/emulator/cuda/symbols.h"
 #include "kernels/emulator/include/cuda_runtime.h"
