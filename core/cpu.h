@@ -13,7 +13,7 @@ namespace heddle {
 
 /// The x86-64 micro-architecture levels: v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512 F, BW, CD, DQ, VL).
 enum class CpuLevel { v2 = 2, v3 = 3, v4 = 4 };
-/// As options and saves write them.
+/// The words for them in options and saves.
 constexpr auto enum_words(CpuLevel) {
     return words_for<CpuLevel>({{CpuLevel::v2, "v2"}, {CpuLevel::v3, "v3"}, {CpuLevel::v4, "v4"}});
 }

@@ -13,7 +13,7 @@ namespace heddle {
 /// `dual` is a value and its derivative (core/dual.h), 16 bytes: only on the CPU, never in a file.
 enum class DType : std::uint8_t { f64, f32, bf16, i32, u8, dual };
 enum class Device : std::uint8_t { cpu, cuda };
-/// What a model computes in; the other element types are no choice.
+/// The dtypes that a model may compute in.
 constexpr auto enum_words(DType) { return words_for<DType>({{DType::f32, "f32"}, {DType::bf16, "bf16"}}); }
 constexpr auto enum_words(Device) { return words_for<Device>({{Device::cpu, "cpu"}, {Device::cuda, "cuda"}}); }
 

@@ -205,7 +205,7 @@ AttentionOutput attention_output(const nn::Transformer& model, const Vocabularie
     return output;
 }
 
-// Of lines that are numbered from `first` on.
+// The text of the translations; the first line has the number `first`.
 std::string written(const OutputFormat& format, std::int64_t first, const TranslationLists& translations,
                     const AttentionOutput& output) {
     std::string text;

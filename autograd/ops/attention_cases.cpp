@@ -335,8 +335,8 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
     return cases;
 }
 
-// What the packed attention is for: sentences as a corpus has them. Lengths 10, 47, 33, 19, .. : every length from 10 to 60 as
-// often.
+// Sentences as a corpus has them, for which the packed attention is made. Lengths 10, 47, 33, 19, .. : every length from 10 to 60
+// equally often.
 std::vector<BenchCase> bench_sentences(const BenchSetting& on) {
     std::vector<BenchCase> cases;
     for (const std::int64_t d_model : {128, 512})

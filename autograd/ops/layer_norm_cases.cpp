@@ -125,7 +125,7 @@ KernelCase layer_norm_backward_case(const Rows& one, const Allowed& allowed) {
     return made;
 }
 
-// Of the form behind a residual connection: dx, d_sublayer, dgamma, dbeta.
+// The gradients of the form behind a residual connection: dx, d_sublayer, dgamma, dbeta.
 KernelCase residual_backward_case(const Rows& one, const Allowed& allowed, bool with_sum) {
     const auto run = [with_sum](const Tensors& in) {
         const LayerNormResult forward = layer_norm_forward(in[0], in[1], in[2], kEps);

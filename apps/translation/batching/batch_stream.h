@@ -86,7 +86,7 @@ class BatchStream {
     /// wrong on the thread is thrown here.
     PairBatch next();
 
-    /// Of the whole epoch.
+    /// The counts, and the number of batches, of the whole epoch.
     const PlanCounts& counts() const { return counts_; }
     std::int64_t batches() const { return first_batch_.back(); }
     /// The window that is held: the one of the batch given last, at first the epoch's first one.

@@ -13,8 +13,8 @@ class DeviceLink {
   public:
     virtual ~DeviceLink() = default;
 
-    /// As Ranks::exchange(), for bytes on the devices: what earlier work of the current stream wrote is sent, and what comes is
-    /// there for later work of the current stream.
+    /// Ranks::exchange() for bytes on the devices: sends what earlier work of the current stream wrote; later work of the current
+    /// stream finds what was received.
     virtual void exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming) = 0;
     /// "NCCL 2.28.3", "the hosts' memory".
     virtual std::string name() const = 0;

@@ -20,7 +20,7 @@ std::vector<std::string> training_files(const DataOptions& options) {
     return corpus_files(options.train, options.source, options.target, reading_of(options, {}));
 }
 
-// Of what is in memory: text packs to about a quarter.
+// The bytes of the text in memory; gzip packs text to about a quarter.
 double unpacked_bytes(const std::string& file) {
     std::error_code failed;
     if (!fs::is_regular_file(file, failed)) return 0;
@@ -36,7 +36,7 @@ double text_bytes(const DataOptions& options) {
 
 std::int64_t most_megabytes(const DataOptions& options) { return options.prepare_above.value_or(default_prepare_above); }
 
-// What the ids follow from besides the vocabulary: the bytes of the files, and how they are read.
+// A digest of all that decides the ids besides the vocabulary: the bytes of the files, and how they are read.
 std::string digest_of_files(const DataOptions& options, bool lowercase) {
     Digest digest;
     digest.add(

@@ -37,7 +37,7 @@ struct EmbeddingTable {
 /// is not d_model finite numbers, for a first line with a wrong count, and when a table's vocabulary has none of the tokens.
 std::vector<EmbeddingMatch> load_word_vectors(const std::string& path, std::span<const EmbeddingTable> tables,
                                               const Reading& reading = {});
-/// As load_word_vectors(), for one table.
+/// load_word_vectors() for one table.
 EmbeddingMatch load_embedding(const std::string& path, const Vocabulary& vocabulary, Tensor table, const Reading& reading = {});
 
 }  // namespace heddle::app
