@@ -1,0 +1,105 @@
+// The programs of frontend_programs.cu, each through the whole front end: rewritten, compiled, run in three orders and judged.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/frontend/check.h"
+
+namespace heddle::emulator::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct File {
+    std::string name, text;
+};
+// A case of frontend_programs.cu.
+struct Program {
+    std::string name, verdict;
+    std::vector<File> files;  // the first is the program's source
+};
+
+std::vector<Program> read_programs() {
+    constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ";
+    std::vector<Program> programs;
+    std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator/frontend_programs.cu");
+    for (std::string line; std::getline(stream, line);) {
+        if (line.starts_with(new_case)) {
+            const std::size_t colon = line.find(": ");
+            const std::string name = line.substr(new_case.size(), colon - new_case.size());
+            programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}});
+        } else if (programs.empty()) {
+            continue;
+        } else if (line.starts_with(new_file)) {
+            programs.back().files.push_back({line.substr(new_file.size()), ""});
+        } else {
+            programs.back().files.back().text += line + "\n";
+        }
+    }
+    return programs;
+}
+
+void PrintTo(const Program& program, std::ostream* stream) { *stream << program.name; }
+
+class FrontendPrograms : public testing::TestWithParam<Program> {};
+
+TEST_P(FrontendPrograms, GetTheirVerdict) {
+    const Program& program = GetParam();
+    const fs::path folder = fs::path(testing::TempDir()) / ("frontend_programs_" + program.name);
+    fs::create_directories(folder);
+    Settings settings;
+    for (const File& file : program.files) {
+        std::ofstream(folder / file.name) << file.text;
+        if (file.name.ends_with(".cu")) settings.sources.push_back((folder / file.name).string());
+    }
+    settings.json = (folder / "results.json").string();
+    settings.seconds = 3;
+    settings.toolkit = {HEDDLE_SOURCE_DIR, HEDDLE_CHECK_LIBRARY};
+
+    std::istringstream verdict(program.verdict);
+    std::string kind, file = program.files[0].name, line;
+    verdict >> kind >> line;
+    if (std::string last; line.ends_with("h") && verdict >> last) {
+        file = line;
+        line = last;
+    }
+    testing::internal::CaptureStderr();
+    int status = 2;
+    std::string refused;
+    try {
+        status = check(settings);
+    } catch (const Refused& refusal) {
+        refused = refusal.what();
+    }
+    const std::string said = testing::internal::GetCapturedStderr() + refused;
+    std::stringstream results;
+    results << std::ifstream(settings.json).rdbuf();
+    fs::remove_all(folder);
+    if (kind == "right") {
+        EXPECT_EQ(status, 0) << said;
+    } else if (kind == "refused") {
+        std::string text;
+        std::getline(verdict >> std::ws, text);
+        EXPECT_EQ(status, 2) << said;
+        EXPECT_NE(said.find(file + ":" + line + " error: " + text), std::string::npos) << said;
+    } else {
+        EXPECT_EQ(status, 3) << said;
+        bool found = false;  // one violation has the kind and the line
+        for (std::string one; std::getline(results, one);)
+            found = found || (one.find("\"kind\": \"" + kind + "\"") != std::string::npos &&
+                              one.find(file + "\", \"line\": " + line + ", ") != std::string::npos);
+        EXPECT_TRUE(found) << said << results.str();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FrontendPrograms, testing::ValuesIn(read_programs()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(FrontendProgramsFile, HasACaseForEachFeature) { EXPECT_GE(read_programs().size(), 40u); }
+
+}  // namespace
+}  // namespace heddle::emulator::frontend
