@@ -22,5 +22,6 @@ int memcmp(const void* a, const void* b, decltype(sizeof 0) bytes) noexcept(true
 #include "kernels/emulator/cuda/ptx.h"
 #include "kernels/emulator/cuda/shared.h"
 #include "kernels/emulator/cuda/symbols.h"
+#include "kernels/emulator/cuda/texture.h"
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/interface.h"
