@@ -46,8 +46,8 @@ OptionTable check_table(frontend::Settings& settings) {
     table.add("memory", settings.memory, "its memory, such as 512M or 2G").called("SIZE").defaults_to("the emulator's own");
     table.add("leaks", settings.leaks, "memory of the device that is still allocated at exit is a violation");
     table.add("allow-same-value", settings.same_value, "two threads may write the value that already stands there");
-    table.group(OptionGroup::cases);
-    table.add("kernel", settings.kernel, "in a file without main(): the kernel to launch, such as saxpy or 'scale<float>'")
+    table.group(OptionGroup::launch);
+    table.add("kernel", settings.kernel, "the kernel, such as saxpy or 'scale<float>'")
         .called("NAME");
     table.add("grid", settings.grid, "its grid: 2 or 2x3x4").called("G");
     table.add("block", settings.block, "its block").called("B");

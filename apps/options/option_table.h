@@ -40,7 +40,8 @@ enum class OptionGroup : std::uint8_t {
     cases,
     measurement,
     experiments,
-    chapters
+    chapters,
+    launch
 };
 
 /// Their headings.
@@ -66,7 +67,8 @@ constexpr auto enum_words(OptionGroup) {
                                    {OptionGroup::cases, "Cases"},
                                    {OptionGroup::measurement, "Measurement"},
                                    {OptionGroup::experiments, "Experiments"},
-                                   {OptionGroup::chapters, "Chapters"}});
+                                   {OptionGroup::chapters, "Chapters"},
+                                   {OptionGroup::launch, "Launch of a kernel in a file without main()"}});
 }
 
 /// One option. The setters return the option, so that a row of the table is one expression.

@@ -1,0 +1,310 @@
+// `heddle check` as a person runs it: exit statuses, the report, options, results for programs, files without main().
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/documents.h"
+#include "tests/program.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Line 5 writes what line 6 reads, with no barrier between them.
+const char* const kRacy = R"(#include <cstdio>
+__global__ void reverse(int* x) {
+    __shared__ int tile[64];
+    const int i = threadIdx.x;
+    tile[i] = x[i];
+    x[i] = tile[63 - i];
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 64 * sizeof(int));
+    cudaMemset(x, 0, 64 * sizeof(int));
+    for (int k = 0; k < 2; ++k) reverse<<<1, 64>>>(x);
+    cudaDeviceSynchronize();
+    printf("the program's own words\n");
+    return RETURNED;
+}
+)";
+
+std::string sound() {
+    std::string text = kRacy;
+    text.insert(text.find("    x[i] = tile"), "    __syncthreads();\n");
+    return text;
+}
+
+// One cache for all tests of this program: the same files are compiled once.
+class Check : public testing::Test {
+  protected:
+    static void SetUpTestSuite() { cache_ = new Workplace; }
+    static void TearDownTestSuite() {
+        delete cache_;
+        cache_ = nullptr;
+    }
+    ProgramResult check(const std::string& arguments, const std::string& input = "") {
+        ::setenv("HEDDLE_CHECK_CACHE", cache_->path("cache").c_str(), 1);
+        return here.run("check " + arguments, input);
+    }
+    static std::string last_line(const std::string& text) { return lines_of(text).empty() ? "" : lines_of(text).back(); }
+
+    Workplace here;
+
+  private:
+    static inline Workplace* cache_ = nullptr;
+};
+
+TEST_F(Check, ARaceIsStatus3WithBothLinesQuotedAndTheProgramsOutputOnce) {
+    here.write("racy.cu", kRacy);
+    for (const char* const returned : {"0", "5"}) {
+        const ProgramResult result = check(std::string("racy.cu -DRETURNED=") + returned);
+        EXPECT_EQ(result.status, 3) << result.err;
+        EXPECT_EQ(result.out, "the program's own words\n");
+        EXPECT_THAT(result.err, AllOf(HasSubstr("racy.cu:6: "), HasSubstr("kernel reverse, block (0, 0, 0), thread ("),
+                                      HasSubstr("6 |     x[i] = tile[63 - i];"), HasSubstr("5 |     tile[i] = x[i];")));
+        EXPECT_THAT(last_line(result.err),
+                    AllOf(StartsWith("heddle check: "), HasSubstr("violation"), HasSubstr(" in 3 orders")));
+    }
+}
+
+TEST_F(Check, NoViolationIsStatus0AndCountsKernelsAndLaunches) {
+    here.write("sound.cu", sound());
+    const ProgramResult result = check("sound.cu -DRETURNED=0");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, "the program's own words\n");
+    EXPECT_EQ(result.err, "heddle check: no violation in 3 orders, 1 kernel, 2 launches\n");
+}
+
+TEST_F(Check, AProgramThatFailsByItselfIsStatus1) {
+    here.write("sound.cu", sound());
+    const ProgramResult returned = check("sound.cu -DRETURNED=5 --orders 1");
+    EXPECT_EQ(returned.status, 1);
+    EXPECT_THAT(returned.err, EndsWith("the program failed: it returned 5\n"));
+
+    here.write("abort.cu", "#include <cstdlib>\nint main() { abort(); }\n");
+    const ProgramResult aborted = check("abort.cu --orders 1");
+    EXPECT_EQ(aborted.status, 1);
+    EXPECT_THAT(aborted.err, HasSubstr("it was ended by signal 6"));
+
+    here.write("endless.cu", "int main() { for (volatile int i = 0;; i = i + 1) {} }\n");
+    const ProgramResult endless = check("endless.cu --seconds 0.5");
+    EXPECT_EQ(endless.status, 1);
+    EXPECT_THAT(endless.err, AllOf(HasSubstr("no violation in 1 order"), HasSubstr("in host code")));
+}
+
+TEST_F(Check, WhatDoesNotCompileIsStatus2WithTheLineOfTheFile) {
+    here.write("wrong.cu", "__global__ void k(int* x) {\n    x[threadIdx.x] = y;\n}\nint main() { k<<<1, 1>>>(nullptr); }\n");
+    const ProgramResult wrong = check("wrong.cu");
+    EXPECT_EQ(wrong.status, 2);
+    EXPECT_EQ(wrong.out, "");
+    EXPECT_THAT(wrong.err, AllOf(HasSubstr("wrong.cu:2: error: "), HasSubstr("2 |     x[threadIdx.x] = y;"),
+                                 EndsWith("heddle check: wrong.cu does not compile\n")));
+    here.write("header.cu", "#include <no_such_header.h>\nint main() {}\n");
+    EXPECT_THAT(check("header.cu").err, AllOf(HasSubstr("header.cu:1: "), HasSubstr("no_such_header.h")));
+    here.write("unlinked.cu", "void elsewhere();\nint main() { elsewhere(); }\n");
+    const ProgramResult unlinked = check("unlinked.cu");
+    EXPECT_EQ(unlinked.status, 2);
+    EXPECT_THAT(unlinked.err, AllOf(HasSubstr("elsewhere"), HasSubstr("unlinked.cu does not link")));
+}
+
+TEST_F(Check, WrongUsageIsStatus2) {
+    here.write("sound.cu", sound());
+    const auto refused = [&](const std::string& arguments, const std::string& part) {
+        const ProgramResult result = check(arguments);
+        EXPECT_EQ(result.status, 2) << arguments;
+        EXPECT_THAT(result.err, HasSubstr(part)) << arguments;
+    };
+    refused("", "no file to check");
+    refused("nowhere.cu", "nowhere.cu: there is no such file");
+    refused("sound.cu --orders 0", "--orders");
+    refused("sound.cu --chip sm_10", "--chip");
+    refused("sound.cu --ordres 2", "did you mean --orders?");
+    refused("sound.cu -DRETURNED=0 --kernel reverse", "has a main()");
+}
+
+TEST_F(Check, TheProgramHasItsArgumentsAndEachRunTheSameInput) {
+    here.write("echo.cu", R"(#include <cstdio>
+int main(int count, char** words) {
+    char line[100] = "";
+    const bool read = fgets(line, sizeof line, stdin) != nullptr;
+    FILE* log = fopen("log", "a");
+    fprintf(log, "%s", line);
+    fclose(log);
+    printf("%d %s %s %d", count, words[1], words[2], read);
+}
+)");
+    const ProgramResult result = check("echo.cu --orders 2 -- --orders 'a b'", "from stdin\n");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, "3 --orders a b 1");
+    EXPECT_EQ(here.read("log"), "from stdin\nfrom stdin\n");
+    ::setenv("HEDDLE_CHECK_CACHE", "", 1);
+    const std::string piped = "cat stdin | '" HEDDLE_PROGRAM "' check echo.cu --orders 3 -- a b 2>/dev/null";
+    std::filesystem::remove(here.path("log"));
+    EXPECT_EQ(std::system(("cd '" + here.path("") + "' && " + piped + " >/dev/null").c_str()), 0);
+    EXPECT_EQ(here.read("log"), "from stdin\nfrom stdin\nfrom stdin\n");
+}
+
+TEST_F(Check, SeveralFilesAndFoldersOfHeadersBecomeOneProgram) {
+    here.write("scale.cuh", "#pragma once\n__global__ void scale(float* x, float by);\n");
+    here.write("scale.cu", "#include <scale.cuh>\n__global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }\n");
+    here.write("main.cu", R"(#include <scale.cuh>
+#include <cstdio>
+int main() {
+    float *x, host[32];
+    cudaMalloc(&x, sizeof host);
+    for (float& each : host) each = 2;
+    cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
+    scale<<<1, 32>>>(x, BY);
+    cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);
+    printf("%g", host[31]);
+}
+)");
+    const ProgramResult result = check("main.cu scale.cu -I . -D BY=3 -std=c++17 --orders 1");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, "6");
+}
+
+TEST_F(Check, ResultsAreWrittenAsJson) {
+    here.write("racy.cu", kRacy);
+    ASSERT_EQ(check("racy.cu -DRETURNED=0 --json results.json --seed 7").status, 3);
+    const nlohmann::json results = nlohmann::json::parse(here.read("results.json"));
+    EXPECT_EQ(results["status"], 3);
+    EXPECT_EQ(results["orders"], 3);
+    EXPECT_EQ(results["seed"], 7);
+    EXPECT_EQ(results["sources"], std::vector<std::string>{"racy.cu"});
+    ASSERT_FALSE(results["violations"].empty());
+    const nlohmann::json& first = results["violations"][0];
+    EXPECT_EQ(first["kernel"], "reverse");
+    EXPECT_EQ(first["place"]["file"], "racy.cu");
+    EXPECT_EQ(first["place"]["line"], 6);
+    EXPECT_EQ(first["place"]["source"], "x[i] = tile[63 - i];");
+    EXPECT_FALSE(first["text"].get<std::string>().empty());
+    EXPECT_FALSE(first["orders"].empty());
+    here.write("sound.cu", sound());
+    const ProgramResult result = check("sound.cu -DRETURNED=5 --json - --orders 1");
+    const nlohmann::json none = nlohmann::json::parse(result.out.substr(result.out.find('{')));
+    EXPECT_TRUE(none["violations"].empty());
+    EXPECT_EQ(none["failure"], "it returned 5");
+    EXPECT_EQ(none["launches"], 2);
+}
+
+TEST_F(Check, ResultsAreWrittenAsSarif) {
+    here.write("racy.cu", kRacy);
+    ASSERT_EQ(check("racy.cu -DRETURNED=0 --sarif results.sarif").status, 3);
+    const nlohmann::json log = nlohmann::json::parse(here.read("results.sarif"));
+    EXPECT_EQ(log["version"], "2.1.0");
+    ASSERT_EQ(log["runs"].size(), 1u);
+    const nlohmann::json& run = log["runs"][0];
+    std::vector<std::string> rules;
+    for (const nlohmann::json& rule : run["tool"]["driver"]["rules"]) rules.push_back(rule["id"]);
+    ASSERT_FALSE(run["results"].empty());
+    for (const nlohmann::json& result : run["results"]) {
+        EXPECT_THAT(rules, testing::Contains(result["ruleId"].get<std::string>()));
+        EXPECT_EQ(result["level"], "error");
+        EXPECT_FALSE(result["message"]["text"].get<std::string>().empty());
+        const nlohmann::json& place = result["locations"][0]["physicalLocation"];
+        EXPECT_EQ(place["artifactLocation"]["uri"], "racy.cu");
+        EXPECT_EQ(place["region"]["startLine"], 6);
+    }
+}
+
+TEST_F(Check, AFileWithoutMainIsLaunchedByAHarness) {
+    here.write("saxpy.cu", R"(
+__global__ void saxpy(int n, float a, const float* x, float* y) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+}
+template <class T>
+__global__ void fill(T* x, T value) {
+    x[threadIdx.x] = value;
+    if (x[threadIdx.x] != value) asm("trap;");
+}
+)");
+    const std::string saxpy = "saxpy.cu --kernel saxpy --grid 4 --block 64 --arg a=2.5 --arg x=f32[200]";
+    EXPECT_EQ(check(saxpy + " --arg n=200 --arg y=f32[200]:zeros").status, 0);
+    const ProgramResult outside = check(saxpy + " --arg n=201 --arg y=f32[200]");
+    EXPECT_EQ(outside.status, 3);
+    EXPECT_THAT(outside.err, HasSubstr("saxpy.cu:4: out-of-bounds: kernel saxpy"));
+    const ProgramResult unwritten = check(saxpy + " --arg n=200 --arg y=f32[200]:none");
+    EXPECT_EQ(unwritten.status, 3);
+    EXPECT_THAT(unwritten.err, HasSubstr("saxpy.cu:4: uninitialized: kernel saxpy"));
+    EXPECT_EQ(check("saxpy.cu --kernel 'fill<short>' --block 8x2 --arg 'x=i16[8]:iota' --arg value=3").status, 0);
+
+    const ProgramResult none = check("saxpy.cu");
+    EXPECT_EQ(none.status, 2);
+    EXPECT_THAT(none.err, AllOf(HasSubstr("saxpy.cu:2: saxpy(int n, float a, const float* x, float* y)"),
+                                HasSubstr("heddle check saxpy.cu --kernel saxpy --grid 2 --block 64 --arg n=1024 --arg a=1024 "
+                                          "--arg x=f32[1024] --arg y=f32[1024]"),
+                                HasSubstr("--kernel 'fill<float>'")));
+    EXPECT_THAT(check(saxpy + " --arg n=200").err, HasSubstr("has a parameter float* y without a value"));
+    EXPECT_THAT(check(saxpy + " --arg n=200 --arg y=f32[200] --arg z=1").err, HasSubstr("has no parameter 'z'"));
+    EXPECT_THAT(check("saxpy.cu --kernel nothing").err, HasSubstr("there is no kernel 'nothing'"));
+    EXPECT_THAT(check(saxpy + " --arg n=200 --arg y=f31[200]").err, HasSubstr("elements of 'f31'"));
+    EXPECT_THAT(check(saxpy + " --arg n=200 --arg 'y=f32[many]'").err, HasSubstr("--arg is 'y=f32[many]'"));
+    EXPECT_THAT(check("saxpy.cu --kernel saxpy --grid 0").err, HasSubstr("--grid is '0'"));
+}
+
+TEST_F(Check, WhatDoesNotChangeIsNotCompiledAgain) {
+    here.write("sound.cu", sound());
+    ::setenv("HEDDLE_CHECK_CACHE", here.path("own").c_str(), 1);
+    const auto programs = [&] {
+        int count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(here.path("own")))
+            count += entry.path().extension() == ".program" ? 1 : 0;
+        return count;
+    };
+    EXPECT_EQ(here.run("check sound.cu -DRETURNED=0 --orders 1").status, 0);
+    EXPECT_EQ(programs(), 1);
+    EXPECT_EQ(here.run("check sound.cu -DRETURNED=0 --orders 1").status, 0);
+    EXPECT_EQ(programs(), 1);
+    EXPECT_EQ(here.run("check sound.cu -DRETURNED=7 --orders 1").status, 1);
+    EXPECT_EQ(programs(), 2);
+    EXPECT_EQ(here.run("check sound.cu -DRETURNED=7 --orders 1 -O2").status, 1);
+    EXPECT_EQ(programs(), 3);
+    for (const auto& entry : std::filesystem::directory_iterator(here.path("own")))
+        EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+}
+
+TEST_F(Check, GpuverifysFilesSayWhatTheyExpect) {
+    const auto file = [&](const std::string& head, const std::string& index) {
+        here.write("kernel.cu",
+                   head +
+                       "\n//--blockDim=[16,2] --gridDim=2 --no-inline\n\n#include <cuda.h>\n__global__ void k(int* p) {\n    p[" +
+                       index + "] = threadIdx.x;\n}\n");
+        return check("--gpuverify kernel.cu");
+    };
+    const std::string own = "threadIdx.x + threadIdx.y * blockDim.x + blockIdx.x * blockDim.x * blockDim.y";
+    EXPECT_EQ(file("//pass", own).status, 0);
+    EXPECT_EQ(file("//xfail:NOT_ALL_VERIFIED", own).status, 3);
+    EXPECT_EQ(file("//pass", "threadIdx.x / 2").status, 3);
+    const ProgramResult expected = file("//xfail:NOT_ALL_VERIFIED", "threadIdx.x / 2");
+    EXPECT_EQ(expected.status, 0) << expected.err;
+    EXPECT_THAT(expected.err, EndsWith("as the file expects: xfail\n"));
+    const ProgramResult left_out = file("//xfail:BUGLE_ERROR", own);
+    EXPECT_EQ(left_out.status, 2);
+    EXPECT_THAT(left_out.err, HasSubstr("left out"));
+}
+
+// The README's first screen: the file, the command, and what it prints.
+TEST_F(Check, TheReadmeShowsWhatIsPrinted) {
+    const std::string readme = project_file("README.md");
+    const std::vector<std::string> code = fenced_blocks("README.md", "cpp"), shown = fenced_blocks("README.md", "console");
+    ASSERT_FALSE(code.empty());
+    ASSERT_FALSE(shown.empty());
+    const std::string command = shown[0].substr(0, shown[0].find('\n'));
+    ASSERT_THAT(command, StartsWith("$ heddle check "));
+    here.write(command.substr(command.rfind(' ') + 1), code[0]);
+    const ProgramResult result = check(command.substr(std::string("$ heddle check ").size()));
+    EXPECT_EQ(result.status, 3);
+    EXPECT_EQ(command + "\n" + result.out + result.err, shown[0]);
+}
+
+}  // namespace
+}  // namespace heddle
