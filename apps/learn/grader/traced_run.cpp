@@ -101,6 +101,12 @@ void visit(Stream& with, emulator::TraceSite& site) {
     with(site.what);
 }
 template <class Stream>
+void visit(Stream& with, emulator::TracedPiece& piece) {
+    with(piece.start);
+    with(piece.bytes);
+    with(piece.name);
+}
+template <class Stream>
 void visit(Stream& with, emulator::TracedLaunch& launch) {
     with(launch.kernel);
     with(launch.grid);
