@@ -47,14 +47,15 @@ OptionTable check_table(frontend::Settings& settings) {
     table.add("leaks", settings.leaks, "memory of the device that is still allocated at exit is a violation");
     table.add("allow-same-value", settings.same_value, "two threads may write the value that already stands there");
     table.group(OptionGroup::launch);
-    table.add("kernel", settings.kernel, "the kernel, such as saxpy or 'scale<float>'")
+    table.add("call", settings.call, "a host function to call with the values of --arg, in their order").called("NAME");
+    table.add("kernel", settings.kernel, "the kernel to launch, such as saxpy or 'scale<float>'")
         .called("NAME");
     table.add("grid", settings.grid, "its grid: 2 or 2x3x4").called("G");
     table.add("block", settings.block, "its block").called("B");
     table.add("shared", settings.shared, "bytes of dynamic shared memory");
     table
         .add("arg", settings.arguments,
-             "one parameter, given again for each: n=1024, x=f32[1024] (random), y=f32[1024]:zeros, :iota, :none or :7")
+             "one parameter, given again for each: n=1024, x=f32[1024] (random), y=f32[32x32]:zeros, :0..9, :iota, :none or :7")
         .called("NAME=VALUE");
     table.group(OptionGroup::output);
     table.add("cost", settings.cost, "print the sectors, bank conflicts and divergence of each kernel, and its worst line");

@@ -54,6 +54,7 @@ std::vector<Row> rows_for(Settings& s) {
         {"cost", nullptr, "a table of what each kernel asked of memory", flag(s.cost)},
         {"json", "FILE", "the results as JSON; - is stdout", text(s.json)},
         {"sarif", "FILE", "the results in SARIF 2.1.0; - is stdout", text(s.sarif)},
+        {"call", "NAME", "without a main(): a host function to call with the values of --arg in their order", text(s.call)},
         {"kernel", "NAME", "without a main(): the kernel to launch, with its template arguments", text(s.kernel)},
         {"grid", "G", "its grid, as 2 or 2x3x4 [1]", text(s.grid)},
         {"block", "B", "its block [32]", text(s.block)},

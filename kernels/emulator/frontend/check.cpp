@@ -142,8 +142,8 @@ int check_program(const Settings& settings) {
     const Builder builder(settings, cache);
     std::vector<SourceUnit> units = builder.read(settings.sources);
     const bool has_main = std::any_of(units.begin(), units.end(), [](const SourceUnit& unit) { return unit.rewritten.has_main; });
-    if (has_main && !settings.kernel.empty())
-        throw Refused(settings.sources[0] + " has a main(), which decides what is launched; leave out --kernel");
+    if (has_main && !(settings.kernel.empty() && settings.call.empty()))
+        throw Refused(settings.sources[0] + " has a main(), which decides what is launched; leave out --kernel and --call");
     if (!has_main) add_harness(units, settings);
     const std::filesystem::path program = builder.program(units);
     const double build_seconds = seconds_since(start);

@@ -16,7 +16,7 @@ struct ElementType {
 constexpr ElementType kElementTypes[] = {
     {"f16", "__half"},       {"bf16", "__nv_bfloat16"}, {"f32", "float"},        {"f64", "double"},
     {"i8", "signed char"},   {"i16", "short"},          {"i32", "int"},          {"i64", "long long"},
-    {"u8", "unsigned char"}, {"u16", "unsigned short"}, {"u32", "unsigned int"}, {"u64", "unsigned long long"}};
+    {"char", "char"},        {"u8", "unsigned char"}, {"u16", "unsigned short"}, {"u32", "unsigned int"}, {"u64", "unsigned long long"}};
 
 std::string names_of_types() {
     std::string text;
@@ -63,11 +63,40 @@ struct Argument {
     std::string count = {}, fill = "random";
 };
 
+// "40x50" is 2000 elements; 0 is no extent.
+std::string product_of(const std::string& extents) {
+    std::uint64_t product = 1;
+    for (std::size_t begin = 0; begin <= extents.size();) {
+        const std::size_t end = std::min(extents.find('x', begin), extents.size());
+        const std::string extent = extents.substr(begin, end - begin);
+        if (!is_digits(extent) || __builtin_mul_overflow(product, std::stoull(extent), &product)) return "";
+        begin = end + 1;
+    }
+    return std::to_string(product);
+}
+
+// Whether the text is a number, as C++ reads it.
+bool is_number(const std::string& text) {
+    char* end = nullptr;
+    std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == '\0';
+}
+
+// The low and the high end of "0..9"; two empty texts if it is none.
+std::pair<std::string, std::string> range_of(const std::string& fill) {
+    const std::size_t dots = fill.find("..");
+    if (dots == std::string::npos) return {};
+    const std::string low = fill.substr(0, dots), high = fill.substr(dots + 2);
+    if (!is_number(low) || !is_number(high)) return {};
+    return {low, high};
+}
+
 Argument read_argument(const std::string& text) {
     const std::size_t equal = text.find('=');
     const std::string wrong =
         "--arg is '" + text +
-        "', wanted NAME=NUMBER or NAME=TYPE[COUNT], or with :random, :zeros, :iota, :none or a number behind it";
+        "', wanted NAME=NUMBER or NAME=TYPE[COUNT], with :random, :LOW..HIGH, :zeros, :iota, :none or a number behind it; "
+        "COUNT may be 40x50";
     if (equal == std::string::npos || equal == 0) throw Refused(wrong);
     Argument argument{trimmed(text.substr(0, equal)), trimmed(text.substr(equal + 1))};
     const std::size_t open = argument.value.find('['), close = argument.value.find(']');
@@ -80,11 +109,13 @@ Argument read_argument(const std::string& text) {
         if (type == each.name) argument.element = &each;
     if (argument.element == nullptr)
         throw Refused("--arg " + argument.name + " has elements of '" + type + "', wanted one of " + names_of_types());
-    argument.count = close == std::string::npos ? "" : argument.value.substr(open + 1, close - open - 1);
-    if (!is_digits(argument.count)) throw Refused(wrong);
+    if (close != std::string::npos) argument.count = product_of(argument.value.substr(open + 1, close - open - 1));
+    if (argument.count.empty()) throw Refused(wrong);
     if (close + 1 < argument.value.size()) {
         argument.fill = argument.value.substr(close + 2);
-        if (argument.value[close + 1] != ':' || !is_value(argument.fill)) throw Refused(wrong);
+        const bool is_word = argument.fill == "random" || argument.fill == "zeros" || argument.fill == "iota" || argument.fill == "none";
+        if (argument.value[close + 1] != ':' || !(is_word || is_number(argument.fill) || !range_of(argument.fill).first.empty()))
+            throw Refused(wrong);
     }
     return argument;
 }
@@ -129,14 +160,15 @@ const char* const kHarnessStart =
     "    state ^= state << 13, state ^= state >> 7, state ^= state << 17;\n"
     "    return state;\n"
     "}\n"
-    "template <class T> T* array(unsigned long long count, const char* fill, double value) {\n"
+    "template <class T> T* array(unsigned long long count, const char* fill, double low, double high) {\n"
     "    T* device = nullptr;\n"
     "    if (cudaMalloc((void**)&device, count * sizeof(T)) != cudaSuccess) return nullptr;\n"
     "    if (fill[0] == 'n' || count == 0) return device;\n"
     "    T* host = new T[count];\n"
     "    for (unsigned long long i = 0; i < count; ++i) {\n"
-    "        const double number = fill[0] == 'i' ? (double)i : fill[0] == 'v' ? value\n"
-    "            : T(0.5f) != T(0) ? (double)(next() >> 11) / 4503599627370496.0 - 1.0 : (double)(next() >> 40 & 15);\n"
+    "        const double unit = (double)(next() >> 11) / 9007199254740992.0;\n"
+    "        const double number = fill[0] == 'i' ? (double)i\n"
+    "            : T(0.5f) != T(0) ? low + unit * (high - low) : (double)(long long)(low + unit * (high - low + 1));\n"
     "        host[i] = T((T(0.5f) != T(0)) ? (float)number : number);\n"
     "    }\n"
     "    cudaMemcpy(device, host, count * sizeof(T), cudaMemcpyHostToDevice);\n"
@@ -145,9 +177,49 @@ const char* const kHarnessStart =
     "}\n"
     "}\n";
 
+// The expression that makes an array of the device.
+std::string array_of(const Argument& argument) {
+    const bool is_float = argument.element->name[0] == 'f' || argument.element->name[0] == 'b';
+    std::string low = is_float ? "-1" : "0", high = is_float ? "1" : "15";
+    if (argument.fill == "zeros") low = high = "0";
+    if (is_number(argument.fill)) low = high = argument.fill;
+    if (const auto [from, to] = range_of(argument.fill); !from.empty()) low = from, high = to;
+    return std::string("heddle_check_harness::array<") + argument.element->type + ">(" + argument.count + "ull, \"" +
+           argument.fill + "\", " + low + ", " + high + ")";
+}
+
+// A main() that makes the arrays, runs `launch` and waits for the device.
+std::string main_of(const Settings& settings, const std::string& arrays, const std::string& launch) {
+    return kHarnessStart + std::string("int main() {\n    heddle_check_harness::state += ") + std::to_string(settings.seed) +
+           "ull;\n" + arrays + launch +
+           "    cudaError_t error = cudaDeviceSynchronize();\n    if (error == cudaSuccess) error = cudaGetLastError();\n"
+           "    if (error != cudaSuccess) fprintf(stderr, \"%s\\n\", cudaGetErrorString(error));\n"
+           "    return error == cudaSuccess ? 0 : 1;\n}\n";
+}
+
+// A main() that calls a host function of the last file with all arguments, in their order.
+void add_call(std::vector<SourceUnit>& units, const Settings& settings) {
+    if (!settings.kernel.empty()) throw Refused("--call and --kernel exclude each other: a host function launches its kernels");
+    if (!is_value(settings.call)) throw Refused("--call is '" + settings.call + "', wanted the name of a host function");
+    std::string values, text;
+    for (const std::string& word : settings.arguments) {
+        const Argument argument = read_argument(word);
+        values += values.empty() ? "" : ", ";
+        if (argument.element == nullptr) {
+            values += argument.value;
+            continue;
+        }
+        const std::string local = "argument_" + argument.name;
+        text += "    auto* const " + local + " = " + array_of(argument) + ";\n";
+        values += local;
+    }
+    units.back().added = main_of(settings, text, "    " + settings.call + "(" + values + ");\n");
+}
+
 }  // namespace
 
 void add_harness(std::vector<SourceUnit>& units, const Settings& settings) {
+    if (!settings.call.empty()) return add_call(units, settings);
     std::size_t kernels = 0;
     for (const SourceUnit& unit : units) kernels += unit.rewritten.kernels.size();
     if (kernels == 0) throw Refused(settings.sources[0] + " has neither a main() nor a kernel");
@@ -178,11 +250,7 @@ void add_harness(std::vector<SourceUnit>& units, const Settings& settings) {
                           " without a value; as in:\n  " + ready_command(*kernel, settings));
         const std::string local = "argument_" + std::to_string(found - arguments.begin());
         if (found->element != nullptr) {
-            const bool is_number =
-                found->fill != "random" && found->fill != "zeros" && found->fill != "iota" && found->fill != "none";
-            text += "    auto* const " + local + " = heddle_check_harness::array<" + found->element->type + ">(" + found->count +
-                    "ull, \"" + (is_number || found->fill == "zeros" ? "v" : found->fill) + "\", " +
-                    (is_number ? found->fill : "0") + ");\n";
+            text += "    auto* const " + local + " = " + array_of(*found) + ";\n";
             values += (values.empty() ? "" : ", ") + (kernel->is_template ? local : "(" + parameter.type + ")" + local);
         } else {
             values += (values.empty() ? "" : ", ") +
@@ -194,14 +262,10 @@ void add_harness(std::vector<SourceUnit>& units, const Settings& settings) {
                          [&](const KernelParameter& each) { return each.name == argument.name; }))
             throw Refused("kernel " + bare + " has no parameter '" + argument.name + "'; as in:\n  " +
                           ready_command(*kernel, settings));
-    unit->added =
-        kHarnessStart + std::string("int main() {\n    heddle_check_harness::state += ") + std::to_string(settings.seed) +
-        "ull;\n" + text + "    ::heddle::emulator::cuda::configure(" + dimensions("grid", settings.grid) + ", " +
-        dimensions("block", settings.block) + ", " + std::to_string(settings.shared) + ");\n    " + settings.kernel + "(" +
-        values +
-        ");\n    cudaError_t error = cudaDeviceSynchronize();\n    if (error == cudaSuccess) error = cudaGetLastError();\n"
-        "    if (error != cudaSuccess) fprintf(stderr, \"%s\\n\", cudaGetErrorString(error));\n    return error == cudaSuccess ? "
-        "0 : 1;\n}\n";
+    unit->added = main_of(settings, text,
+                          "    ::heddle::emulator::cuda::configure(" + dimensions("grid", settings.grid) + ", " +
+                              dimensions("block", settings.block) + ", " + std::to_string(settings.shared) + ");\n    " +
+                              settings.kernel + "(" + values + ");\n");
 }
 
 }  // namespace heddle::emulator::frontend

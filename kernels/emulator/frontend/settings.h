@@ -40,6 +40,7 @@ struct Settings {
     std::string sarif = {};  ///< the same in SARIF 2.1.0
 
     // For files without main():
+    std::string call = {};                    ///< a host function to call with the arguments in their order
     std::string kernel = {};                  ///< "saxpy" or "saxpy<float>"
     std::string grid = "1", block = "32";     ///< "2" or "2x3x4"
     std::uint64_t shared = 0;                 ///< bytes of dynamic shared memory
