@@ -55,7 +55,7 @@ unsigned active_lanes(Place place) {
     Thread& thread = *in_kernel("__activemask").current;
     Warp& warp = *thread.warp;
     const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
-    warp.question[thread.lane()] = {place, __builtin_return_address(0), frame - thread.fiber->stack};
+    warp.question[thread.lane()] = {place, __builtin_return_address(0), static_cast<const std::byte*>(thread.frame) - frame};
     warp.asking |= 1u << thread.lane();
     scheduler->wait("__activemask", place);
     return static_cast<unsigned>(warp.result[thread.lane()]);

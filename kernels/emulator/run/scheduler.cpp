@@ -68,6 +68,7 @@ void Scheduler::fiber_main() {
 }
 
 void Scheduler::start(Thread* thread) {
+    thread->frame = __builtin_frame_address(0);
     race_acquire(&begin_order_);
     try {
         launch->request->thread();

@@ -57,6 +57,7 @@ struct Thread {
     Block* block = nullptr;
     Warp* warp = nullptr;
     Fiber* fiber = nullptr;  ///< while it is neither fresh nor exited
+    const void* frame = nullptr;  ///< where its stack begins
     uint3 index = {};
     int number = 0;  ///< in its block
     State state = State::fresh;
