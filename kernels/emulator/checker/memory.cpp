@@ -105,6 +105,13 @@ void host_wrote(const void* start, std::size_t bytes) {
     s.device->set(&Page::written, first, bytes, true);
 }
 
+void forgive_unwritten() {
+    const Alone alone;
+    state().forgives_unwritten = true;
+}
+
+std::uint64_t writes() { return state().writes; }
+
 void report_unwritten_shared(bool reported) {
     const Alone alone;
     state().unwritten_shared_is_reported = reported;
@@ -113,7 +120,7 @@ void report_unwritten_shared(bool reported) {
 const void* first_unwritten(const void* start, std::size_t bytes) {
     const Alone alone;
     State& s = state();
-    if (!s.device || !s.device->holds(start)) return nullptr;
+    if (!s.device || !s.device->holds(start) || s.forgives_unwritten) return nullptr;
     const std::size_t first = s.device->offset(start), found = s.device->first_clear(&Page::written, first, bytes);
     return found < first + bytes ? s.device->start() + found : nullptr;
 }

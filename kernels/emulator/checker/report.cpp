@@ -7,6 +7,8 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
@@ -14,16 +16,20 @@
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator::checker {
 
 namespace {
 
-std::string place(Origin origin) {
-    if (!origin.is_place()) return place_of_code(reinterpret_cast<const void*>(origin.value()));
+SourceLine line_of(Origin origin) {
+    if (!origin.is_place()) return source_line_of(reinterpret_cast<const void*>(origin.value()));
     const std::vector<Place>& places = state().places;
-    return origin.value() < places.size() ? text_of(places[origin.value()]) : "";
+    if (origin.value() >= places.size()) return {};
+    const Place& place = places[origin.value()];
+    return {text_of(place), place.file, place.line};
 }
+std::string place(Origin origin) { return line_of(origin).text; }
 std::string at(Origin origin) {
     const std::string where = place(origin);
     return where.empty() ? "" : " at " + where;
@@ -124,6 +130,17 @@ std::string missing(const Target& target, const Block& block, const Access& othe
     return "without a barrier between";
 }
 
+/// The same for a record: what stands between the two accesses.
+std::string between(const Target& target, const Block& block, const Access& other) {
+    if (is_atomic(target.kind) || is_atomic(other.kind()))
+        return "nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
+    if (other.block != block.ordinal)
+        return "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() on one "
+               "side and before it on the other";
+    if (other.thread() / 32 == scheduler->current->number / 32) return "no __syncwarp() of both lanes and no barrier between the two";
+    return "no barrier between the two";
+}
+
 // Adds the access to the trace, if there is one, as its last event.
 void trace_reported(const Target& target, const Access* earlier) {
     if (!traces()) return;
@@ -144,14 +161,33 @@ std::optional<ReportedAccess>& reported() {
     return last;
 }
 
-// Ends the launch with this message. `earlier`: the access that this one conflicts with.
-[[noreturn]] void report(Mistake mistake, const Target& target, const std::string& what, ReportedAccess about = {},
-                         const Access* earlier = nullptr) {
+const char* kind_of(Mistake kind) {
+    switch (kind) {
+        case Mistake::race:
+        case Mistake::copy: return "race";
+        case Mistake::unwritten: return "uninitialized";
+        case Mistake::bounds: return "out-of-bounds";
+        default: return "misaligned";
+    }
+}
+
+/// Fields of a record beside those of the access.
+struct Beside {
+    Origin other{};
+    std::string between = {};
+    bool same_value = false;
+};
+
+// Tells the mistake, and ends the launch with this message unless a chip would go on and the launch may. `earlier`: the access that
+// this one conflicts with.
+void report(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {}, const Access* earlier = nullptr,
+            const Beside& beside = {}) {
     trace_reported(target, earlier);
-    about.mistake = mistake;
+    const SourceLine line = line_of(target.origin);
+    about.mistake = kind;
     about.what = what;
     about.verb = verb(target.kind);
-    about.place = place(target.origin);
+    about.place = line.text;
     about.address = reinterpret_cast<std::uint64_t>(target.address);
     about.bytes = target.bytes;
     if (about.allocation == 0)
@@ -159,8 +195,58 @@ std::optional<ReportedAccess>& reported() {
             about.allocation = reinterpret_cast<std::uint64_t>(nearest->start);
             about.is_freed = nearest->freed;
         }
+    ViolationRecord record = mistake(kind_of(kind), {}, what);
+    record.verb = about.verb;
+    record.file = line.file;
+    record.line = line.line;
+    record.other_thread = about.earlier_thread;
+    record.other_verb = about.earlier_verb;
+    record.between = beside.between;
+    record.same_value = beside.same_value;
+    if (earlier != nullptr) {
+        const SourceLine other = line_of(earlier->origin());
+        record.other_file = other.file;
+        record.other_line = other.line;
+    }
     reported() = std::move(about);
-    violate(what);
+    State& s = state();
+    if (!s.is_foreign || (kind != Mistake::race && kind != Mistake::copy && kind != Mistake::unwritten)) violate(std::move(record));
+    (beside.same_value ? s.same_value_is_told : s.is_quiet) = true;
+    remark(std::move(record));
+}
+[[noreturn]] void report_and_end(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {}) {
+    report(kind, target, what, std::move(about));
+    __builtin_unreachable();
+}
+
+// A write that races with a plain access, before its value is known.
+struct UnsettledRace {
+    Target target{};
+    const Block* block = nullptr;
+    Access other{};
+    bool shared = false;
+    std::array<std::byte, 64> before{};
+};
+UnsettledRace unsettled_race;
+
+void tell_race(const Target& target, const Block& block, const Access& other, bool shared, bool same_value) {
+    const Unwatched own_code;
+    std::string who = thread_text(other.thread());
+    if (other.block != block.ordinal) who += " of " + block_text(other.block);
+    const std::string where = shared ? in_variable(target.address) : in_allocation(target.address);
+    const std::string orders = missing(target, block, other);
+    std::string what = "race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " +
+                       past(other.kind()) + at(other.origin()) + ", " + orders + (where.empty() ? "" : ": " + where);
+    if (same_value)
+        what += is_write(other.kind()) ? "; both write the same value" : "; the value that it writes already stands there";
+    report(Mistake::race, target, what,
+           {.earlier_thread = who,
+            .earlier_verb = past(other.kind()),
+            .earlier_place = place(other.origin()),
+            .missing = orders,
+            .is_between_blocks = other.block != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
+            .both_write = target.kind == Kind::write && other.kind() == Kind::write},
+           &other, {other.origin(), between(target, block, other), same_value});
 }
 
 bool in_program(const void* address, bool writable_too) {
@@ -207,30 +293,39 @@ bool is_library_code(Origin origin) {
 }
 
 void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
+    const bool may_be_same = target.kind == Kind::write && !is_atomic(other.kind()) && target.bytes <= unsettled_race.before.size();
+    if (!state().is_foreign || !may_be_same) return tell_race(target, block, other, shared, false);
+    if (detail::unsettled) return;  // another word of the same access
+    detail::unsettled = true;
+    unsettled_race = {target, &block, other, shared, {}};
+    std::memcpy(unsettled_race.before.data(), target.address, target.bytes);
+}
+
+bool detail::unsettled = false;
+
+void detail::settle_now() {
+    unsettled = false;
+    const UnsettledRace& race = unsettled_race;
+    const State& s = state();
+    const bool same = std::memcmp(race.before.data(), race.target.address, race.target.bytes) == 0;
+    if (s.is_quiet || (same && (tolerates_same_values() || s.same_value_is_told))) return;
+    tell_race(race.target, *race.block, race.other, race.shared, same);
+}
+
+void report_time(Origin origin) {
     running = {};
-    std::string who = thread_text(other.thread());
-    if (other.block != block.ordinal) who += " of " + block_text(other.block);
-    const std::string where = shared ? in_variable(target.address) : in_allocation(target.address);
-    const std::string orders = missing(target, block, other);
-    report(Mistake::race, target,
-           "race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
-               at(other.origin()) + ", " + orders + (where.empty() ? "" : ": " + where),
-           {.earlier_thread = who,
-            .earlier_verb = past(other.kind()),
-            .earlier_place = place(other.origin()),
-            .missing = orders,
-            .is_between_blocks = other.block != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
-            .both_write = target.kind == Kind::write && other.kind() == Kind::write},
-           &other);
+    if (!origin.is_place()) out_of_time(reinterpret_cast<const void*>(origin.value()), {});
+    const std::vector<Place>& places = state().places;
+    out_of_time(nullptr, origin.value() < places.size() ? places[origin.value()] : Place{});
 }
 
 void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena) {
-    running = {};
+    const Unwatched own_code;
     Target reading = target;
     reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
     if (arena)
-        report(Mistake::unwritten, reading,
-               deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
+        return report(Mistake::unwritten, reading,
+                      deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
     report(Mistake::unwritten, reading, deed(reading, "global memory") + " that was never written: " + in_allocation(byte));
 }
 
@@ -244,18 +339,18 @@ void report_not_allocated(const Target& target, const std::byte* byte) {
         if (!nearest || next->start - target.address < target.address - (nearest->start + nearest->bytes)) nearest = next;
         break;
     }
-    if (!nearest) report(Mistake::bounds, target, deed(target, "global memory") + " where nothing was ever allocated");
+    if (!nearest) report_and_end(Mistake::bounds, target, deed(target, "global memory") + " where nothing was ever allocated");
     const std::byte* const start = nearest->start;
     const std::byte* const end = start + nearest->bytes;
     const std::string whose = "the " + count(nearest->bytes, "byte") + " allocated at " + nearest->place;
     const ReportedAccess near{.allocation = reinterpret_cast<std::uint64_t>(start), .is_freed = nearest->freed};
     if (target.address < start)
-        report(Mistake::bounds, target,
+        report_and_end(Mistake::bounds, target,
                deed(target, "global memory") + ", " + distance(start - target.address) + " before " + whose, near);
     if (byte < end && nearest->freed)
-        report(Mistake::bounds, target, deed(target, "global memory") + " after it was freed: " + in_allocation(target.address),
+        report_and_end(Mistake::bounds, target, deed(target, "global memory") + " after it was freed: " + in_allocation(target.address),
                near);
-    report(Mistake::bounds, target,
+    report_and_end(Mistake::bounds, target,
            deed(target, "global memory") + ", " + distance(target.address + target.bytes - end) + " past the end of " + whose +
                (nearest->freed ? " (and freed)" : ""),
            near);
@@ -264,7 +359,7 @@ void report_not_allocated(const Target& target, const std::byte* byte) {
 void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena) {
     running = {};
     if (arena.block != &block)
-        report(Mistake::bounds, target,
+        report_and_end(Mistake::bounds, target,
                deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
     const ArenaPiece* before = nullptr;
     const ArenaPiece* behind = nullptr;
@@ -282,7 +377,7 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
         where = count(past_end, "byte") + " past the end of " + title(*before);
     else if (behind)
         where = count(ahead, "byte") + " before " + title(*behind);
-    report(Mistake::bounds, target, deed(target, "shared memory") + ", " + where);
+    report_and_end(Mistake::bounds, target, deed(target, "shared memory") + ", " + where);
 }
 
 void report_host_memory(const Target& target) {
@@ -307,23 +402,23 @@ void report_host_memory(const Target& target) {
             what += ", " + distance(target.address + target.bytes - end) + " past the end of " + title(*piece);
             break;
         }
-    report(Mistake::bounds, target, deed(target, what));
+    report_and_end(Mistake::bounds, target, deed(target, what));
 }
 
 void report_constant(const Target& target) {
     running = {};
-    report(Mistake::bounds, target,
+    report_and_end(Mistake::bounds, target,
            deed(target, "constant memory") + ", which kernels may only read: " + in_allocation(target.address));
 }
 
 void report_misaligned(const Target& target) {
     running = {};
-    report(Mistake::misaligned, target,
+    report_and_end(Mistake::misaligned, target,
            deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
 }
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
-    running = {};
+    const Unwatched own_code;
     std::string who = "it";
     if (copy.issue.block != block.ordinal || copy.issue.thread() != scheduler->current->number)
         who = thread_text(copy.issue.thread());
@@ -332,7 +427,8 @@ void report_in_flight(const Target& target, const Block& block, const Copy& copy
     report(Mistake::copy, target,
            "race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +
                " and has not waited for",
-           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(copy.issue.origin())}, &copy.issue);
+           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(copy.issue.origin())}, &copy.issue,
+           {copy.issue.origin(), "no wait for the copy between the two", false});
 }
 
 }  // namespace heddle::emulator::checker

@@ -11,6 +11,7 @@
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator::checker {
 
@@ -63,14 +64,19 @@ struct Visit {
 std::byte* address_of(const Visit& v, std::size_t offset) { return v.space.start() + offset; }
 
 void enter_or_report(const Visit& v, Cell& cell) {
-    if (const Access* other = enter(cell, v.access, v.owner, v.space.since).race)
-        report_race(v.target, v.owner, *other, v.arena != nullptr);
+    const Access* const other = enter(cell, v.access, v.owner, v.space.since).race;
+    if (other == nullptr) return;
+    report_race(v.target, v.owner, *other, v.arena != nullptr);
+    if (v.target.kind != Kind::write) return;
+    cell.write = v.access;  // as if everything had happened before it
+    for (Access& old : cell.atomics) old.block = 0;
+    for (Access& old : cell.reads) old.block = 0;
 }
 
 /// A plain read of a whole word.
 void enter_read(const Visit& v, Cell& word, Settled& settled) {
     const Entered entered = enter(word, v.access, v.owner, v.space.since);
-    if (entered.race) report_race(v.target, v.owner, *entered.race, v.arena != nullptr);
+    if (entered.race) return report_race(v.target, v.owner, *entered.race, v.arena != nullptr);
     if (entered.kept)
         settled = {};
     else if (entered.left_out && v.owner.threads[v.access.thread()].crowd != 0)
@@ -154,13 +160,15 @@ void visit(const Visit& v) {
             __builtin_prefetch(cell, 1);
             __builtin_prefetch(cell + 64, 1);
         }
-        for (std::size_t at = offset; at < stop;) {
+        const State& s = state();
+        for (std::size_t at = offset; at < stop && !s.is_quiet;) {
             const std::size_t next = std::min(stop, at / 4 * 4 + 4);
             visit_word(v, page, at, next - at);
             at = next;
         }
         std::uint64_t& written = page.written[offset % kPage / 64];
-        if (v.reads && (written & mask) != mask && (!v.arena || state().unwritten_shared_is_reported))
+        if (v.reads && (written & mask) != mask && !s.is_quiet &&
+            (v.arena ? s.unwritten_shared_is_reported : !s.forgives_unwritten))
             report_unwritten(v.target, address_of(v, v.space.first_clear(&Page::written, offset, count)), v.arena);
         if (is_write(v.target.kind)) written |= mask;
         offset = stop;
@@ -202,7 +210,11 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     if (running.thread < 0 || bytes == 0 || lies_in(address, running.stack, running.stack_bytes)) return;
     Block* const block = running_block();
     if (!block) return;
+    settle();
+    if (is_time_over()) report_time(origin);
     State& s = state();
+    if (is_write(kind)) ++s.writes;
+    if (s.is_foreign && !is_atomic(kind)) scheduler->spins = 0;
     const Thread& thread = block->threads[running.thread];
     const bool may_be_settled = kind == Kind::read && thread.crowd != 0;
     const auto look_into = [&](Space& space, Arena* arena) {
@@ -233,6 +245,8 @@ void launch_begins(const LaunchRequest& request) {
     s.request = &request;
     forget_reported();
     s.copy_step = State::CopyStep::none;  // a violation may have ended the last launch in one
+    s.is_foreign = request.is_foreign;
+    s.is_quiet = s.same_value_is_told = false;
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();
     s.releases.clear();
@@ -241,6 +255,7 @@ void launch_begins(const LaunchRequest& request) {
 }
 
 void launch_ends() {
+    settle();
     State& s = state();
     for (const auto& block : s.blocks) drop_copies(block->ordinal);
     for (const auto& arena : s.arenas) arena->block = nullptr;
@@ -365,12 +380,13 @@ void atomic_access(const void* address, std::size_t bytes, bool reads, bool writ
 
 void volatile_access(void* address, std::size_t bytes, bool writes, const void* code) {
     if (lies_in(address, running.stack, running.stack_bytes)) return;
-    if ((scheduler->random.next() & 7u) == 0)
-        scheduler->step_aside();  // else a thread that waits for another's write spins forever
+    scheduler->spin(code, {});
+    const std::uint64_t spins = scheduler->spins;  // it is none that tells of progress
     if (is_in_an_arena(address))
         check(address, bytes, writes ? Kind::write : Kind::read, Origin::of_code(code));
     else
         atomic_access(address, bytes, !writes, writes, Origin::of_code(code));
+    scheduler->spins = writes ? 0 : spins;
 }
 
 void read(const void* address, std::size_t bytes, Place place) {

@@ -69,6 +69,12 @@ struct State {
     std::unordered_map<std::uint64_t, std::uint32_t> in_flight;  // copy number to index
     std::vector<Place> places;                                   // interned
     bool unwritten_shared_is_reported = true;
+    // A launch of a program of the front end goes on after a race or a read of what nobody wrote.
+    bool is_foreign = false;
+    bool is_quiet = false;           // that violation is told: accesses are only noted from then on
+    bool same_value_is_told = false;
+    bool forgives_unwritten = false;  // a launch was abandoned: global memory may lack what it would have written
+    std::uint64_t writes = 0;
     // Which part of a copy is being checked. A landing is not traced, because its writes were traced at the copy's issue.
     enum class CopyStep : std::uint8_t { none, issue, landing } copy_step = CopyStep::none;
 };
@@ -92,7 +98,7 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
 /// A volatile access by the running thread, before which another thread may run.
 void volatile_access(void* address, std::size_t bytes, bool writes, const void* code);
 
-/// Reports (report.cpp). None of them returns.
+/// Reports (report.cpp). Those of races and of unwritten memory return in launches that go on.
 struct Target {
     const std::byte* address;
     std::size_t bytes;
@@ -101,14 +107,16 @@ struct Target {
 };
 /// The kind of event for an access of this kind, at the current step of a copy.
 Action traced_action(Kind kind);
-[[noreturn]] void report_race(const Target& target, const Block& block, const Access& other, bool shared);
-[[noreturn]] void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena);
+void report_race(const Target& target, const Block& block, const Access& other, bool shared);
+void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena);
 [[noreturn]] void report_not_allocated(const Target& target, const std::byte* byte);
 [[noreturn]] void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena);
 [[noreturn]] void report_host_memory(const Target& target);
 [[noreturn]] void report_constant(const Target& target);
 [[noreturn]] void report_misaligned(const Target& target);
-[[noreturn]] void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination);
+void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination);
+/// The time of the run is over, and the running thread accesses memory.
+[[noreturn]] void report_time(Origin origin);
 /// Called when a launch begins: clears last_reported_access() (reported.h).
 void forget_reported();
 /// Whether a kernel may read this host memory: the program's constants.

@@ -25,3 +25,10 @@ int memcmp(const void* a, const void* b, decltype(sizeof 0) bytes) noexcept(true
 #include "kernels/emulator/cuda/texture.h"
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/interface.h"
+
+#include "kernels/emulator/foreign.h"
+
+namespace heddle::emulator::cuda {
+/// Tells the emulator what program this is, before the file's own objects exist.
+[[maybe_unused]] static const bool kIsForeign = (foreign_program(), true);
+}  // namespace heddle::emulator::cuda

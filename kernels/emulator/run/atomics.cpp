@@ -7,11 +7,10 @@
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
-
-constexpr std::uint64_t kMostSpins = 1'000'000'000;
 
 template <class T>
 T combine(Atomic kind, T old, T value, T compare) {
@@ -66,6 +65,11 @@ bool looks_at_the_type(Atomic kind) {
     return kind == Atomic::add || kind == Atomic::subtract || kind == Atomic::minimum || kind == Atomic::maximum;
 }
 
+// Another thread may have waited for it.
+void note_change() {
+    if (in_a_kernel() && scheduler->launch->request->is_foreign) scheduler->spins = 0;
+}
+
 template <class Unsigned, class Signed>
 std::uint64_t apply(Atomic kind, Number type, void* address, std::uint64_t value, std::uint64_t compare) {
     auto* const cell = static_cast<Unsigned*>(address);
@@ -81,6 +85,7 @@ std::uint64_t apply(Atomic kind, Number type, void* address, std::uint64_t value
         else
             wanted = combine(kind, old, v, c);
     } while (!__atomic_compare_exchange_n(cell, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    if (wanted != old) note_change();
     return old;
 }
 
@@ -88,12 +93,10 @@ std::uint64_t apply(Atomic kind, Number type, void* address, std::uint64_t value
 void before_atomic(Atomic kind, const void* address, std::size_t bytes, Place place) {
     Scheduler& self = in_kernel("an atomic");
     if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
-        violate("an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) +
-                ": the address is not a multiple of that");
-    if (++self.spins > kMostSpins)
-        violate("spins at " + text_of(place) + ": a billion atomics, and no thread of the block came any further");
-    // Other threads must run between two atomics, or a thread that spins on another's write would spin forever.
-    if ((self.random.next() & 7u) == 0) self.step_aside();
+        violate(mistake("misaligned", place,
+                        "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) +
+                            ": the address is not a multiple of that"));
+    self.spin(nullptr, place);
     if constexpr (checker::kEnabled) checker::atomic_access(address, bytes, kind != Atomic::store, kind != Atomic::load, place);
 }
 
@@ -107,7 +110,9 @@ std::uint64_t atomic(Atomic kind, Number type, void* address, std::size_t bytes,
         case 2: return apply<std::uint16_t, std::int16_t>(kind, type, address, value, compare);
         case 4: return apply<std::uint32_t, std::int32_t>(kind, type, address, value, compare);
         case 8: return apply<std::uint64_t, std::int64_t>(kind, type, address, value, compare);
-        default: violate("an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": wanted 1, 2, 4 or 8");
+        default:
+            violate(mistake("fault", place,
+                            "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": wanted 1, 2, 4 or 8"));
     }
 }
 
@@ -115,7 +120,8 @@ std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_sign
                      Place place) {
     in_kernel("an atomic");
     if (bytes != 4 && bytes != 8)
-        violate("an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": wanted 4 or 8");
+        violate(mistake("fault", place,
+                        "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": wanted 4 or 8"));
     return atomic(kind, is_signed ? Number::signed_integer : Number::unsigned_integer, address, bytes, value, compare, place);
 }
 
@@ -125,7 +131,10 @@ void atomic_wide(Atomic kind, void* address, const void* value, const void* comp
     const std::lock_guard lock(one_at_a_time);
     unsigned char before[16];
     std::memcpy(before, address, 16);
-    if (kind != Atomic::compare_exchange || std::memcmp(before, compare, 16) == 0) std::memcpy(address, value, 16);
+    if (kind != Atomic::compare_exchange || std::memcmp(before, compare, 16) == 0) {
+        std::memcpy(address, value, 16);
+        note_change();
+    }
     std::memcpy(old, before, 16);
 }
 

@@ -60,6 +60,31 @@ class Alone {
     Alone& operator=(const Alone&) = delete;
 };
 
+namespace detail {
+extern bool unsettled;
+void settle_now();
+}  // namespace detail
+/// Tells the race of a write whose value was not known before it was made. Called before another thread runs.
+inline void settle() {
+    if (detail::unsettled) detail::settle_now();
+}
+/// While one lives, the checker ignores the running thread: the emulator's own code runs, which may be an instrumented copy.
+class Unwatched {
+  public:
+    Unwatched() : before_(running) { running = {}; }
+    ~Unwatched() { running = before_; }
+    Unwatched(const Unwatched&) = delete;
+    Unwatched& operator=(const Unwatched&) = delete;
+
+  private:
+    const Running before_;
+};
+
+/// The number of writes that were checked so far.
+std::uint64_t writes();
+/// A launch was abandoned: from now on no read of global memory that nobody wrote is reported, because that launch might have.
+void forgive_unwritten();
+
 /// Blocks of a checked launch run one at a time (or one group of co-resident blocks at a time) on one CPU thread. `request` must
 /// be the request whose `thread` runs, because all threads may read its arguments.
 void launch_begins(const LaunchRequest& request);
@@ -115,6 +140,13 @@ inline constexpr bool kEnabled = false;
 struct Alone {
     Alone() {}  // avoids an unused-variable warning
 };
+struct Unwatched {
+    Unwatched() {}
+};
+
+inline void settle() {}
+inline std::uint64_t writes() { return 0; }
+inline void forgive_unwritten() {}
 
 inline void launch_begins(const LaunchRequest&) {}
 inline void launch_ends() {}

@@ -1,6 +1,7 @@
 // Warp collectives: __syncwarp, shuffles, votes. The last lane to arrive computes every lane's result.
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/run/checker_hooks.h"
@@ -8,6 +9,7 @@
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
 #include "kernels/emulator/run/traffic_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 
@@ -29,30 +31,52 @@ std::string hexadecimal(unsigned mask) {
 // The mask has lanes that cannot arrive, or lacks the calling lane.
 [[gnu::cold]] void bad_mask(const Warp& warp, const Thread& thread, const char* what, unsigned mask, Place place) {
     const std::string call = std::string(what) + " at " + text_of(place) + " with mask " + hexadecimal(mask);
-    if ((mask >> thread.lane() & 1u) == 0)
-        violate(call + ": the calling lane " + std::to_string(thread.lane()) + " is not in it");
+    const auto refuse = [&](const std::string& why) { violate(mistake("collective", place, call + ": " + why)); };
+    if ((mask >> thread.lane() & 1u) == 0) refuse("the calling lane " + std::to_string(thread.lane()) + " is not in it");
     if (const unsigned missing = mask & ~warp.exists; missing != 0)
-        violate(call + ": lanes " + list_of(missing) + " do not exist, for the block's last warp is not whole");
-    violate(call + ": lanes " + list_of(mask & warp.exited) + " have left the kernel");
+        refuse("lanes " + list_of(missing) + " do not exist, for the block's last warp is not whole");
+    refuse("lanes " + list_of(mask & warp.exited) + " have left the kernel");
+}
+
+bool is_foreign() { return scheduler->launch->request->is_foreign; }
+
+// A shuffle reads a lane that does not take part. CUDA leaves the value open, and a program may never use it.
+[[gnu::cold]] void note_no_lane(const std::string& call, int source, const std::string& why, Place place) {
+    Launch& launch = *scheduler->launch;
+    if (std::exchange(launch.notes_no_lane, true)) return;
+    ViolationRecord note = mistake("portability", place, call + ": reads lane " + std::to_string(source) + ", which " + why +
+                                                             ": CUDA leaves the value open");
+    note.note = true;
+    remark(std::move(note));
 }
 
 }  // namespace
 
 Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place place) {
     const unsigned own = 1u << thread.lane();
-    if ((mask & own) == 0 || (mask & (warp.exited | ~warp.exists)) != 0) bad_mask(warp, thread, what, mask, place);
+    const bool foreign = is_foreign();
+    if ((mask & own) == 0 || (!foreign && (mask & (warp.exited | ~warp.exists)) != 0)) bad_mask(warp, thread, what, mask, place);
     Meeting* joined = nullptr;
     for (int i = 0; i < warp.meetings; ++i) {
         Meeting& meeting = warp.meeting[i];
         if ((meeting.mask & own) == 0 || (meeting.arrived & mask) == 0) continue;  // these lanes do not wait for each other
-        if (meeting.mask == mask && meeting.what == what && same_place(meeting.place, place)) {
+        // PTX asks for the same instruction with the same mask, not for the same place.
+        if (meeting.mask == mask && meeting.what == what && (foreign || same_place(meeting.place, place))) {
             joined = &meeting;
             continue;
         }
         const Thread& other = warp.threads[__builtin_ctz(meeting.arrived & mask)];
-        violate(std::string("comes to ") + what + " at " + text_of(place) + " with mask " + hexadecimal(mask) + ", while " +
-                name_of(other) + " " + whereabouts(other) + " with mask " + hexadecimal(meeting.mask) +
-                ": the lanes of a mask must come to the same call with the same mask");
+        ViolationRecord about = mistake("collective", place,
+                                        std::string("comes to ") + what + " at " + text_of(place) + " with mask " +
+                                            hexadecimal(mask) + ", while " + name_of(other) + " " + whereabouts(other) +
+                                            " with mask " + hexadecimal(meeting.mask) +
+                                            ": the lanes of a mask must come to the same call with the same mask");
+        about.verb = std::string("comes to ") + what;
+        about.other_thread = name_of(other);
+        about.other_verb = std::string("waits in ") + other.waits_in;
+        about.other_file = other.place.file;
+        about.other_line = other.place.line;
+        violate(std::move(about));
     }
     if (joined != nullptr) {
         joined->arrived |= own;
@@ -64,12 +88,21 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
 }
 
 void close(Warp& warp, Meeting* meeting, const Thread& last) {
-    if (traces()) trace_collective(meeting->mask, meeting->what, meeting->place);
-    if (counts_traffic()) note_collective(meeting->mask);
-    for (unsigned rest = meeting->mask & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
+    if (traces()) trace_collective(meeting->arrived, meeting->what, meeting->place);
+    if (counts_traffic()) note_collective(meeting->arrived);
+    for (unsigned rest = meeting->arrived & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
         scheduler->make_ready(warp.threads + __builtin_ctz(rest));
     *meeting = warp.meeting[--warp.meetings];
     scheduler->spins = 0;
+    ++scheduler->progress;
+}
+
+unsigned awaited(const Warp& warp, unsigned mask) { return is_foreign() ? mask & warp.exists & ~warp.exited : mask; }
+
+Meeting* meeting_of(Warp& warp, int lane) {
+    int i = 0;
+    while ((warp.meeting[i].arrived >> lane & 1u) == 0) ++i;
+    return &warp.meeting[i];
 }
 
 void warp_barrier(unsigned mask, Place place) {
@@ -79,12 +112,12 @@ void warp_barrier(unsigned mask, Place place) {
     const int first = mask == 0 ? 0 : __builtin_ctz(mask);
     char* const order = &warp.order[first][warp.generation[first] & 1u];
     race_release(order);
-    together("__syncwarp", mask, place, [&](Warp&) {
+    together("__syncwarp", mask, place, [&](Warp& all) {
         ++warp.generation[first];
         if constexpr (checker::kEnabled) {
             checker::ThreadId ids[32];
             std::size_t count = 0;
-            for (unsigned rest = mask; rest != 0; rest &= rest - 1)
+            for (unsigned rest = all.present; rest != 0; rest &= rest - 1)
                 ids[count++] = {thread.block->number, warp.threads[__builtin_ctz(rest)].number};
             checker::joined({ids, count});
         }
@@ -99,8 +132,9 @@ std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane,
     const int own = thread.lane();
     const char* const what = names[static_cast<int>(kind)];
     if (width < 1 || width > 32 || (width & (width - 1)) != 0)
-        violate(std::string(what) + " at " + text_of(place) + ": the width is " + std::to_string(width) +
-                ", wanted a power of two up to 32");
+        violate(mistake("collective", place,
+                        std::string(what) + " at " + text_of(place) + ": the width is " + std::to_string(width) +
+                            ", wanted a power of two up to 32"));
     // PTX ISA, shfl.sync: only the last five bits of `lane` are used; a lane that would read outside its group gets its own
     // value.
     const int base = own & ~(width - 1), number = lane & 31;
@@ -111,17 +145,26 @@ std::uint64_t shuffle(Shuffle kind, unsigned mask, std::uint64_t bits, int lane,
         case Shuffle::down: source = own + number < base + width ? own + number : own; break;
         case Shuffle::up: source = own - number >= base ? own - number : own; break;
     }
-    if ((mask >> source & 1u) == 0 && (mask >> own & 1u) != 0)
-        violate(std::string(what) + " at " + text_of(place) + " with mask " + hexadecimal(mask) + ": reads lane " +
-                std::to_string(source) + ", which is not in it");
+    if ((mask >> source & 1u) == 0 && (mask >> own & 1u) != 0) {
+        const std::string call = std::string(what) + " at " + text_of(place) + " with mask " + hexadecimal(mask);
+        if (!is_foreign())
+            violate(mistake("collective", place, call + ": reads lane " + std::to_string(source) + ", which is not in it"));
+        note_no_lane(call, source, "is not in it", place);
+        source = own;
+    }
+    const int wanted = source;
     warp.value[own] = bits;
     warp.source[own] = static_cast<std::uint8_t>(source);
-    together(what, mask, place, [mask](Warp& all) {
-        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    together(what, mask, place, [](Warp& all) {
+        for (unsigned rest = all.present; rest != 0; rest &= rest - 1) {
             const int l = __builtin_ctz(rest);
-            all.result[l] = all.value[all.source[l]];
+            const bool is_there = (all.present >> all.source[l] & 1u) != 0;
+            all.result[l] = is_there ? all.value[all.source[l]] : ~std::uint64_t{0};  // a NaN, as all that nobody wrote
+            if (!is_there) all.source[l] = kNoLane;
         }
     });
+    if (warp.source[own] == kNoLane)
+        note_no_lane(std::string(what) + " at " + text_of(place), wanted, "has left the kernel or never was", place);
     return warp.result[own];
 }
 
@@ -129,12 +172,12 @@ unsigned ballot(unsigned mask, int predicate, Place place) {
     Thread& thread = *in_kernel("__ballot_sync").current;
     Warp& warp = *thread.warp;
     warp.value[thread.lane()] = predicate != 0;
-    together("__ballot_sync", mask, place, [mask](Warp& all) {
+    together("__ballot_sync", mask, place, [](Warp& all) {
         unsigned votes = 0;
         for (int l = 0; l < 32; ++l)
-            if ((mask >> l & 1u) != 0 && all.value[l] != 0) votes |= 1u << l;
+            if ((all.present >> l & 1u) != 0 && all.value[l] != 0) votes |= 1u << l;
         for (int l = 0; l < 32; ++l)
-            if ((mask >> l & 1u) != 0) all.result[l] = votes;
+            if ((all.present >> l & 1u) != 0) all.result[l] = votes;
     });
     return static_cast<unsigned>(warp.result[thread.lane()]);
 }
@@ -144,13 +187,13 @@ unsigned match(unsigned mask, std::uint64_t bits, bool all, Place place) {
     Thread& thread = *in_kernel(what).current;
     Warp& warp = *thread.warp;
     warp.value[thread.lane()] = bits;
-    together(what, mask, place, [mask, all](Warp& lanes) {
-        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    together(what, mask, place, [all](Warp& lanes) {
+        for (unsigned rest = lanes.present; rest != 0; rest &= rest - 1) {
             const int l = __builtin_ctz(rest);
             unsigned same = 0;
-            for (unsigned others = mask; others != 0; others &= others - 1)
+            for (unsigned others = lanes.present; others != 0; others &= others - 1)
                 if (lanes.value[__builtin_ctz(others)] == lanes.value[l]) same |= others & -others;
-            lanes.result[l] = !all || same == mask ? same : 0;
+            lanes.result[l] = !all || same == lanes.present ? same : 0;
         }
     });
     return static_cast<unsigned>(warp.result[thread.lane()]);
@@ -165,9 +208,9 @@ std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_
     // A flipped top bit makes the order of signed numbers that of unsigned ones.
     const std::uint32_t flip = is_signed && (kind == Reduction::minimum || kind == Reduction::maximum) ? 0x80000000u : 0u;
     warp.value[thread.lane()] = value ^ flip;
-    together(what, mask, place, [mask, kind](Warp& lanes) {
-        auto result = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(mask)]);
-        for (unsigned rest = mask & (mask - 1); rest != 0; rest &= rest - 1) {
+    together(what, mask, place, [kind](Warp& lanes) {
+        auto result = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(lanes.present)]);
+        for (unsigned rest = lanes.present & (lanes.present - 1); rest != 0; rest &= rest - 1) {
             const auto next = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(rest)]);
             switch (kind) {
                 case Reduction::add: result += next; break;
@@ -178,7 +221,7 @@ std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_
                 case Reduction::bit_xor: result ^= next; break;
             }
         }
-        for (unsigned rest = mask; rest != 0; rest &= rest - 1) lanes.result[__builtin_ctz(rest)] = result;
+        for (unsigned rest = lanes.present; rest != 0; rest &= rest - 1) lanes.result[__builtin_ctz(rest)] = result;
     });
     return static_cast<std::uint32_t>(warp.result[thread.lane()]) ^ flip;
 }
@@ -189,19 +232,20 @@ void exchange(Exchange kind, unsigned mask, const void* value, std::size_t bytes
     const char* const what = names[static_cast<int>(kind)];
     Thread& thread = *in_kernel(what).current;
     if (source < 0 || source > 31 || (mask >> source & 1u) == 0)
-        violate(std::string(what) + " at " + text_of(place) + ": reads lane " + std::to_string(source) +
-                ", which is not in the group " + hexadecimal(mask));
+        violate(mistake("collective", place,
+                        std::string(what) + " at " + text_of(place) + ": reads lane " + std::to_string(source) +
+                            ", which is not in the group " + hexadecimal(mask)));
     struct Part {
         const void* value;
         void* result;
         int source;
     } own{value, result, source};
     thread.warp->part[thread.lane()] = &own;
-    together(what, mask, place, [mask, bytes](Warp& lanes) {
+    together(what, mask, place, [bytes](Warp& lanes) {
         const auto part = [&](int lane) { return static_cast<const Part*>(lanes.part[lane]); };
-        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+        for (unsigned rest = lanes.present; rest != 0; rest &= rest - 1) {
             const Part& to = *part(__builtin_ctz(rest));
-            std::memcpy(to.result, part(to.source)->value, bytes);
+            if ((lanes.present >> to.source & 1u) != 0) std::memcpy(to.result, part(to.source)->value, bytes);
         }
     });
 }

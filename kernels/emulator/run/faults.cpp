@@ -1,17 +1,20 @@
 // Handles signals of kernel threads: accesses to unmapped addresses, integer division by zero, stack overflow into the guard
-// page. The handler redirects the thread to a call on another stack, which reports it like any other violation.
+// page, and the end of the run's time. The handler redirects the thread to a call on another stack, which reports it like any
+// other violation.
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include "kernels/emulator/run/fiber.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -29,36 +32,49 @@ thread_local constinit Fault fault = {};
 struct sigaction earlier[2];
 constexpr int kSignals[2] = {SIGSEGV, SIGFPE};
 
-void report() {
-    if (fault.signal == SIGFPE) violate("divides an integer by zero at " + place_of_code(fault.code));
+[[noreturn]] void report() {
+    if (fault.signal == 0) out_of_time(fault.code, {});
+    const SourceLine line = source_line_of(fault.code);
+    const auto refuse = [&](const char* kind, const std::string& what) {
+        ViolationRecord about = mistake(kind, {}, what);
+        about.file = line.file;
+        about.line = line.line;
+        violate(std::move(about));
+    };
+    if (fault.signal == SIGFPE) refuse("fault", "divides an integer by zero at " + line.text);
     if (fiber_stacks().holds(fault.address))
-        violate("needs more stack than a thread has at " + place_of_code(fault.code) + "; HEDDLE_EMULATOR_STACK sets its bytes");
+        refuse("stack-overflow", "needs more stack than a thread has at " + line.text + "; HEDDLE_EMULATOR_STACK sets its bytes");
     char text[32];
     std::snprintf(text, sizeof text, "%p", fault.address);
-    std::string what = "touches the address " + std::string(text) + " at " + place_of_code(fault.code);
+    std::string what = "touches the address " + std::string(text) + " at " + line.text;
     what += is_device_memory(fault.address) ? ": " + describe(fault.address) : ", which is no memory of the device";
-    violate(what);
+    refuse("out-of-bounds", what);
+    __builtin_unreachable();
+}
+
+/// Lets the kernel's thread that the signal stopped go on with report(). False outside of kernels.
+bool redirect(int signal, const void* address, [[maybe_unused]] void* context) {
+    if (spare == nullptr || !in_a_kernel()) return false;
+#if defined(__x86_64__) && defined(__linux__)
+    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    // Plus one byte, because place_of_code expects return addresses.
+    fault = {signal, address, reinterpret_cast<const std::byte*>(registers[REG_RIP]) + 1};
+    registers[REG_RSP] = reinterpret_cast<greg_t>(spare + 2 * kSpare - 8);  // as after a call: 8 below a multiple of 16
+    registers[REG_RIP] = reinterpret_cast<greg_t>(&report);
+    return true;
+#elif defined(__aarch64__) && defined(__linux__)
+    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+    fault = {signal, address, reinterpret_cast<const std::byte*>(registers.pc) + 1};
+    registers.sp = reinterpret_cast<std::uintptr_t>(spare + 2 * kSpare);
+    registers.pc = reinterpret_cast<std::uintptr_t>(&report);
+    return true;
+#else
+    return false;
+#endif
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-#if defined(__x86_64__) && defined(__linux__)
-    if (spare != nullptr && in_a_kernel()) {
-        auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-        // Plus one byte, because place_of_code expects return addresses.
-        fault = {signal, info->si_addr, reinterpret_cast<const std::byte*>(registers[REG_RIP]) + 1};
-        registers[REG_RSP] = reinterpret_cast<greg_t>(spare + 2 * kSpare - 8);  // as after a call: 8 below a multiple of 16
-        registers[REG_RIP] = reinterpret_cast<greg_t>(&report);
-        return;
-    }
-#elif defined(__aarch64__) && defined(__linux__)
-    if (spare != nullptr && in_a_kernel()) {
-        auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
-        fault = {signal, info->si_addr, reinterpret_cast<const std::byte*>(registers.pc) + 1};
-        registers.sp = reinterpret_cast<std::uintptr_t>(spare + 2 * kSpare);
-        registers.pc = reinterpret_cast<std::uintptr_t>(&report);
-        return;
-    }
-#endif
+    if (redirect(signal, info->si_addr, context)) return;
     const struct sigaction& before = earlier[signal == kSignals[0] ? 0 : 1];
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
         before.sa_sigaction(signal, info, context);
@@ -70,6 +86,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 }
 
 }  // namespace
+
+bool stop_for_time(void* context) { return redirect(0, nullptr, context); }
 
 void catch_faults() {
     fiber_stacks();  // must exist before the handler runs

@@ -67,5 +67,7 @@ void address_unpoison(const void* start, std::size_t bytes);
 
 /// From now on, faults of kernel threads on this CPU thread are reported as violations.
 void catch_faults();
+/// For the handler of a signal with this context: the kernel's thread goes on in out_of_time(). False outside of kernels.
+bool stop_for_time(void* context);
 
 }  // namespace heddle::emulator

@@ -205,6 +205,12 @@ class Memory {
         return accesses_;
     }
 
+    std::vector<Allocation> living() const {
+        std::vector<Allocation> all;
+        for (const auto& [first, living] : living_) all.push_back(living.allocation);
+        return all;
+    }
+
     std::mutex& mutex() { return mutex_; }
     bool is_open() const { return open_ > 0; }
     MemoryUse use() {
@@ -336,6 +342,12 @@ std::optional<Allocation> nearest_allocation(const void* address) {
     const std::lock_guard lock(memory().mutex());
     const Allocation* const found = memory().nearest(address);
     return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+std::vector<Allocation> living_allocations() {
+    if (detail::device_range_start == nullptr) return {};
+    const std::lock_guard lock(memory().mutex());
+    return memory().living();
 }
 
 bool lives(const void* start, std::size_t bytes) {

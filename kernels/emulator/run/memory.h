@@ -37,6 +37,8 @@ struct Allocation {
 /// The allocation that contains the address, or the nearest one before it, including freed ones; outside of the device's range, the
 /// mapped piece (below) that contains the address. Else none.
 std::optional<Allocation> nearest_allocation(const void* address);
+/// All that live, by address.
+std::vector<Allocation> living_allocations();
 /// Whether all bytes are in one live allocation, or in one variable.
 bool lives(const void* start, std::size_t bytes);
 /// "12 bytes into an allocation of 400 bytes made at core/device_cuda.cpp:90", "4 bytes past the end of ..", ".. which was

@@ -24,8 +24,8 @@ namespace {
 
 std::mutex mutex;
 
-std::set<const void*>& kernels() {
-    static auto& all = *new std::set<const void*>;  // read when the process ends
+std::map<const void*, std::uint64_t>& kernels() {
+    static auto& all = *new std::map<const void*, std::uint64_t>;  // the launches of each; read when the process ends
     return all;
 }
 struct WorkDone {
@@ -115,7 +115,7 @@ bool skipped(const Place& place, const char* what) {
 
 void note_launch(const void* kernel) {
     const std::lock_guard lock(mutex);
-    kernels().insert(kernel);
+    ++kernels()[kernel];
 }
 
 void note_work(const void* kernel, const std::string& what) {
@@ -137,14 +137,20 @@ std::map<std::string, std::int64_t> work_done() {
 }
 
 std::vector<std::string> launched_kernels() {
-    std::vector<const void*> addresses;
+    std::vector<std::string> names;
+    for (const auto& [name, count] : counted_launches()) names.push_back(name);
+    return names;
+}
+
+std::map<std::string, std::uint64_t> counted_launches() {
+    std::map<const void*, std::uint64_t> all;
     {
         const std::lock_guard lock(mutex);
-        addresses.assign(kernels().begin(), kernels().end());
+        all = kernels();
     }
-    std::set<std::string> names;
-    for (const void* kernel : addresses) names.insert(kernel_name(kernel));
-    return {names.begin(), names.end()};
+    std::map<std::string, std::uint64_t> named;
+    for (const auto& [kernel, count] : all) named[kernel_name(kernel)] += count;
+    return named;
 }
 
 std::vector<std::string> synchronisation_places() {

@@ -1,12 +1,13 @@
 #include "kernels/emulator/run/report.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
+#include <unwind.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -16,6 +17,7 @@
 #include <backtrace.h>
 #endif
 
+#include "kernels/emulator/foreign.h"
 #include "kernels/emulator/kernel_name.h"
 #include "kernels/emulator/run/kernels.h"
 
@@ -32,7 +34,19 @@ std::string_view project_folder() {
     return folder;
 }
 
+// With a slash behind it; "" if it is unknown.
+std::string working_folder() {
+    char name[4096];
+    return getcwd(name, sizeof name) != nullptr ? std::string(name) + "/" : "";
+}
+
 std::string_view inside_project(std::string_view file) {
+    if (is_foreign_program()) {  // such a program names its own folder in the same way
+        static const std::string& own = *new std::string(working_folder());
+        if (!own.empty() && file.starts_with(own)) file.remove_prefix(own.size());
+        while (file.starts_with("./")) file.remove_prefix(2);
+        return file;
+    }
     const std::string_view folder = project_folder();
     if (!folder.empty() && file.starts_with(folder)) return file.substr(folder.size());
     while (file.starts_with("../")) file.remove_prefix(3);  // ccache's base_dir makes paths relative to the build folder
@@ -59,8 +73,9 @@ backtrace_state* state() {
 #endif
 
 /// Runs it on a separate stack: those of kernel threads are too small for libbacktrace, which recurses, and for the demangler.
-std::string on_another_stack(const std::function<std::string()>& work) {
-    std::string result;
+template <class Work>
+auto on_another_stack(const Work& work) {
+    decltype(work()) result;
     std::thread([&] { result = work(); }).join();
     return result;
 }
@@ -88,8 +103,13 @@ std::string symbol_of(const void* address) {
 std::string text_of(Place place) { return std::string(inside_project(place.file)) + ":" + std::to_string(place.line); }
 
 namespace {
-std::string find_line([[maybe_unused]] const void* address) {
-    std::vector<std::string> places;
+bool is_layer(const std::string& place) {
+    return place.find("kernels/device/") != std::string::npos || place.find("kernels/emulator/") != std::string::npos ||
+           place.starts_with("/usr/");
+}
+
+SourceLine find_line([[maybe_unused]] const void* address) {
+    std::vector<SourceLine> places;
 #if defined(HEDDLE_HAS_BACKTRACE)
     {
         const std::lock_guard lock(backtrace_mutex());
@@ -97,37 +117,60 @@ std::string find_line([[maybe_unused]] const void* address) {
             backtrace_pcinfo(
                 state(), reinterpret_cast<std::uintptr_t>(address) - 1,  // inside the call, not after it
                 [](void* result, std::uintptr_t, const char* file, int line, const char*) {
-                    if (file != nullptr) static_cast<std::vector<std::string>*>(result)->push_back(text_of(Place{file, line}));
+                    if (file != nullptr)
+                        static_cast<std::vector<SourceLine>*>(result)->push_back({text_of(Place{file, line}), file, line});
                     return 0;
                 },
                 ignore_error, &places);
     }
 #endif
-    if (places.empty()) return "";
-    const auto is_layer = [](const std::string& place) {
-        return place.find("kernels/device/") != std::string::npos || place.find("kernels/emulator/") != std::string::npos ||
-               place.starts_with("/usr/");
-    };
+    if (places.empty()) return {};
     std::string below;  // innermost first
-    for (const std::string& place : places) {
-        if (!is_layer(place)) return below.empty() ? place : place + " (in " + below + ")";
-        below += (below.empty() ? "" : ", in ") + place;
+    for (SourceLine& place : places) {
+        if (!is_layer(place.text)) {
+            if (!below.empty()) place.text += " (in " + below + ")";
+            return place;
+        }
+        below += (below.empty() ? "" : ", in ") + place.text;
     }
     return places.front();
 }
 }  // namespace
 
 std::string line_of_code(const void* address) {
-    return on_another_stack([address] { return find_line(address); });
+    return on_another_stack([address] { return find_line(address).text; });
 }
 
-std::string place_of_code(const void* address) {
+SourceLine source_line_of(const void* address) {
     return on_another_stack([address] {
-        if (std::string line = find_line(address); !line.empty()) return line;
+        SourceLine line = find_line(address);
+        if (!line.text.empty()) return line;
         const std::string symbol = symbol_of(address);
-        return symbol.empty() ? address_text(address) : short_name(symbol);
+        line.text = symbol.empty() ? address_text(address) : short_name(symbol);
+        return line;
     });
 }
+
+SourceLine line_of_caller() {
+    struct Trail {
+        const void* code[64];
+        int count = 0;
+    } trail;
+    _Unwind_Backtrace(
+        [](_Unwind_Context* context, void* out) {
+            auto& all = *static_cast<Trail*>(out);
+            all.code[all.count++] = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+            return all.count < 64 ? _URC_NO_REASON : _URC_END_OF_STACK;
+        },
+        &trail);
+    return on_another_stack([&trail]() -> SourceLine {
+        for (int i = 0; i < trail.count; ++i)
+            if (SourceLine line = find_line(trail.code[i]); line.line != 0 && !is_layer(line.text)) return line;
+        return {};
+    });
+}
+
+std::string place_of_code(const void* address) { return source_line_of(address).text; }
 
 std::string kernel_name(const void* kernel) {
     // Never destroyed, because names are also needed when the process ends.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -17,6 +19,7 @@
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -189,20 +192,29 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
     launch.blocks_per_group = request.cooperative ? static_cast<int>(count) : request.cluster;
     launch.groups = count / static_cast<std::uint64_t>(launch.blocks_per_group);
     draw_order(launch);
+    launch.is_late = is_time_over();
     const checker::Alone alone;
     if constexpr (checker::kEnabled) checker::launch_begins(request);
     if (traces()) trace_launch_begins(request);
     std::exception_ptr error;
     try {
+        const std::optional<Timed> timed = request.is_foreign ? std::optional<Timed>(std::in_place) : std::nullopt;
         pool().run(launch, launch.groups == 1);
     } catch (...) {
         error = std::current_exception();
     }
     if (traces()) trace_launch_ends();
     if constexpr (checker::kEnabled) checker::launch_ends();
-    if (!launch.error.empty())
-        throw Violation("kernel " + kernel_name(request.kernel) + launch.error +
-                        " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ", launch " + std::to_string(launch.number) + ")");
+    if (request.is_foreign) std::fflush(stdout);  // what the kernel printed: a program may end without this
+    if (!launch.error.empty()) {
+        if (request.is_foreign) checker::forgive_unwritten();
+        Violation violation("kernel " + kernel_name(request.kernel) + launch.error +
+                            " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ", launch " + std::to_string(launch.number) +
+                            ")");
+        if (launch.kind == "assert") violation.code = 710;  // cudaErrorAssert
+        violation.is_told = request.is_foreign;
+        throw violation;
+    }
     if (error != nullptr) std::rethrow_exception(error);
 }
 

@@ -86,6 +86,8 @@ void note_work(const void* kernel, const std::string& what);
 /// Names of all kernels launched so far in this process. HEDDLE_EMULATOR_LAUNCHES=FILE appends them to a file at its end, one a
 /// line, behind "> " and its command line.
 std::vector<std::string> launched_kernels();
+/// How often each of them was launched.
+std::map<std::string, std::uint64_t> counted_launches();
 /// How often each kind of device work has run so far in this process, in streams and in graphs: kernels by name; fills, copies
 /// and products by the call that queued them ("cudaMemsetAsync", "cublasLtMatmul"). To count the work of a step, wait for the
 /// device before and after it, and subtract.

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -10,6 +12,7 @@
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/traffic_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 __thread uint3 threadIdx, blockIdx;
 __thread dim3 blockDim, gridDim;
@@ -73,15 +76,16 @@ void Scheduler::start(Thread* thread) {
     try {
         launch->request->thread();
     } catch (const std::exception& error) {
-        abandon(std::string("an exception leaves the kernel: ") + error.what(), thread->block, thread);
+        abandon(mistake("fault", {}, std::string("an exception leaves the kernel: ") + error.what()), thread->block, thread);
     } catch (...) {
-        abandon("an exception leaves the kernel", thread->block, thread);
+        abandon(mistake("fault", {}, "an exception leaves the kernel"), thread->block, thread);
     }
     finish(thread);
     race_release(&end_order_);
 }
 
 void Scheduler::now_runs(Thread* thread) {
+    checker::settle();
     current = thread;
     if (thread == nullptr) {
         checker::runs({});
@@ -118,8 +122,9 @@ Fiber* Scheduler::new_fiber() {
     fibers_.push_back(std::make_unique<Fiber>());
     if (!prepare(*fibers_.back(), &fiber_main)) {
         fibers_.pop_back();
-        abandon("more than " + std::to_string(kMostFibers) + " threads wait at once: the emulator has no more stacks", &blocks[0],
-                nullptr);
+        abandon(mistake("fault", {},
+                        "more than " + std::to_string(kMostFibers) + " threads wait at once: the emulator has no more stacks"),
+                &blocks[0], nullptr);
     }
     return fibers_.back().get();
 }
@@ -158,6 +163,7 @@ void Scheduler::wait(const char* what, Place place) {
     spins = 0;
     race_release(&end_order_);  // in case the launch is abandoned before this thread continues
     lane_waits(*thread->warp);
+    if (is_time_over()) out_of_time(nullptr, place);
     Thread* const next = draw();
     if (next != thread) enter(*thread->fiber, next);
 }
@@ -193,6 +199,29 @@ void Scheduler::step_aside() {
     if (next != thread) enter(*thread->fiber, next);
 }
 
+void Scheduler::spin(const void* code, Place place) {
+    // Elsewhere than in a program of the front end, other CPU threads may run the block that this one waits for.
+    const std::uint64_t enough =
+        launch->request->is_foreign ? std::max<std::uint64_t>(200'000, 400 * (ready_.size() + 1)) : 1'000'000'000;
+    if (++spins > enough) {
+        ViolationRecord about = mistake("no-progress", place, "");
+        std::string where = text_of(place);
+        if (code != nullptr) {
+            const checker::Unwatched own_code;
+            SourceLine line = source_line_of(code);
+            where = line.text;
+            about.file = line.file;
+            about.line = line.line;
+        }
+        about.text = "no progress: spins at " + where + ", and no other thread of its block does anything else but wait or spin";
+        violate(std::move(about));
+    }
+    if (is_time_over()) out_of_time(code, place);
+    lane_spins(*current->warp);
+    // Other threads must run between two of these, or a thread that spins on another's write would spin forever.
+    if ((random.next() & 7u) == 0) step_aside();
+}
+
 // ---- what goes wrong ----
 
 std::string text_of(const uint3& index) {
@@ -210,10 +239,15 @@ std::string whereabouts(const Thread& thread) {
 }
 
 void Scheduler::deadlock() {
-    std::string text = "deadlock: no thread can go on.";
+    ViolationRecord about = mistake("deadlock", {}, "");
+    std::string& text = about.text = "deadlock: no thread can go on.";
     for (const Block& block : blocks) {
         for (int i = 0; i < block.threads;) {  // runs of threads at the same location
             const std::string where = whereabouts(block.first[i]);
+            if (about.line == 0 && block.first[i].state == State::waiting) {
+                about.file = block.first[i].place.file;
+                about.line = block.first[i].place.line;
+            }
             int end = i + 1;
             while (end < block.threads && whereabouts(block.first[end]) == where) ++end;
             text += "\n    ";
@@ -226,10 +260,23 @@ void Scheduler::deadlock() {
             i = end;
         }
     }
-    abandon(text, blocks.size() == 1 ? &blocks[0] : nullptr, nullptr);
+    abandon(std::move(about), blocks.size() == 1 ? &blocks[0] : nullptr, nullptr);
 }
 
-void Scheduler::abandon(const std::string& what, const Block* block, const Thread* thread) {
+void Scheduler::tell_once(ViolationRecord about, const Block* block, const Thread* thread) {
+    if (!launch->request->is_foreign || (launch->is_told && !about.note)) return;
+    launch->is_told = launch->is_told || !about.note;
+    about.kernel = kernel_name(launch->request->kernel);
+    if (block != nullptr) about.block = text_of(block->index);
+    if (thread != nullptr) about.thread = text_of(thread->index);
+    about.launch = launch->number;
+    about.text = "kernel " + about.kernel + (block == nullptr ? "" : ", block " + about.block) +
+                 (thread == nullptr ? "" : ", thread " + about.thread) + ": " + about.text;
+    tell(std::move(about));
+}
+
+void Scheduler::abandon(ViolationRecord about, const Block* block, const Thread* thread) {
+    checker::settle();
     checker::runs({});  // from here on the emulator's own code runs
     some_abandoned = true;
     {
@@ -237,7 +284,9 @@ void Scheduler::abandon(const std::string& what, const Block* block, const Threa
         if (!launch->failed.exchange(true)) {
             if (block != nullptr) launch->error += ", block " + text_of(block->index);
             if (thread != nullptr) launch->error += ", thread " + text_of(thread->index);
-            launch->error += ": " + what;
+            launch->error += ": " + about.text;
+            launch->kind = about.kind;
+            tell_once(std::move(about), block, thread);
         }
     }
     dropped_ = true;
@@ -249,13 +298,33 @@ void Scheduler::abandon(const std::string& what, const Block* block, const Threa
     __builtin_unreachable();
 }
 
-void violate(const std::string& what) {
-    if (scheduler == nullptr || scheduler->current == nullptr) throw Violation(what);
-    scheduler->abandon(what, scheduler->current->block, scheduler->current);
+void violate(const std::string& what) { violate(mistake("fault", {}, what)); }
+
+void violate(ViolationRecord about) {
+    if (scheduler == nullptr || scheduler->current == nullptr) throw Violation(about.text);
+    scheduler->abandon(std::move(about), scheduler->current->block, scheduler->current);
+}
+
+void remark(ViolationRecord about) {
+    if (scheduler == nullptr || scheduler->current == nullptr || !scheduler->launch->request->is_foreign) violate(std::move(about));
+    checker::settle();
+    const checker::Unwatched own_code;
+    const std::lock_guard lock(scheduler->launch->mutex);
+    scheduler->tell_once(std::move(about), scheduler->current->block, scheduler->current);
 }
 
 void failed_requirement(const char* message, Place place) {
-    violate(std::string(message) + " (required at " + text_of(place) + ")");
+    violate(mistake("assert", place, std::string(message) + " (required at " + text_of(place) + ")"));
+}
+
+void trap(Place place) { violate(mistake("fault", place, "executes __trap() at " + text_of(place))); }
+
+void failed_assertion(const char* expression, const char* file, int line, const char* function) {
+    const std::string what = "the assertion `" + std::string(expression) + "' of " + function + " failed at " + text_of({file, line});
+    if (in_a_kernel()) violate(mistake("assert", {file, line}, what));
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s:%d: %s: Assertion `%s' failed.\n", file, line, function, expression);
+    std::abort();
 }
 
 // ---- from the first thread of a block to its last ----
@@ -264,7 +333,9 @@ void Scheduler::finish(Thread* thread) {
     Block& block = *thread->block;
     if (!thread->copies.empty()) {
         const PendingCopy& copy = thread->copies.front();
-        violate("leaves the kernel without having waited for its asynchronous copy of " + text_of(copy.place));
+        remark(mistake("race", copy.place,
+                       "leaves the kernel without having waited for its asynchronous copy of " + text_of(copy.place)));
+        thread->copies.clear();
     }
     thread->state = State::exited;
     --unfinished_;
@@ -272,15 +343,19 @@ void Scheduler::finish(Thread* thread) {
     thread->warp->exited |= 1u << thread->lane();
     lane_waits(*thread->warp);
     spins = 0;
+    ++progress;
+    if (launch->request->is_foreign) return stop_waiting_for(*thread);
     if (!block.barrier.waiting.empty()) {
         const Thread& other = *block.barrier.waiting.front();
-        violate("leaves the kernel, while " + name_of(other) + " " + whereabouts(other));
+        violate(mistake("barrier", other.place, "leaves the kernel, while " + name_of(other) + " " + whereabouts(other)));
     }
     for (int i = 0; i < thread->warp->meetings; ++i) {
         const Meeting& meeting = thread->warp->meeting[i];
         if ((meeting.mask >> thread->lane() & 1u) == 0) continue;
         const Thread& other = thread->warp->threads[__builtin_ctz(meeting.arrived)];
-        violate("leaves the kernel, while " + name_of(other) + " " + whereabouts(other) + " with this thread's lane in its mask");
+        violate(mistake("collective", other.place,
+                        "leaves the kernel, while " + name_of(other) + " " + whereabouts(other) +
+                            " with this thread's lane in its mask"));
     }
 }
 
@@ -310,6 +385,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
         thread.state = State::fresh;
         thread.copies.clear();
         thread.groups = 0;
+        thread.closes_meeting = false;
         ready_.push_back({&thread, nullptr, nullptr});
         if (++x == static_cast<int>(size.x)) {
             x = 0;
@@ -328,7 +404,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
 }
 
 void Scheduler::end_block(Block& block) {
-    if (const std::string text = damage(block); !text.empty()) abandon(text, &block, nullptr);
+    if (const std::string text = damage(block); !text.empty()) abandon(mistake("out-of-bounds", {}, text), &block, nullptr);
     if constexpr (checker::kEnabled) checker::block_ends(block.number);
     if (counts_traffic()) end_traffic_of_block(launch->number, block.number);
 }

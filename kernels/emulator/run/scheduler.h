@@ -17,6 +17,7 @@
 #include "kernels/emulator/interface.h"
 #include "kernels/emulator/launch_request.h"
 #include "kernels/emulator/run/fiber.h"
+#include "kernels/emulator/violation_record.h"
 
 namespace heddle::emulator {
 
@@ -61,7 +62,8 @@ struct Thread {
     uint3 index = {};
     int number = 0;  ///< in its block
     State state = State::fresh;
-    const char* waits_in = "";  ///< while it waits: the call, and its location
+    bool closes_meeting = false;  ///< the last lane that others waited for has left: this one ends their meeting
+    const char* waits_in = "";    ///< while it waits: the call, and its location
     Place place;
     bool (*condition)(void*) = nullptr;
     void* argument = nullptr;
@@ -87,12 +89,14 @@ struct Meeting {
     unsigned mask, arrived;
     Place place;
 };
+inline constexpr std::uint8_t kNoLane = 0xff;
 struct Warp {
     Thread* threads = nullptr;  ///< lane 0's
     unsigned exists = 0, exited = 0;
+    unsigned present = 0;  ///< in compute(): the lanes that met, which are all of the mask that have not left
     std::uint64_t value[32];  ///< each lane's value
     std::uint64_t result[32];
-    std::uint8_t source[32];  ///< the lane whose value a shuffle returns
+    std::uint8_t source[32];  ///< the lane whose value a shuffle returns; kNoLane if it has left
     void* part[32];           ///< each lane's operand for mma or ldmatrix
     /// A lane's call of __activemask().
     struct Question {
@@ -150,7 +154,12 @@ struct Launch {
     std::atomic<bool> failed{false};
     std::atomic<std::uint64_t> copies{0};  ///< number of asynchronous copies so far
     std::mutex mutex;
-    std::string error;  ///< ", block .., thread ..: what"
+    std::string error;             ///< ", block .., thread ..: what"
+    std::string kind;              ///< of that violation
+    bool is_told = false;          ///< a record of a violation is written: it is the launch's only one
+    bool is_late = false;          ///< the time of the run was over when it began
+    bool notes_exited = false;     ///< one says that a barrier did not wait for threads that had left
+    bool notes_no_lane = false;    ///< one says that a shuffle read a lane that is not there
 };
 
 /// The emulator's state for one CPU thread.
@@ -170,7 +179,8 @@ class Scheduler {
     Random random;
     std::vector<Block> blocks;  ///< the group's blocks
     Barrier group_barrier;      ///< for all blocks of the group, which is a cluster or a grid
-    std::uint64_t spins = 0;    ///< consecutive atomic accesses with nothing else in between
+    std::uint64_t spins = 0;    ///< consecutive accesses that wait for another thread, with nothing else in between
+    std::uint64_t progress = 0; ///< counts threads that left, barriers and collectives
 
     /// The running thread waits in `what`: others run until make_ready() is called for it.
     void wait(const char* what, Place place);
@@ -182,8 +192,13 @@ class Scheduler {
     void wait_until(bool (*condition)(void*), void* argument, const char* what, Place place);
     /// Lets another thread run first, if one can.
     void step_aside();
+    /// The running thread reads or changes memory by which threads wait for each other: an atomic or a volatile access. Another one may
+    /// run first. Ends the launch if it has only spun for long. `code`: the access's address if `place` is unknown.
+    void spin(const void* code, Place place);
     /// Abandons the launch with this message. The running fiber is dropped.
-    [[noreturn]] void abandon(const std::string& what, const Block* block, const Thread* thread);
+    [[noreturn]] void abandon(ViolationRecord about, const Block* block, const Thread* thread);
+    /// Tells it of the running thread if it is a note or the launch's first violation.
+    void tell_once(ViolationRecord about, const Block* block, const Thread* thread);
 
   private:
     static void fiber_main();
@@ -223,6 +238,10 @@ class Scheduler {
     char begin_order_ = 0, end_order_ = 0;  // addresses for ThreadSanitizer
 };
 
+/// Ends a launch that still runs when the time of the run is over: the running thread is at this code, or at the place. The next ones
+/// end as they begin.
+[[noreturn]] void out_of_time(const void* code, Place place);
+
 /// This CPU thread's scheduler while it works on a launch, else null.
 extern thread_local constinit Scheduler* scheduler;
 /// The scheduler, for functions that only kernels may call; throws if host code calls them.
@@ -238,19 +257,28 @@ int meet(Barrier& barrier, int expected, int predicate, const char* what, Place 
 Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place place);
 /// All lanes have arrived: makes all ready except the last one, which is running.
 void close(Warp& warp, Meeting* meeting, const Thread& last);
+/// The meeting that the lane waits in.
+Meeting* meeting_of(Warp& warp, int lane);
+/// The lanes of the mask that a collective waits for: all, but in programs of the front end those that have not left.
+unsigned awaited(const Warp& warp, unsigned mask);
+/// The thread has left a launch of a program of the front end: completes the barrier and the collectives that waited for it alone.
+void stop_waiting_for(Thread& thread);
 
 /// Waits until every lane of the mask has arrived; the last one calls compute(warp) before any lane continues.
 template <class Compute>
 void together(const char* what, unsigned mask, Place place, Compute&& compute) {
     Thread& thread = *scheduler->current;
     Warp& warp = *thread.warp;
-    Meeting* const meeting = join(warp, thread, what, mask, place);
-    if (meeting->arrived == mask) {
-        compute(warp);
-        close(warp, meeting, thread);
-    } else {
+    Meeting* meeting = join(warp, thread, what, mask, place);
+    if (meeting->arrived != awaited(warp, mask)) {
         scheduler->wait(what, place);
+        if (!thread.closes_meeting) return;
+        thread.closes_meeting = false;
+        meeting = meeting_of(warp, thread.lane());
     }
+    warp.present = meeting->arrived;
+    compute(warp);
+    close(warp, meeting, thread);
 }
 
 /// A lane has begun to wait or has left the kernel: those that wait in __activemask() may go on.

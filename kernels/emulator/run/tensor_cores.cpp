@@ -13,6 +13,7 @@
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/traffic_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -158,27 +159,38 @@ void product_tf32(const Warp& warp) {
     product<4>(warp, a, b);
 }
 
+// Every lane must take part.
+template <class Compute>
+void of_whole_warp(const char* what, Place place, Compute&& compute) {
+    together(what, kAll, place, [&](Warp& warp) {
+        if (warp.present != kAll)
+            violate(mistake("collective", place,
+                            std::string(what) + " at " + text_of(place) + ": some lanes of the warp have left or never were"));
+        compute(warp);
+    });
+}
+
 }  // namespace
 
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place) {
     Thread& thread = *in_kernel("mma_bf16").current;
     Operands own{d, a, b};
     thread.warp->part[thread.lane()] = &own;
-    together("mma_bf16", kAll, place, product_bf16);
+    of_whole_warp("mma_bf16", place, product_bf16);
 }
 
 void mma_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place) {
     Thread& thread = *in_kernel("mma_f16").current;
     Operands own{d, a, b};
     thread.warp->part[thread.lane()] = &own;
-    together("mma_f16", kAll, place, product_f16);
+    of_whole_warp("mma_f16", place, product_f16);
 }
 
 void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Place place) {
     Thread& thread = *in_kernel("mma_tf32").current;
     Operands own{d, a, b};
     thread.warp->part[thread.lane()] = &own;
-    together("mma_tf32", kAll, place, product_tf32);
+    of_whole_warp("mma_tf32", place, product_tf32);
 }
 
 std::uint32_t round_tf32(float x) {
@@ -199,9 +211,12 @@ void ldmatrix(std::uint32_t* registers, int matrices, const void* row, bool tran
     const char* const what = names[matrices / 2 * 2 + (transposed ? 1 : 0)];
     if (thread.lane() < 8 * matrices) {  // the other lanes name no row
         if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
-            violate(std::string(what) + " at " + text_of(place) + ": the row's address is not a multiple of 16");
+            violate(mistake("misaligned", place,
+                            std::string(what) + " at " + text_of(place) + ": the row's address is not a multiple of 16"));
         if (!in_shared_piece(*thread.block, row, 16))
-            violate(std::string(what) + " at " + text_of(place) + ": the row does not lie in one piece of the block's shared memory");
+            violate(mistake("out-of-bounds", place,
+                            std::string(what) + " at " + text_of(place) +
+                                ": the row does not lie in one piece of the block's shared memory"));
         if constexpr (checker::kEnabled) checker::read(row, 16, place);
         if (counts_traffic()) note_traffic(row, 16, place);
     }
@@ -210,7 +225,7 @@ void ldmatrix(std::uint32_t* registers, int matrices, const void* row, bool tran
         std::uint32_t* registers;
     } own{row, registers};
     warp.part[thread.lane()] = &own;
-    together(what, kAll, place, [transposed, matrices](Warp& all) {
+    of_whole_warp(what, place, [transposed, matrices](Warp& all) {
         std::uint16_t element[4][8][8];  // matrix, row, column; lane l named row l % 8 of matrix l / 8
         for (int l = 0; l < 8 * matrices; ++l) std::memcpy(element[l / 8][l % 8], static_cast<Request*>(all.part[l])->row, 16);
         for (int l = 0; l < 32; ++l) {

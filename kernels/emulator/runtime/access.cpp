@@ -15,12 +15,12 @@ std::string device_error(const Rows& rows, const std::string& what) {
 }
 
 void check_device(const Rows& rows, bool written) {
-    if (const std::string why = device_error(rows, written ? "writes" : "reads"); !why.empty()) throw Violation(why);
+    if (const std::string why = device_error(rows, written ? "writes" : "reads"); !why.empty()) throw Violation(why, "out-of-bounds");
     if (written || memory_kind(rows.start) == MemoryKind::managed) return;
     for (std::size_t y = 0; y < rows.height; ++y) {
         const auto* const missing =
             static_cast<const std::byte*>(checker::first_unwritten(rows.start + y * rows.pitch, rows.width));
-        if (missing != nullptr) throw Violation("reads memory that was never written: " + describe(missing));
+        if (missing != nullptr) throw Violation("reads memory that was never written: " + describe(missing), "uninitialized");
     }
 }
 

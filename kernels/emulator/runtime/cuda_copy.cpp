@@ -2,6 +2,7 @@
 #include <cstring>
 #include <optional>
 
+#include "kernels/emulator/foreign.h"
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
@@ -33,14 +34,19 @@ bool is_on_both_sides(const void* address) {
 
 /// Performs the copy when it runs.
 void run_copy(const Copy& copy, const std::string& name) {
+    std::optional<Violation> unwritten;
     try {
-        if (copy.from_device) check_device(copy.from, false);
         if (copy.to_device) check_device(copy.to, true);
+        if (copy.from_device) check_device(copy.from, false);
     } catch (const Violation& violation) {
-        throw Violation(name + " " + violation.what());
+        Violation named(name + " " + violation.what(), violation.kind);
+        if (!is_foreign_program() || std::strcmp(violation.kind, "uninitialized") != 0) throw named;
+        named.goes_on = true;
+        unwritten = named;
     }
     move(copy.to, copy.from);
     if (copy.to_device) wrote(copy.to);
+    if (unwritten) throw *unwritten;
 }
 
 /// The reason why the copy is refused at the call, or "".
@@ -126,7 +132,7 @@ cudaError_t fill_in(const char* call, const Rows& rows, int byte, cudaStream_t s
     operation.place = place;
     operation.writes = {rows};
     operation.work = [rows, byte, name = title(operation)] {
-        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why);
+        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why, "out-of-bounds");
         fill(rows, byte);
         wrote(rows);
     };

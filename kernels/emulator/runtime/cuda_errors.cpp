@@ -4,6 +4,8 @@
 #include <set>
 
 #include "kernels/emulator/include/cuda_runtime.h"
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/error_words.h"
 #include "kernels/emulator/runtime/runtime.h"
 
@@ -23,10 +25,47 @@ const char* kept(std::string text) {
     return texts->insert(std::move(text)).first->c_str();
 }
 
-cudaError_t refuse(cudaError_t error, const std::string& why) {
+namespace {
+
+cudaError_t keep_error(cudaError_t error, const std::string& why) {
     last = explained = error;
     explanation = kept(why);
     return error;
+}
+
+/// Whether a call that returns this was made wrongly. Other errors are answers: a program may ask for what is not there.
+bool is_misuse(cudaError_t error) {
+    switch (error) {
+        case cudaErrorInvalidValue:
+        case cudaErrorInvalidConfiguration:
+        case cudaErrorInvalidPitchValue:
+        case cudaErrorInvalidMemcpyDirection:
+        case cudaErrorInvalidDeviceFunction:
+        case cudaErrorInvalidResourceHandle: return true;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+cudaError_t refuse(cudaError_t error, const std::string& why) {
+    if (tells() && is_misuse(error)) {
+        const SourceLine line = line_of_caller();
+        ViolationRecord record = mistake("api", {}, why);
+        record.file = line.file;
+        record.line = line.line;
+        tell(std::move(record));
+    }
+    return keep_error(error, why);
+}
+
+cudaError_t refuse_launch(cudaError_t error, const std::string& why, const std::string& kernel, Place place) {
+    if (tells()) {
+        ViolationRecord record = mistake("bad-launch", place, "kernel " + kernel + " is not launched: " + why);
+        record.kernel = kernel;
+        tell(std::move(record));
+    }
+    return keep_error(error, why);
 }
 
 cudaError_t refuse_by_name(const char* call, const char* why) {
@@ -39,7 +78,12 @@ cudaError_t refuse_by_name(const char* call, const char* why) {
 }
 
 cudaError_t outcome(const Failure& failure) {
-    return failure == nullptr ? cudaSuccess : refuse(cudaErrorLaunchFailure, *failure);
+    if (failure == nullptr) return cudaSuccess;
+    const auto error = static_cast<cudaError_t>(failure->code);
+    if (!is_foreign_program()) return keep_error(error, failure->report);
+    last = error;  // its record is written; the text is CUDA's own
+    explained = cudaSuccess;
+    return error;
 }
 
 }  // namespace heddle::emulator

@@ -22,7 +22,8 @@ void check_arguments(const LaunchRequest& request) {
         if (!is_device_memory(word)) continue;
         const std::optional<Allocation> found = nearest_allocation(word);
         if (!found || !found->freed || static_cast<const std::byte*>(word) >= found->start + found->bytes) continue;
-        throw Violation("kernel " + kernel_name(request.kernel) + ": an argument points to freed memory: " + describe(word));
+        throw Violation("kernel " + kernel_name(request.kernel) + ": an argument points to freed memory: " + describe(word),
+                        "out-of-bounds");
     }
 }
 
@@ -41,7 +42,8 @@ bool reaches_pinned(const LaunchRequest& request) {
 
 int enqueue(LaunchRequest request, void* stream) {
     if (const cudaError_t error = check_caller("a launch"); error != cudaSuccess) return error;
-    if (const std::string why = geometry_error(request); !why.empty()) return refuse(cudaErrorInvalidConfiguration, why);
+    if (const std::string why = geometry_error(request); !why.empty())
+        return refuse_launch(cudaErrorInvalidConfiguration, why, kernel_name(request.kernel), request.place);
     struct Launch {
         LaunchRequest request;
         std::optional<std::vector<std::uint64_t>> blocks;
@@ -51,6 +53,7 @@ int enqueue(LaunchRequest request, void* stream) {
     if (const auto* const blocks = chosen_blocks(); blocks != nullptr) launch->blocks = *blocks;
     Operation operation;
     operation.what = "a launch";
+    operation.place = launch->request.place;
     operation.kernel = launch->request.kernel;
     operation.reaches_pinned = reaches_pinned(launch->request);
     operation.check = [launch] { check_arguments(launch->request); };

@@ -38,9 +38,13 @@ void compare(const Operation& operation, const std::vector<Rows>& touched, bool 
              const std::vector<Rows>& others, bool others_written) {
     const Rows* const rows = overlap(touched, others).first;
     if (rows == nullptr) return;
-    throw Violation("race between streams: " + name(operation) + (written ? " writes " : " reads ") +
+    Violation race("race between streams: " + name(operation) + (written ? " writes " : " reads ") +
                     std::to_string(rows->extent()) + " bytes at " + describe(rows->start) + ", which " + name(other) +
-                    (others_written ? " writes" : " reads") + "; no event and no wait of the host orders the two");
+                       (others_written ? " writes" : " reads") + "; no event and no wait of the host orders the two",
+                   "stream-race");
+    race.place = operation.place;
+    race.other = other.place;
+    throw race;
 }
 
 }  // namespace

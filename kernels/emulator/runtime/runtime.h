@@ -10,7 +10,9 @@ namespace heddle::emulator {
 
 /// Records the error as this thread's last one, with the text for cudaGetErrorString.
 cudaError_t refuse(cudaError_t error, const std::string& why);
-/// cudaErrorLaunchFailure with the report, or success.
+/// The same for a launch that cannot be made; a program of the front end tells it as a mistake.
+cudaError_t refuse_launch(cudaError_t error, const std::string& why, const std::string& kernel, Place place);
+/// cudaErrorLaunchFailure or cudaErrorAssert with the report, or success.
 cudaError_t outcome(const Failure& failure);
 /// Keeps a string until the program ends.
 const char* kept(std::string text);

@@ -11,6 +11,7 @@
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/pinned.h"
 #include "kernels/emulator/runtime/races.h"
 
@@ -38,6 +39,60 @@ bool is_work(const Operation& operation) {
     return operation.work != nullptr && !operation.keeps_books && !operation.on_host;
 }
 
+void tell_of(const Operation& operation, const Violation& violation) {
+    const Place place = violation.place.line != 0 ? violation.place : operation.place;
+    ViolationRecord record = mistake(violation.kind, place, violation.what());
+    if (operation.kernel != nullptr) record.kernel = kernel_name(operation.kernel);
+    record.other_file = violation.other.file;
+    record.other_line = violation.other.line;
+    if (violation.other.line != 0) record.between = "no event and no wait of the host orders the two";
+    tell(std::move(record));
+}
+
+// HEDDLE_EMULATOR_LEAKS: what nobody has freed.
+void tell_leaks() {
+    if (!leaks_are_mistakes()) return;
+    for (const Allocation& left : living_allocations()) {
+        ViolationRecord record =
+            mistake("leak", {}, "leak: " + std::to_string(left.bytes) + " bytes allocated at " + left.place + " are never freed");
+        if (const std::size_t colon = left.place.rfind(':'); colon != std::string::npos) {
+            record.file = left.place.substr(0, colon);
+            record.line = std::atoi(left.place.c_str() + colon + 1);
+        }
+        tell(std::move(record));
+    }
+}
+
+// A correct program waits for its results. Work that is still queued when it ends is lost, as on a GPU; that of a program of the front
+// end is run, because its mistakes are wanted.
+void run_at_the_end() {
+    if (!is_foreign_program()) {
+        std::atexit([] {
+            if (const std::string work = streams().left_over(); !work.empty())
+                std::fprintf(stderr, "heddle emulator: the program ends before somebody has waited for %s\n", work.c_str());
+        });
+        return;
+    }
+    at_end([] {
+        for (const auto& [kernel, launches] : counted_launches()) {
+            ViolationRecord record;
+            record.kind = "launched";
+            record.kernel = kernel;
+            record.cost.launches = launches;
+            tell(std::move(record));
+        }
+    });
+    at_end([] {
+        const std::string work = streams().left_over();
+        if (work.empty()) return;
+        ViolationRecord note = mistake("pending-work", {}, "the program ends before somebody has waited for " + work);
+        note.note = true;
+        tell(std::move(note));
+        streams().wait_for_all();
+    });
+    at_end(tell_leaks, true);
+}
+
 }  // namespace
 
 bool in_host_function() { return host_function; }
@@ -59,11 +114,7 @@ Streams& Streams::all() {
 
 Streams::Streams() {
     create(true);
-    // Work that is still queued is lost, as on a GPU. A correct program waits for its results.
-    std::atexit([] {
-        if (const std::string work = all().left_over(); !work.empty())
-            std::fprintf(stderr, "heddle emulator: the program ends before somebody has waited for %s\n", work.c_str());
-    });
+    run_at_the_end();
 }
 
 CUstream_st* Streams::create(bool blocking) {
@@ -251,10 +302,14 @@ Failure Streams::run(const std::vector<std::shared_ptr<Operation>>& targets, boo
 
 void Streams::execute(const std::shared_ptr<Operation>& operation) {
     std::string report;
+    int code = cudaErrorLaunchFailure;
     if (operation->work != nullptr && operation->failure == nullptr) {
         const auto report_of = [&](auto&& step) {
             try {
                 step();
+            } catch (const Violation& violation) {
+                if (!violation.is_told) tell_of(*operation, violation);
+                if (report.empty() && !violation.goes_on) report = violation.what(), code = violation.code;
             } catch (const std::exception& error) {
                 if (report.empty()) report = error.what();
             }
@@ -264,6 +319,7 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
             history().add(operation, operation->reads, operation->writes);
             if (!operation->pinned.empty()) check_pinned(*operation);
         });
+        if (is_foreign_program()) report.clear();  // the order is left to chance, and goes on as it came
         host_function = operation->on_host;
         if (report.empty() || operation->keeps_books) report_of(operation->work);
         if (report.empty() && !operation->keeps_books) note_work(operation->kernel, operation->what);
@@ -271,20 +327,27 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
         if (operation->kernel != nullptr && checker::kEnabled && report.empty()) report_of([&] { add_touched(operation); });
     }
     const std::lock_guard lock(mutex_);
-    if (!report.empty()) fail(operation, report);
+    if (!report.empty()) fail(operation, report, code);
     operation->done = true;
     operation->after.clear();
     operation->work = nullptr;
     streams_[operation->stream]->queue.pop_front();
 }
 
-/// Drops all queued work, because its inputs may be missing.
-void Streams::fail(const std::shared_ptr<Operation>& operation, const std::string& report) {
+/// Drops all queued work, because its inputs may be missing; not that of a program of the front end, whose mistakes are all told.
+void Streams::fail(const std::shared_ptr<Operation>& operation, const std::string& report, int code) {
     // Append the seed: it determined the order of the work, even if the mistake does not depend on it.
     const bool told = report.find("HEDDLE_EMULATOR_SEED=") != std::string::npos;
     const std::string seeded = told ? report : report + " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ")";
-    operation->failure = std::make_shared<const std::string>(seeded);
+    operation->failure = std::make_shared<const FailedWork>(FailedWork{seeded, code});
     if (untold_ == nullptr) untold_ = operation->failure;
+    if (is_foreign_program()) {
+        CUstream_st& own = *streams_[operation->stream];
+        if (own.owed != nullptr) return;
+        own.owed = operation->failure;
+        own.owed_from = operation->number;
+        return;
+    }
     for (const auto& stream : streams_)
         for (const auto& other : stream->queue) {
             if (other->keeps_books || (other->failure != nullptr && other != operation)) continue;

@@ -39,6 +39,12 @@ using Clock = std::vector<std::uint64_t>;
 void join(Clock& clock, const Clock& other);
 inline std::uint64_t at(const Clock& clock, std::size_t stream) { return stream < clock.size() ? clock[stream] : 0; }
 
+/// Why work failed.
+struct FailedWork {
+    std::string report;
+    int code = 0;  ///< the cudaError_t of the calls that wait for it
+};
+
 /// Work in a stream: a kernel, a copy, a fill, a mark.
 struct Operation {
     std::string what;                 ///< the call: "cudaMemcpyAsync"
@@ -63,7 +69,7 @@ struct Operation {
     bool done = false;
     bool watched = false;  ///< whether `pinned` must still have this sum when it runs
     std::uint64_t sum = 0;
-    std::shared_ptr<const std::string> failure;  ///< why it did not run
+    std::shared_ptr<const FailedWork> failure;  ///< why it did not run
 };
 /// "cudaMemcpyAsync at core/device_cuda.cpp:31", "kernel softmax_rows_kernel<float>".
 std::string title(const Operation& operation);
@@ -80,7 +86,7 @@ struct CUstream_st {
     heddle::emulator::Clock clock;  ///< of its last operation
     std::shared_ptr<heddle::emulator::Operation> last;
     std::deque<std::shared_ptr<heddle::emulator::Operation>> queue;
-    std::shared_ptr<const std::string>
+    std::shared_ptr<const heddle::emulator::FailedWork>
         owed;                     ///< why work of it failed or was dropped; reported to the next caller that waits for it
     std::uint64_t owed_from = 0;  ///< the first operation that did not run
     // While it is being captured (graphs.h):
@@ -92,7 +98,7 @@ struct CUstream_st {
 namespace heddle::emulator {
 
 /// The result of a wait: null if all went well, else the report.
-using Failure = std::shared_ptr<const std::string>;
+using Failure = std::shared_ptr<const FailedWork>;
 
 /// All streams. One lock guards the queues, another one is held by the thread that runs operations, so that others can queue
 /// meanwhile.
@@ -132,7 +138,7 @@ class Streams {
     Failure run(const std::vector<std::shared_ptr<Operation>>& targets, bool keep);
     std::shared_ptr<Operation> choose(const Clock& until, bool everything);
     void execute(const std::shared_ptr<Operation>& operation);
-    void fail(const std::shared_ptr<Operation>& operation, const std::string& report);
+    void fail(const std::shared_ptr<Operation>& operation, const std::string& report, int code);
     void watch_pinned(Operation& operation);
     void tidy();
     std::uint64_t draw();

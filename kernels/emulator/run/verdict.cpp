@@ -1,0 +1,163 @@
+#include "kernels/emulator/run/verdict.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/run.h"
+
+namespace heddle::emulator {
+namespace {
+
+bool is_set(const char* variable) {
+    const char* const text = std::getenv(variable);
+    return text != nullptr && *text != 0 && std::string_view(text) != "0";
+}
+
+struct Verdict {
+    pid_t process = 0;
+    int output = -1;
+    bool has_pipe = false, same_values = false, leaks = false, cost = false;
+    std::mutex mutex;
+    std::map<std::string, std::uint64_t> told;  // the violations so far, with their ids
+    std::uint64_t ids = 0;
+    std::vector<void (*)()> at_end, last;
+};
+std::atomic<Verdict*> verdict{nullptr};  // null: no program of the front end
+
+void put(const std::string& text, int output) {
+    for (std::size_t done = 0; done < text.size();) {
+        const ssize_t count = write(output, text.data() + done, text.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return;  // nobody reads it any more
+        done += static_cast<std::size_t>(count);
+    }
+}
+
+std::string key_of(const ViolationRecord& record) {
+    std::string key = record.kind + (record.same_value ? "\tsame\t" : "\t") + record.kernel + "\t" + record.file + ":" +
+                      std::to_string(record.line) + "\t" + record.other_file + ":" + std::to_string(record.other_line);
+    if (record.line == 0) key += "\t" + record.text;
+    return key;
+}
+
+void run_all(std::vector<void (*)()>& works) {
+    while (!works.empty()) {
+        void (*const work)() = works.back();
+        works.pop_back();
+        work();
+    }
+}
+void run_at_end() {
+    if (tells() && !in_a_kernel()) run_all(verdict.load()->at_end);
+}
+void run_last() {
+    if (tells() && !in_a_kernel()) run_all(verdict.load()->last);
+}
+
+// abort() and std::terminate() come here.
+void on_abort(int signal) {
+    std::signal(signal, SIG_DFL);  // a second one ends the process at once
+    run_at_end();
+    raise(signal);
+}
+
+}  // namespace
+
+void foreign_program() {
+    if (verdict.load() != nullptr) return;
+    auto* const made = new Verdict;  // never destroyed: destructors of statics make mistakes, too
+    made->process = getpid();
+    const char* const wanted = std::getenv("HEDDLE_EMULATOR_REPORTS");
+    constexpr int kHigh = 100;  // out of the way of programs that close or count their descriptors
+    if (wanted != nullptr && *wanted != 0) made->output = fcntl(std::atoi(wanted), F_DUPFD_CLOEXEC, kHigh);
+    made->has_pipe = made->output >= 0;
+    if (!made->has_pipe) made->output = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kHigh);
+    if (made->has_pipe) ::close(std::atoi(wanted));
+    made->same_values = is_set("HEDDLE_EMULATOR_SAME_VALUE");
+    made->leaks = is_set("HEDDLE_EMULATOR_LEAKS");
+    made->cost = is_set("HEDDLE_EMULATOR_COST");
+    verdict = made;
+    std::atexit(run_last);  // registered first, so it runs after the destructors of the statics that are made later
+    std::at_quick_exit(run_last);
+    struct sigaction action = {};
+    action.sa_handler = on_abort;
+    sigaction(SIGABRT, &action, nullptr);
+}
+
+bool is_foreign_program() { return verdict.load(std::memory_order_relaxed) != nullptr; }
+bool tells() { return is_foreign_program() && verdict.load()->process == getpid(); }
+bool tolerates_same_values() { return is_foreign_program() && verdict.load()->same_values; }
+bool leaks_are_mistakes() { return is_foreign_program() && verdict.load()->leaks; }
+bool is_cost_counted() { return is_foreign_program() && verdict.load()->cost; }
+
+void at_end(void (*work)(), bool last) {
+    if (!is_foreign_program()) return;
+    Verdict& own = *verdict.load();
+    (last ? own.last : own.at_end).push_back(work);
+    if (last) return;
+    // Registered again each time: the end of main() runs it before the destructors of what existed by now.
+    std::atexit(run_at_end);
+    std::at_quick_exit(run_at_end);
+}
+
+ViolationRecord mistake(const char* kind, Place place, std::string text) {
+    ViolationRecord record;
+    record.kind = kind;
+    record.file = place.file;
+    record.line = place.line;
+    record.text = std::move(text);
+    return record;
+}
+
+void tell(ViolationRecord record) {
+    if (!tells()) return;
+    Verdict& own = *verdict.load();
+    const std::lock_guard lock(own.mutex);
+    if (record.seed == 0) record.seed = seed();
+    const bool is_count = record.kind.starts_with("cost") || record.kind == "launched";
+    if (is_count && !own.has_pipe) return;
+    if (!is_count) {
+        const auto [known, is_new] = own.told.try_emplace(key_of(record), own.ids + 1);
+        if (!is_new) {
+            if (record.note || !own.has_pipe) return;
+            ViolationRecord again;
+            again.kind = "again";
+            again.id = known->second;
+            again.launch = record.launch;
+            put(encode(again), own.output);
+            return;
+        }
+    }
+    record.id = ++own.ids;
+    put(own.has_pipe ? encode(record) : (record.note ? "heddle: note: " : "heddle: ") + record.text + "\n", own.output);
+}
+
+}  // namespace heddle::emulator
+
+#if defined(__linux__)
+// These end the process and run no handlers. A program that calls them finds these instead of the C library's; exit() does not.
+extern "C" {
+void _exit(int status) {
+    heddle::emulator::run_at_end();
+    heddle::emulator::run_last();
+    for (;;) syscall(SYS_exit_group, status);
+}
+void _Exit(int status) noexcept { _exit(status); }
+}
+#endif
