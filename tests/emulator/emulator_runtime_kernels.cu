@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "kernels/device/cuda.h"
+#include "kernels/emulator/cuda/launch.h"
+#include "kernels/emulator/cuda/texture.h"
 
 namespace heddle::emulator {
 namespace {
@@ -34,6 +36,26 @@ __global__ void store_kernel(float* x, std::int64_t at) { x[at] = 1; }
 __global__ void copy_through_kernel(Places places) { *places.second = *places.first; }
 
 __global__ void require_even_kernel(int number) { device::require(number % 2 == 0, "the number must be even"); }
+
+__global__ void sample_kernel(cudaTextureObject_t texture, int dimensions, bool fetches, const float2* x, float* y, int n) {
+    const auto i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= n) return;
+    if (fetches)
+        y[i] = tex1Dfetch<float>(texture, static_cast<int>(x[i].x));
+    else
+        y[i] = dimensions == 1 ? tex1D<float>(texture, x[i].x) : tex2D<float>(texture, x[i].x, x[i].y);
+}
+
+__global__ void sample_bytes_kernel(cudaTextureObject_t texture, unsigned char* y, int n) {
+    const auto i = static_cast<int>(threadIdx.x);
+    if (i < n) y[i] = tex1D<unsigned char>(texture, static_cast<float>(i));
+}
+
+__global__ void increment_surface_kernel(cudaSurfaceObject_t surface, int shift, cudaSurfaceBoundaryMode mode) {
+    const int x = static_cast<int>(threadIdx.x) + shift, y = static_cast<int>(threadIdx.y);
+    const float value = surf2Dread<float>(surface, x * 4, y, mode);
+    surf2Dwrite(value + 1, surface, x * 4, y, mode);
+}
 
 /// Like device::launch, but returns errors.
 template <class... Parameters>
@@ -71,6 +93,27 @@ int number_blocks(float* x, std::int64_t stride, unsigned blocks, cudaStream_t s
 int store(float* x, std::int64_t at, cudaStream_t stream) { return launch(1, 1, stream, store_kernel, x, at); }
 int copy_through(Places places, cudaStream_t stream) { return launch(1, 1, stream, copy_through_kernel, places); }
 int require_even(int number, cudaStream_t stream) { return launch(1, 1, stream, require_even_kernel, number); }
+void scale_kernel(float* x, float factor, int n) {
+    return cuda::launch("scale_kernel", cuda::Kernel<&scale_kernel>::registration(), [=]() mutable {
+        const auto i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+        if (i < n) x[i] *= factor;
+    });
+}
+void bounded_kernel(int* x) {
+    return cuda::launch("bounded_kernel", cuda::Kernel<&bounded_kernel, 64>::registration(),
+                        [=]() mutable { x[threadIdx.x] = static_cast<int>(threadIdx.x); });
+}
+int sample(cudaTextureObject_t texture, int dimensions, bool fetches, const float2* x, float* y, int n, cudaStream_t stream) {
+    return launch(dim3((static_cast<unsigned>(n) + 31) / 32), dim3(32), stream, sample_kernel, texture, dimensions, fetches, x, y, n);
+}
+int sample_bytes(cudaTextureObject_t texture, unsigned char* y, int n, cudaStream_t stream) {
+    return launch(dim3(1), dim3(static_cast<unsigned>(n)), stream, sample_bytes_kernel, texture, y, n);
+}
+int increment_surface(cudaSurfaceObject_t surface, unsigned width, unsigned height, int shift, cudaSurfaceBoundaryMode mode,
+                      cudaStream_t stream) {
+    return launch(dim3(1), dim3(width, height), stream, increment_surface_kernel, surface, shift, mode);
+}
+
 int launch_too_many(cudaStream_t stream) { return launch(dim3(1, 70000), 1, stream, require_even_kernel, 2); }
 
 }  // namespace heddle::emulator

@@ -29,6 +29,17 @@ struct Places {
 int copy_through(Places places, cudaStream_t stream);
 /// Fails with "the number must be even" unless it is.
 int require_even(int number, cudaStream_t stream);
+/// Kernels as the front end writes them: they are launched by their address. x[i] *= factor for the first n.
+void scale_kernel(float* x, float factor, int n);
+/// At most 64 threads.
+void bounded_kernel(int* x);
+/// y[i] = the texture at (x[i].x, x[i].y); with one dimension only x counts, and with `fetches` it is an element's index.
+int sample(cudaTextureObject_t texture, int dimensions, bool fetches, const float2* x, float* y, int n, cudaStream_t stream);
+/// y[i] = the texture at i, of unsigned bytes read as integers.
+int sample_bytes(cudaTextureObject_t texture, unsigned char* y, int n, cudaStream_t stream);
+/// Thread (x, y) of one block of width x height adds 1 to its element of the surface; `shift` moves the columns.
+int increment_surface(cudaSurfaceObject_t surface, unsigned width, unsigned height, int shift, cudaSurfaceBoundaryMode mode,
+                      cudaStream_t stream);
 /// A launch that no chip allows: grid.y of 70,000.
 int launch_too_many(cudaStream_t stream);
 
