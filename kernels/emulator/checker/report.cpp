@@ -287,7 +287,7 @@ bool is_library_code(Origin origin) {
     const auto [entry, is_new] = known.try_emplace(origin.value());
     if (is_new) {
         const std::string place = place_of_code(reinterpret_cast<const void*>(origin.value()));
-        entry->second = place.starts_with("/usr/") || place.starts_with("kernels/emulator/");
+        entry->second = place.starts_with("/usr/") || place.find("kernels/emulator/") != std::string::npos;
     }
     return entry->second;
 }

@@ -9,6 +9,7 @@
 #include <future>
 #include <sstream>
 
+#include "kernels/emulator/frontend/headers.h"
 #include "kernels/emulator/frontend/process.h"
 #include "kernels/emulator/frontend/quote.h"
 
@@ -87,6 +88,7 @@ Builder::Builder(const Settings& settings, const Cache& cache) : settings_(setti
     is_clang_ = version_.find("clang") != std::string::npos;
     for (const fs::path& needed : {settings_.toolkit.headers / "kernels/emulator/cuda/prelude.h", settings_.toolkit.library})
         if (!fs::exists(needed)) throw std::runtime_error(needed.string() + " is missing; build or install Heddle again");
+    write_library_headers(cache_.folder() / ("headers-" + library_headers_version()));
 }
 
 // What preprocessing and compiling have in common. CUDA's own default is gnu++17; nothing that is valid there breaks in gnu++20
@@ -125,7 +127,8 @@ void Builder::preprocess(SourceUnit& unit) const {
     std::vector<std::string> words = language_options();
     const std::string emulator = (settings_.toolkit.headers / "kernels/emulator").string();
     const std::string architecture = settings_.chip.substr(3) + "0";
-    append(words, {"-E", "-D__CUDACC__", "-D__CUDA_ARCH__=" + architecture, "-I" + emulator + "/include", "-include",
+    append(words, {"-E", "-D__CUDACC__", "-D__CUDA_ARCH__=" + architecture, "-I" + emulator + "/include",
+                   "-I" + (cache_.folder() / ("headers-" + library_headers_version())).string(), "-include",
                    emulator + "/cuda/prelude.h"});
     if (!is_clang_) words.emplace_back("-fno-working-directory");
     for (const std::string& option : settings_.compile_options)

@@ -37,6 +37,8 @@ class Cache {
     /// Where to write it: finish() then moves it to its name in one step.
     std::filesystem::path draft(const std::string& name) const;
     std::filesystem::path finish(const std::string& name) const;
+    /// Where its files lie.
+    const std::filesystem::path& folder() const { return folder_; }
     /// A folder for temporary files, removed with the object.
     const std::filesystem::path& scratch() const { return scratch_; }
 

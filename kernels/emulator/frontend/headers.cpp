@@ -1,0 +1,149 @@
+#include "kernels/emulator/frontend/headers.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "kernels/emulator/frontend/cache.h"
+
+namespace heddle::emulator::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Names in a folder, without their common ending, and the headers of the emulator that serve them.
+struct Served {
+    const char *folder, *ending, *names, *headers;
+};
+constexpr Served kServed[] = {
+    {"thrust/", ".h", "device_vector host_vector device_allocator universal_vector", "thrust/vectors.h"},
+    {"thrust/", ".h",
+     "device_ptr device_reference device_malloc device_free device_new device_delete memory device_malloc_allocator "
+     "iterator/counting_iterator iterator/constant_iterator iterator/transform_iterator iterator/zip_iterator "
+     "iterator/permutation_iterator iterator/reverse_iterator iterator/discard_iterator iterator/iterator_traits "
+     "iterator/iterator_adaptor iterator/iterator_facade tuple pair distance advance",
+     "thrust/iterators.h"},
+    {"thrust/", ".h", "functional zip_function detail/config", "thrust/functional.h"},
+    {"thrust/", ".h",
+     "execution_policy system/cuda/execution_policy system/cpp/execution_policy system/omp/execution_policy system_error "
+     "system/system_error system/cuda/error version",
+     "thrust/execution.h"},
+    {"thrust/", ".h",
+     "copy fill sequence tabulate generate for_each transform replace gather scatter swap reverse transform_reduce reduce inner_product "
+     "count find logical equal mismatch extrema uninitialized_copy uninitialized_fill scan transform_scan adjacent_difference remove "
+     "partition unique binary_search merge sort",
+     "thrust/vectors.h thrust/sorts.h"},
+    {"thrust/", ".h",
+     "random random/linear_congruential_engine random/uniform_real_distribution random/uniform_int_distribution "
+     "random/normal_distribution",
+     "thrust/random.h"},
+    {"cub/", ".cuh", "cub", "cub/block.h cub/device.h"},
+    {"cub/", ".cuh",
+     "block/block_reduce block/block_scan block/block_load block/block_store block/block_radix_sort warp/warp_reduce warp/warp_scan "
+     "util_ptx util_type thread/thread_operators",
+     "cub/block.h"},
+    {"cub/", ".cuh",
+     "device/device_reduce device/device_scan device/device_radix_sort device/device_select device/device_histogram "
+     "device/device_run_length_encode device/device_segmented_reduce device/device_merge_sort util_allocator util_device "
+     "iterator/counting_input_iterator iterator/constant_input_iterator iterator/transform_input_iterator",
+     "cub/device.h cub/block.h"},
+};
+
+/// Headers of what is not emulated, and what to do instead.
+struct RefusedHeaders {
+    const char *names, *library, *advice;
+};
+constexpr RefusedHeaders kRefused[] = {
+    {"cudnn.h cudnn_v9.h cudnn_frontend.h", "cuDNN", "leave out what needs it"},
+    {"cufft.h cufftXt.h cufftw.h", "cuFFT", "use a kernel of one's own"},
+    {"cusparse.h cusparse_v2.h cusparseLt.h", "cuSPARSE", "use a kernel of one's own"},
+    {"cusolverDn.h cusolverSp.h cusolverRf.h cusolverMg.h", "cuSOLVER", "use a kernel of one's own"},
+    {"cublasXt.h cublas.h", "cuBLAS's first interface and cuBLASXt", "include cublas_v2.h"},
+    {"nccl.h", "NCCL", "run on one device"},
+    {"nvml.h", "NVML", "leave out what asks the driver"},
+    {"nvrtc.h nvJitLink.h", "NVRTC", "compile the kernel with the program"},
+    {"npp.h nppi.h nppcore.h npps.h", "NPP", "use a kernel of one's own"},
+    {"nvjpeg.h nvcuvid.h cuviddec.h nvEncodeAPI.h", "decoding of pictures and video", "leave out what needs it"},
+    {"cuda_gl_interop.h cudaGL.h cuda_d3d11_interop.h cuda_vdpau_interop.h cuda_egl_interop.h cudaEGL.h", "exchange with graphics", "leave out what draws"},
+    {"cupti.h", "CUPTI", "use --cost"},
+    {"cudss.h cutensor.h custatevec.h", "this library", "use a kernel of one's own"},
+    {"cutlass/cutlass.h cutlass/gemm/device/gemm.h cutlass/numeric_types.h cute/tensor.hpp", "CUTLASS", "use mma.sync in inline PTX, or WMMA"},
+    {"curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h", "MTGP32", "use curandStatePhilox4_32_10_t"},
+    {"thrust/async/copy.h thrust/async/for_each.h thrust/async/reduce.h thrust/async/scan.h thrust/async/sort.h thrust/async/transform.h thrust/future.h",
+     "thrust::async", "use the algorithm with thrust::cuda::par_nosync.on(stream)"},
+    {"thrust/set_operations.h", "Thrust's set operations", "use thrust::merge, or a kernel of one's own"},
+    {"thrust/mr/allocator.h thrust/mr/memory_resource.h thrust/mr/pool.h", "Thrust's memory resources", "use cudaMalloc"},
+    {"cub/block/block_exchange.cuh cub/block/block_histogram.cuh cub/block/block_discontinuity.cuh cub/block/block_shuffle.cuh "
+     "cub/block/block_adjacent_difference.cuh cub/block/block_merge_sort.cuh cub/warp/warp_merge_sort.cuh cub/warp/warp_exchange.cuh "
+     "cub/device/device_partition.cuh cub/device/device_segmented_sort.cuh cub/device/device_segmented_radix_sort.cuh cub/device/device_spmv.cuh",
+     "this part of CUB", "use cub::BlockReduce, BlockScan, BlockLoad, BlockStore, BlockRadixSort, or a Device algorithm"},
+};
+
+std::string served_text(const char* headers) {
+    std::string text = "#pragma once\n";
+    std::istringstream words(headers);
+    for (std::string header; words >> header;) text += "#include \"kernels/emulator/" + header + "\"\n";
+    return text;
+}
+std::string refused_text(std::string_view name, const RefusedHeaders& refused) {
+    return "#error \"" + std::string(name) + ": " + refused.library + " is not emulated; " + refused.advice + "\"\n";
+}
+
+/// Calls visit(name, text) for each header until it says true.
+template <class Visit>
+void each_header(Visit&& visit) {
+    for (const Served& served : kServed) {
+        std::istringstream names(served.names);
+        for (std::string name; names >> name;)
+            if (visit(served.folder + name + served.ending, served_text(served.headers))) return;
+    }
+    if (visit("thrust/complex.h", "#pragma once\n#include <complex>\nnamespace thrust {\nusing std::abs;\nusing std::arg;\nusing std::complex;\n"
+                                  "using std::conj;\nusing std::exp;\nusing std::norm;\nusing std::polar;\nusing std::pow;\nusing std::sqrt;\n}\n"))
+        return;
+    for (const RefusedHeaders& refused : kRefused) {
+        std::istringstream names(refused.names);
+        for (std::string name; names >> name;)
+            if (visit(name, refused_text(name, refused))) return;
+    }
+}
+
+}  // namespace
+
+std::string library_header(std::string_view name) {
+    std::string found;
+    each_header([&](const std::string& known, const std::string& text) {
+        if (known == name) found = text;
+        return known == name;
+    });
+    return found;
+}
+
+std::string library_headers_version() {
+    Digest digest;
+    each_header([&](const std::string& name, const std::string& text) {
+        digest.add(name).add(text);
+        return false;
+    });
+    return digest.text();
+}
+
+void write_library_headers(const fs::path& folder) {
+    std::error_code error;
+    if (fs::exists(folder / "complete", error)) return;
+    // Beside it first, so that another process never sees a part.
+    const fs::path draft = folder.string() + "." + std::to_string(::getpid()) + ".part";
+    each_header([&](const std::string& name, const std::string& text) {
+        fs::create_directories((draft / name).parent_path());
+        std::ofstream(draft / name) << text;
+        return false;
+    });
+    std::ofstream complete(draft / "complete");
+    complete << "headers of CUDA's libraries, for the emulator\n";
+    if (!complete.flush()) throw std::runtime_error(draft.string() + " cannot be written; make room there");
+    fs::rename(draft, folder, error);
+    if (error) fs::remove_all(draft);  // another process was first
+}
+
+}  // namespace heddle::emulator::frontend

@@ -1,0 +1,18 @@
+// The names under which CUDA's libraries are included. Thrust and CUB have a hundred; here a few headers serve them all, and what
+// forwards to them is written into the cache. The header of a library that is not emulated says so.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace heddle::emulator::frontend {
+
+/// The text of the header that a program includes by this name, as "thrust/sort.h"; "" if the table does not have it.
+std::string library_header(std::string_view name);
+/// Writes all of them into the folder, unless they are there.
+void write_library_headers(const std::filesystem::path& folder);
+/// A name for that folder: it changes with the table.
+std::string library_headers_version();
+
+}  // namespace heddle::emulator::frontend
