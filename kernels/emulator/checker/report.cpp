@@ -135,9 +135,11 @@ std::string between(const Target& target, const Block& block, const Access& othe
     if (is_atomic(target.kind) || is_atomic(other.kind()))
         return "nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
     if (other.block != block.ordinal)
-        return "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() on one "
+        return "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() "
+               "on one "
                "side and before it on the other";
-    if (other.thread() / 32 == scheduler->current->number / 32) return "no __syncwarp() of both lanes and no barrier between the two";
+    if (other.thread() / 32 == scheduler->current->number / 32)
+        return "no __syncwarp() of both lanes and no barrier between the two";
     return "no barrier between the two";
 }
 
@@ -176,12 +178,13 @@ struct Beside {
     Origin other{};
     std::string between = {};
     bool same_value = false;
+    bool is_shared = false;
 };
 
-// Tells the mistake, and ends the launch with this message unless a chip would go on and the launch may. `earlier`: the access that
-// this one conflicts with.
-void report(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {}, const Access* earlier = nullptr,
-            const Beside& beside = {}) {
+// Tells the mistake, and ends the launch with this message unless a chip would go on and the launch may. `earlier`: the access
+// that this one conflicts with.
+void report(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {},
+            const Access* earlier = nullptr, const Beside& beside = {}) {
     trace_reported(target, earlier);
     const SourceLine line = line_of(target.origin);
     about.mistake = kind;
@@ -210,8 +213,15 @@ void report(Mistake kind, const Target& target, const std::string& what, Reporte
     }
     reported() = std::move(about);
     State& s = state();
-    if (!s.is_foreign || (kind != Mistake::race && kind != Mistake::copy && kind != Mistake::unwritten)) violate(std::move(record));
+    if (!s.is_foreign || (kind != Mistake::race && kind != Mistake::copy && kind != Mistake::unwritten))
+        violate(std::move(record));
+    if (kind == Mistake::unwritten && beside.is_shared) {
+        scheduler->complete(record, scheduler->current->block, scheduler->current);
+        s.held = std::move(record);
+        return;
+    }
     (beside.same_value ? s.same_value_is_told : s.is_quiet) = true;
+    if (!beside.same_value) s.held.reset();
     remark(std::move(record));
 }
 [[noreturn]] void report_and_end(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {}) {
@@ -293,7 +303,8 @@ bool is_library_code(Origin origin) {
 }
 
 void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
-    const bool may_be_same = target.kind == Kind::write && !is_atomic(other.kind()) && target.bytes <= unsettled_race.before.size();
+    const bool may_be_same =
+        target.kind == Kind::write && !is_atomic(other.kind()) && target.bytes <= unsettled_race.before.size();
     if (!state().is_foreign || !may_be_same) return tell_race(target, block, other, shared, false);
     if (detail::unsettled) return;  // another word of the same access
     detail::unsettled = true;
@@ -325,7 +336,8 @@ void report_unwritten(const Target& target, const std::byte* byte, const Arena* 
     reading.kind = is_atomic(target.kind) ? target.kind : Kind::read;
     if (arena)
         return report(Mistake::unwritten, reading,
-                      deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena));
+                      deed(reading, "shared memory") + " that no thread of this block has written: " + in_arena(byte, *arena), {},
+                      nullptr, {.is_shared = true});
     report(Mistake::unwritten, reading, deed(reading, "global memory") + " that was never written: " + in_allocation(byte));
 }
 
@@ -346,21 +358,21 @@ void report_not_allocated(const Target& target, const std::byte* byte) {
     const ReportedAccess near{.allocation = reinterpret_cast<std::uint64_t>(start), .is_freed = nearest->freed};
     if (target.address < start)
         report_and_end(Mistake::bounds, target,
-               deed(target, "global memory") + ", " + distance(start - target.address) + " before " + whose, near);
+                       deed(target, "global memory") + ", " + distance(start - target.address) + " before " + whose, near);
     if (byte < end && nearest->freed)
-        report_and_end(Mistake::bounds, target, deed(target, "global memory") + " after it was freed: " + in_allocation(target.address),
-               near);
+        report_and_end(Mistake::bounds, target,
+                       deed(target, "global memory") + " after it was freed: " + in_allocation(target.address), near);
     report_and_end(Mistake::bounds, target,
-           deed(target, "global memory") + ", " + distance(target.address + target.bytes - end) + " past the end of " + whose +
-               (nearest->freed ? " (and freed)" : ""),
-           near);
+                   deed(target, "global memory") + ", " + distance(target.address + target.bytes - end) + " past the end of " +
+                       whose + (nearest->freed ? " (and freed)" : ""),
+                   near);
 }
 
 void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena) {
     running = {};
     if (arena.block != &block)
         report_and_end(Mistake::bounds, target,
-               deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
+                       deed(target, "the shared memory of another block") + ", " + block_text(arena.block->ordinal));
     const ArenaPiece* before = nullptr;
     const ArenaPiece* behind = nullptr;
     for (const ArenaPiece& piece : arena.pieces) {
@@ -408,13 +420,13 @@ void report_host_memory(const Target& target) {
 void report_constant(const Target& target) {
     running = {};
     report_and_end(Mistake::bounds, target,
-           deed(target, "constant memory") + ", which kernels may only read: " + in_allocation(target.address));
+                   deed(target, "constant memory") + ", which kernels may only read: " + in_allocation(target.address));
 }
 
 void report_misaligned(const Target& target) {
     running = {};
     report_and_end(Mistake::misaligned, target,
-           deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
+                   deed(target, "memory") + ", whose address is not a multiple of " + std::to_string(target.bytes));
 }
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {

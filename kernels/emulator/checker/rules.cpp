@@ -168,7 +168,7 @@ void visit(const Visit& v) {
         }
         std::uint64_t& written = page.written[offset % kPage / 64];
         if (v.reads && (written & mask) != mask && !s.is_quiet &&
-            (v.arena ? s.unwritten_shared_is_reported : !s.forgives_unwritten))
+            (v.arena ? s.unwritten_shared_is_reported && !s.held : !s.forgives_unwritten))
             report_unwritten(v.target, address_of(v, v.space.first_clear(&Page::written, offset, count)), v.arena);
         if (is_write(v.target.kind)) written |= mask;
         offset = stop;
@@ -254,9 +254,15 @@ void launch_begins(const LaunchRequest& request) {
     if (s.device) s.device->since = s.first_ordinal;
 }
 
+std::optional<ViolationRecord> held_back() {
+    settle();
+    return std::exchange(state().held, std::nullopt);
+}
+
 void launch_ends() {
     settle();
     State& s = state();
+    s.held.reset();
     for (const auto& block : s.blocks) drop_copies(block->ordinal);
     for (const auto& arena : s.arenas) arena->block = nullptr;
     s.blocks.clear();

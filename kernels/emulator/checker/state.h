@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "kernels/emulator/checker/clocks.h"
 #include "kernels/emulator/checker/shadow.h"
 #include "kernels/emulator/run/action.h"
+#include "kernels/emulator/violation_record.h"
 
 namespace heddle::emulator::checker {
 
@@ -73,6 +75,8 @@ struct State {
     bool is_foreign = false;
     bool is_quiet = false;           // that violation is told: accesses are only noted from then on
     bool same_value_is_told = false;
+    /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.
+    std::optional<ViolationRecord> held;
     bool forgives_unwritten = false;  // a launch was abandoned: global memory may lack what it would have written
     std::uint64_t writes = 0;
     // Which part of a copy is being checked. A landing is not traced, because its writes were traced at the copy's issue.

@@ -93,9 +93,9 @@ std::uint64_t apply(Atomic kind, Number type, void* address, std::uint64_t value
 void before_atomic(Atomic kind, const void* address, std::size_t bytes, Place place) {
     Scheduler& self = in_kernel("an atomic");
     if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
-        violate(mistake("misaligned", place,
-                        "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) +
-                            ": the address is not a multiple of that"));
+        violate(mistake(
+            "misaligned", place,
+            "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": the address is not a multiple of that"));
     self.spin(nullptr, place);
     if constexpr (checker::kEnabled) checker::atomic_access(address, bytes, kind != Atomic::store, kind != Atomic::load, place);
 }
@@ -120,8 +120,8 @@ std::uint64_t atomic(Atomic kind, void* address, std::size_t bytes, bool is_sign
                      Place place) {
     in_kernel("an atomic");
     if (bytes != 4 && bytes != 8)
-        violate(mistake("fault", place,
-                        "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": wanted 4 or 8"));
+        violate(
+            mistake("fault", place, "an atomic on " + std::to_string(bytes) + " bytes at " + text_of(place) + ": wanted 4 or 8"));
     return atomic(kind, is_signed ? Number::signed_integer : Number::unsigned_integer, address, bytes, value, compare, place);
 }
 

@@ -49,9 +49,10 @@ void note_exited(const Thread& gone, const char* what, Place place) {
     Launch& launch = *scheduler->launch;
     if (launch.notes_exited) return;
     launch.notes_exited = true;
-    ViolationRecord note = mistake("portability", place,
-                                   name_of(gone) + " has left the kernel, while others of its block come to " + what + " at " +
-                                       text_of(place) + ": from sm_70 on it does not wait for that thread, on earlier chips it hangs");
+    ViolationRecord note =
+        mistake("portability", place,
+                name_of(gone) + " has left the kernel, while others of its block come to " + what + " at " + text_of(place) +
+                    ": from sm_70 on it does not wait for that thread, on earlier chips it hangs");
     note.note = true;
     remark(std::move(note));
 }
@@ -61,10 +62,10 @@ int meet_all(Barrier& barrier, int expected, int predicate, const char* what, Pl
     Scheduler& self = *scheduler;
     if (!barrier.waiting.empty() && !same_place(barrier.place, place)) {
         const Thread& other = *barrier.waiting.front();
-        ViolationRecord about = mistake("barrier", place,
-                                        std::string("comes to ") + what + " at " + text_of(place) + ", while " +
-                                            name_of(other, self.current) + " " + whereabouts(other) +
-                                            ": not every thread comes to the same barrier");
+        ViolationRecord about =
+            mistake("barrier", place,
+                    std::string("comes to ") + what + " at " + text_of(place) + ", while " + name_of(other, self.current) + " " +
+                        whereabouts(other) + ": not every thread comes to the same barrier");
         about.verb = std::string("comes to ") + what;
         about.other_thread = name_of(other, self.current);
         about.other_verb = std::string("waits in ") + other.waits_in;
@@ -145,7 +146,9 @@ void named_barrier(int id, int threads, Place place) {
     Thread& thread = *in_kernel("named_barrier").current;
     Block& block = *thread.block;
     const std::string what = "named_barrier(" + std::to_string(id) + ", " + std::to_string(threads) + ")";
-    const auto refuse = [&](const std::string& why) { violate(mistake("barrier", place, what + " at " + text_of(place) + ": " + why)); };
+    const auto refuse = [&](const std::string& why) {
+        violate(mistake("barrier", place, what + " at " + text_of(place) + ": " + why));
+    };
     if (id < 1 || id > 15) refuse("the id must lie in 1 to 15 (0 is __syncthreads)");
     if (threads < 32 || threads % 32 != 0 || threads > block.threads)
         refuse("the number of threads must be a multiple of 32 up to the block's " + std::to_string(block.threads));

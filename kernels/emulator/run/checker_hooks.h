@@ -12,12 +12,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "kernels/emulator/cuda/shared.h"
 #include "kernels/emulator/interface.h"
 #include "kernels/emulator/launch_request.h"
+#include "kernels/emulator/violation_record.h"
 
 namespace heddle::emulator::checker {
 
@@ -82,6 +84,8 @@ class Unwatched {
 
 /// The number of writes that were checked so far.
 std::uint64_t writes();
+/// A mistake of the running launch that is told last, if nothing else was.
+std::optional<ViolationRecord> held_back();
 /// A launch was abandoned: from now on no read of global memory that nobody wrote is reported, because that launch might have.
 void forgive_unwritten();
 
@@ -147,6 +151,7 @@ struct Unwatched {
 inline void settle() {}
 inline std::uint64_t writes() { return 0; }
 inline void forgive_unwritten() {}
+inline std::optional<ViolationRecord> held_back() { return {}; }
 
 inline void launch_begins(const LaunchRequest&) {}
 inline void launch_ends() {}

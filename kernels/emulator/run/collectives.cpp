@@ -44,8 +44,9 @@ bool is_foreign() { return scheduler->launch->request->is_foreign; }
 [[gnu::cold]] void note_no_lane(const std::string& call, int source, const std::string& why, Place place) {
     Launch& launch = *scheduler->launch;
     if (std::exchange(launch.notes_no_lane, true)) return;
-    ViolationRecord note = mistake("portability", place, call + ": reads lane " + std::to_string(source) + ", which " + why +
-                                                             ": CUDA leaves the value open");
+    ViolationRecord note =
+        mistake("portability", place,
+                call + ": reads lane " + std::to_string(source) + ", which " + why + ": CUDA leaves the value open");
     note.note = true;
     remark(std::move(note));
 }
@@ -66,11 +67,11 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
             continue;
         }
         const Thread& other = warp.threads[__builtin_ctz(meeting.arrived & mask)];
-        ViolationRecord about = mistake("collective", place,
-                                        std::string("comes to ") + what + " at " + text_of(place) + " with mask " +
-                                            hexadecimal(mask) + ", while " + name_of(other) + " " + whereabouts(other) +
-                                            " with mask " + hexadecimal(meeting.mask) +
-                                            ": the lanes of a mask must come to the same call with the same mask");
+        ViolationRecord about =
+            mistake("collective", place,
+                    std::string("comes to ") + what + " at " + text_of(place) + " with mask " + hexadecimal(mask) + ", while " +
+                        name_of(other) + " " + whereabouts(other) + " with mask " + hexadecimal(meeting.mask) +
+                        ": the lanes of a mask must come to the same call with the same mask");
         about.verb = std::string("comes to ") + what;
         about.other_thread = name_of(other);
         about.other_verb = std::string("waits in ") + other.waits_in;

@@ -4,9 +4,13 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <utility>
 
 #include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -25,6 +29,17 @@ HostAccess access_of(const siginfo_t* info, [[maybe_unused]] void* context) {
     return access;
 }
 
+// The instruction that the signal stopped; null if it is unknown.
+const std::byte* code_of([[maybe_unused]] void* context) {
+#if defined(__x86_64__) && defined(__linux__)
+    return reinterpret_cast<const std::byte*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__) && defined(__linux__)
+    return reinterpret_cast<const std::byte*>(static_cast<ucontext_t*>(context)->uc_mcontext.pc);
+#else
+    return nullptr;
+#endif
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
     if (is_device_memory(info->si_addr) && !in_a_kernel() && show_managed_memory(access_of(info, context))) return;
     if (is_device_memory(info->si_addr) && !in_a_kernel()) {  // a kernel's faults become violations (faults.cpp)
@@ -36,7 +51,20 @@ void on_fault(int signal, siginfo_t* info, void* context) {
                                  where)
                  : std::snprintf(text, sizeof text,
                                  "heddle emulator: host code touched device memory: %s; copy it to the host first\n", where);
-        if (length > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) return;
+        if (tells()) {  // this process is lost anyway, so the handler may allocate
+            const auto* const code = code_of(context);
+            SourceLine line = code == nullptr ? SourceLine{} : source_line_of(code + 1);
+            if (line.line == 0 || line.file.compare(0, 5, "/usr/") == 0) line = line_of_caller();  // memcpy, printf
+            ViolationRecord record =
+                mistake("host-access", {},
+                        std::string(text + std::strlen("heddle emulator: "), length - 1 - std::strlen("heddle emulator: ")));
+            if (line.line != 0) record.text += " (at " + line.text + ")";
+            record.file = line.file;
+            record.line = line.line;
+            tell(std::move(record));
+        } else if (length > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) {
+            return;
+        }
     }
     if ((former.sa_flags & SA_SIGINFO) != 0 && former.sa_sigaction != nullptr) return former.sa_sigaction(signal, info, context);
     if ((former.sa_flags & SA_SIGINFO) == 0 && former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)

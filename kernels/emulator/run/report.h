@@ -29,15 +29,15 @@ class Violation : public std::runtime_error {
 [[noreturn]] void violate(const std::string& what);
 /// The same with the fields of a record; its text is `what`.
 [[noreturn]] void violate(ViolationRecord about);
-/// A mistake after which a GPU goes on, or a note: tells it if it is the launch's first one, and returns. Where the launch is not of
-/// a program of the front end, violates.
+/// A mistake after which a GPU goes on, or a note: tells it if it is the launch's first one, and returns. Where the launch is not
+/// of a program of the front end, violates.
 void remark(ViolationRecord about);
 
 /// "kernels/softmax/softmax.cu:41", without the project's folder.
 std::string text_of(Place place);
 /// A line of the source.
 struct SourceLine {
-    std::string text;  ///< as place_of_code() returns it
+    std::string text;       ///< as place_of_code() returns it
     std::string file = {};  ///< as the compiler names it; empty: unknown
     int line = 0;
 };

@@ -204,13 +204,13 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
         error = std::current_exception();
     }
     if (traces()) trace_launch_ends();
+    if (std::optional<ViolationRecord> held = checker::held_back(); held && !launch.is_told) tell(std::move(*held));
     if constexpr (checker::kEnabled) checker::launch_ends();
     if (request.is_foreign) std::fflush(stdout);  // what the kernel printed: a program may end without this
     if (!launch.error.empty()) {
         if (request.is_foreign) checker::forgive_unwritten();
-        Violation violation("kernel " + kernel_name(request.kernel) + launch.error +
-                            " (HEDDLE_EMULATOR_SEED=" + std::to_string(seed()) + ", launch " + std::to_string(launch.number) +
-                            ")");
+        Violation violation("kernel " + kernel_name(request.kernel) + launch.error + " (HEDDLE_EMULATOR_SEED=" +
+                            std::to_string(seed()) + ", launch " + std::to_string(launch.number) + ")");
         if (launch.kind == "assert") violation.code = 710;  // cudaErrorAssert
         violation.is_told = request.is_foreign;
         throw violation;

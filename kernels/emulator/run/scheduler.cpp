@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include "kernels/emulator/run/checker_hooks.h"
@@ -265,14 +266,19 @@ void Scheduler::deadlock() {
 
 void Scheduler::tell_once(ViolationRecord about, const Block* block, const Thread* thread) {
     if (!launch->request->is_foreign || (launch->is_told && !about.note)) return;
-    launch->is_told = launch->is_told || !about.note;
+    // A write of the same value hides no other mistake.
+    launch->is_told = launch->is_told || !(about.note || about.same_value);
+    complete(about, block, thread);
+    tell(std::move(about));
+}
+
+void Scheduler::complete(ViolationRecord& about, const Block* block, const Thread* thread) const {
     about.kernel = kernel_name(launch->request->kernel);
     if (block != nullptr) about.block = text_of(block->index);
     if (thread != nullptr) about.thread = text_of(thread->index);
     about.launch = launch->number;
     about.text = "kernel " + about.kernel + (block == nullptr ? "" : ", block " + about.block) +
                  (thread == nullptr ? "" : ", thread " + about.thread) + ": " + about.text;
-    tell(std::move(about));
 }
 
 void Scheduler::abandon(ViolationRecord about, const Block* block, const Thread* thread) {
@@ -286,6 +292,10 @@ void Scheduler::abandon(ViolationRecord about, const Block* block, const Thread*
             if (thread != nullptr) launch->error += ", thread " + text_of(thread->index);
             launch->error += ": " + about.text;
             launch->kind = about.kind;
+            if (std::optional<ViolationRecord> held = checker::held_back(); held && !launch->is_told) {
+                launch->is_told = true;
+                tell(std::move(*held));
+            }
             tell_once(std::move(about), block, thread);
         }
     }
@@ -306,7 +316,8 @@ void violate(ViolationRecord about) {
 }
 
 void remark(ViolationRecord about) {
-    if (scheduler == nullptr || scheduler->current == nullptr || !scheduler->launch->request->is_foreign) violate(std::move(about));
+    if (scheduler == nullptr || scheduler->current == nullptr || !scheduler->launch->request->is_foreign)
+        violate(std::move(about));
     checker::settle();
     const checker::Unwatched own_code;
     const std::lock_guard lock(scheduler->launch->mutex);
@@ -320,7 +331,8 @@ void failed_requirement(const char* message, Place place) {
 void trap(Place place) { violate(mistake("fault", place, "executes __trap() at " + text_of(place))); }
 
 void failed_assertion(const char* expression, const char* file, int line, const char* function) {
-    const std::string what = "the assertion `" + std::string(expression) + "' of " + function + " failed at " + text_of({file, line});
+    const std::string what =
+        "the assertion `" + std::string(expression) + "' of " + function + " failed at " + text_of({file, line});
     if (in_a_kernel()) violate(mistake("assert", {file, line}, what));
     std::fflush(stdout);
     std::fprintf(stderr, "%s:%d: %s: Assertion `%s' failed.\n", file, line, function, expression);
@@ -353,9 +365,9 @@ void Scheduler::finish(Thread* thread) {
         const Meeting& meeting = thread->warp->meeting[i];
         if ((meeting.mask >> thread->lane() & 1u) == 0) continue;
         const Thread& other = thread->warp->threads[__builtin_ctz(meeting.arrived)];
-        violate(mistake("collective", other.place,
-                        "leaves the kernel, while " + name_of(other) + " " + whereabouts(other) +
-                            " with this thread's lane in its mask"));
+        violate(mistake(
+            "collective", other.place,
+            "leaves the kernel, while " + name_of(other) + " " + whereabouts(other) + " with this thread's lane in its mask"));
     }
 }
 
@@ -438,7 +450,8 @@ void Scheduler::work(Launch& its_launch) {
     if (threads_.size() < members * threads) threads_.resize(members * threads);
     if (warps_.size() < members * warps) warps_.resize(members * warps);
     blocks.resize(members);
-    const std::size_t arena_bytes = (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone} + kStaticBytes;
+    const std::size_t arena_bytes =
+        (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone} + kStaticBytes;
     while (arenas_.size() < members) arenas_.push_back({nullptr, 0});
     for (std::size_t i = 0; i < members; ++i) {
         if (arenas_[i].bytes < arena_bytes) {

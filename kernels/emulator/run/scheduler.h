@@ -57,7 +57,7 @@ enum class State : std::uint8_t { fresh, ready, waiting, exited };
 struct Thread {
     Block* block = nullptr;
     Warp* warp = nullptr;
-    Fiber* fiber = nullptr;  ///< while it is neither fresh nor exited
+    Fiber* fiber = nullptr;       ///< while it is neither fresh nor exited
     const void* frame = nullptr;  ///< where its stack begins
     uint3 index = {};
     int number = 0;  ///< in its block
@@ -93,7 +93,7 @@ inline constexpr std::uint8_t kNoLane = 0xff;
 struct Warp {
     Thread* threads = nullptr;  ///< lane 0's
     unsigned exists = 0, exited = 0;
-    unsigned present = 0;  ///< in compute(): the lanes that met, which are all of the mask that have not left
+    unsigned present = 0;     ///< in compute(): the lanes that met, which are all of the mask that have not left
     std::uint64_t value[32];  ///< each lane's value
     std::uint64_t result[32];
     std::uint8_t source[32];  ///< the lane whose value a shuffle returns; kNoLane if it has left
@@ -134,8 +134,8 @@ struct Block {
     Barrier barrier;
     Barrier named[16];
     bool named_used = false;
-    Barrier partial[32];              ///< of groups of warps, by their first one
-    std::vector<const void*> shown;   ///< the threads' values for groups of warps
+    Barrier partial[32];             ///< of groups of warps, by their first one
+    std::vector<const void*> shown;  ///< the threads' values for groups of warps
     std::vector<Piece> pieces;
     std::vector<StaticPiece> statics;
     std::byte* arena = nullptr;
@@ -154,12 +154,12 @@ struct Launch {
     std::atomic<bool> failed{false};
     std::atomic<std::uint64_t> copies{0};  ///< number of asynchronous copies so far
     std::mutex mutex;
-    std::string error;             ///< ", block .., thread ..: what"
-    std::string kind;              ///< of that violation
-    bool is_told = false;          ///< a record of a violation is written: it is the launch's only one
-    bool is_late = false;          ///< the time of the run was over when it began
-    bool notes_exited = false;     ///< one says that a barrier did not wait for threads that had left
-    bool notes_no_lane = false;    ///< one says that a shuffle read a lane that is not there
+    std::string error;           ///< ", block .., thread ..: what"
+    std::string kind;            ///< of that violation
+    bool is_told = false;        ///< a record of a violation is written: it is the launch's only one
+    bool is_late = false;        ///< the time of the run was over when it began
+    bool notes_exited = false;   ///< one says that a barrier did not wait for threads that had left
+    bool notes_no_lane = false;  ///< one says that a shuffle read a lane that is not there
 };
 
 /// The emulator's state for one CPU thread.
@@ -177,10 +177,10 @@ class Scheduler {
     Thread* current = nullptr;  ///< null outside of kernels
     Launch* launch = nullptr;
     Random random;
-    std::vector<Block> blocks;  ///< the group's blocks
-    Barrier group_barrier;      ///< for all blocks of the group, which is a cluster or a grid
-    std::uint64_t spins = 0;    ///< consecutive accesses that wait for another thread, with nothing else in between
-    std::uint64_t progress = 0; ///< counts threads that left, barriers and collectives
+    std::vector<Block> blocks;   ///< the group's blocks
+    Barrier group_barrier;       ///< for all blocks of the group, which is a cluster or a grid
+    std::uint64_t spins = 0;     ///< consecutive accesses that wait for another thread, with nothing else in between
+    std::uint64_t progress = 0;  ///< counts threads that left, barriers and collectives
 
     /// The running thread waits in `what`: others run until make_ready() is called for it.
     void wait(const char* what, Place place);
@@ -192,11 +192,13 @@ class Scheduler {
     void wait_until(bool (*condition)(void*), void* argument, const char* what, Place place);
     /// Lets another thread run first, if one can.
     void step_aside();
-    /// The running thread reads or changes memory by which threads wait for each other: an atomic or a volatile access. Another one may
-    /// run first. Ends the launch if it has only spun for long. `code`: the access's address if `place` is unknown.
+    /// The running thread reads or changes memory by which threads wait for each other: an atomic or a volatile access. Another
+    /// one may run first. Ends the launch if it has only spun for long. `code`: the access's address if `place` is unknown.
     void spin(const void* code, Place place);
     /// Abandons the launch with this message. The running fiber is dropped.
     [[noreturn]] void abandon(ViolationRecord about, const Block* block, const Thread* thread);
+    /// Fills in the launch, and the block and thread that are not null.
+    void complete(ViolationRecord& about, const Block* block, const Thread* thread) const;
     /// Tells it of the running thread if it is a note or the launch's first violation.
     void tell_once(ViolationRecord about, const Block* block, const Thread* thread);
 
@@ -238,8 +240,8 @@ class Scheduler {
     char begin_order_ = 0, end_order_ = 0;  // addresses for ThreadSanitizer
 };
 
-/// Ends a launch that still runs when the time of the run is over: the running thread is at this code, or at the place. The next ones
-/// end as they begin.
+/// Ends a launch that still runs when the time of the run is over: the running thread is at this code, or at the place. The next
+/// ones end as they begin.
 [[noreturn]] void out_of_time(const void* code, Place place);
 
 /// This CPU thread's scheduler while it works on a launch, else null.
@@ -261,7 +263,8 @@ void close(Warp& warp, Meeting* meeting, const Thread& last);
 Meeting* meeting_of(Warp& warp, int lane);
 /// The lanes of the mask that a collective waits for: all, but in programs of the front end those that have not left.
 unsigned awaited(const Warp& warp, unsigned mask);
-/// The thread has left a launch of a program of the front end: completes the barrier and the collectives that waited for it alone.
+/// The thread has left a launch of a program of the front end: completes the barrier and the collectives that waited for it
+/// alone.
 void stop_waiting_for(Thread& thread);
 
 /// Waits until every lane of the mask has arrived; the last one calls compute(warp) before any lane continues.

@@ -1,7 +1,8 @@
 // The end of a run's time: a launch that still runs then ends with the line that its thread is at.
 //
-// A timer's signal sets a flag, which every watched access, wait and spin looks at. A loop without any of them does not end by itself: if
-// the flag is still unread some ticks later and the thread is in the program's own code, the handler redirects it as faults.cpp does.
+// A timer's signal sets a flag, which every watched access, wait and spin looks at. A loop without any of them does not end by
+// itself: if the flag is still unread some ticks later and the thread is in the program's own code, the handler redirects it as
+// faults.cpp does.
 #include <atomic>
 #include <csignal>
 #include <cstdlib>

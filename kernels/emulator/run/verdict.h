@@ -1,5 +1,5 @@
-// How a program of the front end tells its mistakes, at once and whatever it does next: it may ignore errors, close its streams, or
-// end by _exit or abort.
+// How a program of the front end tells its mistakes, at once and whatever it does next: it may ignore errors, close its streams,
+// or end by _exit or abort.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@ namespace heddle::emulator {
 
 /// A record of this kind about this place.
 ViolationRecord mistake(const char* kind, Place place, std::string text);
-/// Writes the record to the descriptor that HEDDLE_EMULATOR_REPORTS names; without one, its text to stderr as it was at the start. A
-/// violation that was told before (kind, kernel and both lines are equal) is only counted. Does nothing in a process that was forked
-/// from the program's, and in one that is no program of the front end.
+/// Writes the record to the descriptor that HEDDLE_EMULATOR_REPORTS names; without one, its text to stderr as it was at the
+/// start. A violation that was told before (kind, kernel and both lines are equal) is only counted. Does nothing in a process
+/// that was forked from the program's, and in one that is no program of the front end.
 void tell(ViolationRecord record);
 
 /// HEDDLE_EMULATOR_SAME_VALUE, _LEAKS and _COST, in a program of the front end.
@@ -24,8 +24,8 @@ bool is_cost_counted();
 /// Whether the process is the one that called foreign_program(), and no fork of it.
 bool tells();
 
-/// Runs `work` when the program ends in whatever way, before the destructors of its static objects: at exit, _exit, quick_exit and
-/// abort. `last`: after those destructors where there are any. Later ones first.
+/// Runs `work` when the program ends in whatever way, before the destructors of its static objects: at exit, _exit, quick_exit
+/// and abort. `last`: after those destructors where there are any. Later ones first.
 void at_end(void (*work)(), bool last = false);
 
 // The time of a run, HEDDLE_EMULATOR_SECONDS (time_limit.cpp).

@@ -39,7 +39,7 @@ void compare(const Operation& operation, const std::vector<Rows>& touched, bool 
     const Rows* const rows = overlap(touched, others).first;
     if (rows == nullptr) return;
     Violation race("race between streams: " + name(operation) + (written ? " writes " : " reads ") +
-                    std::to_string(rows->extent()) + " bytes at " + describe(rows->start) + ", which " + name(other) +
+                       std::to_string(rows->extent()) + " bytes at " + describe(rows->start) + ", which " + name(other) +
                        (others_written ? " writes" : " reads") + "; no event and no wait of the host orders the two",
                    "stream-race");
     race.place = operation.place;

@@ -35,9 +35,7 @@ void add_touched(const std::shared_ptr<Operation>& operation) {
 }
 
 /// Whether the operation, while it is queued, may touch managed memory.
-bool is_work(const Operation& operation) {
-    return operation.work != nullptr && !operation.keeps_books && !operation.on_host;
-}
+bool is_work(const Operation& operation) { return operation.work != nullptr && !operation.keeps_books && !operation.on_host; }
 
 void tell_of(const Operation& operation, const Violation& violation) {
     const Place place = violation.place.line != 0 ? violation.place : operation.place;
@@ -63,8 +61,8 @@ void tell_leaks() {
     }
 }
 
-// A correct program waits for its results. Work that is still queued when it ends is lost, as on a GPU; that of a program of the front
-// end is run, because its mistakes are wanted.
+// A correct program waits for its results. Work that is still queued when it ends is lost, as on a GPU; that of a program of the
+// front end is run, because its mistakes are wanted.
 void run_at_the_end() {
     if (!is_foreign_program()) {
         std::atexit([] {
