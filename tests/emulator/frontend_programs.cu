@@ -323,6 +323,25 @@ int main() {
     cudaMemcpyFromSymbol(&v, values, sizeof v, sizeof v);
     return n != 64 || total != 133 || v != 8;
 }
+// CASE device_variables_of_classes_templates_and_functions: right
+class S {
+    static __device__ int hidden[2];
+  public:
+    static __device__ int get() { return hidden[1]; }
+};
+__device__ int S::hidden[2] = {7, 8};
+template <class T> struct R { static __device__ T v; };
+template <class T> __device__ T R<T>::v = 3;
+template <class T> __device__ T w = 4;
+__device__ int count() { static int n; static const int table[] = {1, 2}; return atomicAdd(&n, table[1]); }
+__global__ void k(int* x) { count(), x[threadIdx.x] = S::get() + R<int>::v + w<int> + (count() >= 2); }
+int main() {
+    int *x, v = 10;
+    cudaMallocManaged(&x, 128);
+    cudaMemcpyToSymbol(R<int>::v, &v, 4);
+    k<<<1, 32>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess || x[31] != 23;
+}
 // CASE managed_variables: right
 __device__ __managed__ int m[2] = {1, 2};
 __managed__ float f;

@@ -210,9 +210,18 @@ TEST(FrontendRewrite, VariablesOfTheGpuAreRegistered) {
         "static @Symbol heddle_symbol_2{b, sizeof(b), \"b\", @Symbol::managed};");
     EXPECT_EQ(rewritten("__device__ float (*f)(int) = g;"),
               "float (*f)(int) = g; static @Symbol heddle_symbol_1{f, sizeof(f), \"f\", @Symbol::device};");
-    EXPECT_EQ(rewritten("__device__ int ns::S<T>::v = 3;"),
-              "int ns::S<T>::v = 3; static @Symbol heddle_symbol_1{ns::S<T>::v, sizeof(ns::S<T>::v), \"ns::S<T>::v\", "
-              "@Symbol::device};");
+    EXPECT_EQ(rewritten("__device__ int ns::S<int>::v = 3;"),  // may be private
+              "int ns::S<int>::v = 3; template <auto* V> struct heddle_symbol_1 { static inline @Symbol made{*V, sizeof(*V), "
+              "\"ns::S<int>::v\", @Symbol::device}; }; template struct heddle_symbol_1<&ns::S<int>::v>;");
+    EXPECT_EQ(rewritten("template <class T> __device__ T S<T>::v = 3;"),
+              "template <class T> T S<T>::v = (static_cast<void>(@Symbol{S<T>::v, sizeof(S<T>::v), \"S<T>::v\", "
+              "@Symbol::device}), 3);");
+    EXPECT_EQ(
+        rewritten("template <class T> __device__ T v;"),
+        "template <class T> T v = (static_cast<void>(@Symbol{v<T>, sizeof(v<T>), \"v\", @Symbol::device}), decltype(v<T>){});");
+    EXPECT_EQ(rewritten("__device__ void f() { static int n = 1; static const int m = 2; }"),
+              "void f() { static int n = 1; struct heddle_name_1 { static constexpr const char* text() { return \"n\"; } }; "
+              "static_cast<void>(&@StaticLocal<&n, heddle_name_1>::symbol); static const int m = 2; }");
     EXPECT_EQ(rewritten("struct S { static inline __device__ int v = 3; static __device__ int w; };"),
               "struct S { static inline int v = 3; static inline @Symbol heddle_symbol_1{v, sizeof(v), \"v\", @Symbol::device}; "
               "static int w; };");
@@ -338,8 +347,8 @@ TEST(FrontendRewrite, AnyTextIsRewrittenOrRefused) {
     int refused = 0;
     for (int i = 0; i < 20000; ++i) {
         std::string text;
-        const std::uint32_t length = random() % 60;
-        for (std::uint32_t k = 0; k < length; ++k) text += pieces[random() % pieces.size()];
+        const std::size_t length = random() % 60;
+        for (std::size_t k = 0; k < length; ++k) text += pieces[random() % pieces.size()];
         try {
             rewrite(text);
         } catch (const RewriteError&) {

@@ -20,6 +20,12 @@ class Symbol {
     static void add(const void* start, unsigned long bytes, const char* name, Kind kind);
 };
 
+/// Registers a static variable of a function of the GPU before main(): the function itself must not, because many threads run it.
+template <auto* Variable, class Name>
+struct StaticLocal {
+    static inline Symbol symbol{*Variable, sizeof(*Variable), Name::text(), Symbol::device};
+};
+
 namespace detail {
 // `symbol` is the address of the variable, or, if `is_text`, of its name.
 cudaError_t copy_to_symbol(const void* symbol, bool is_text, const void* from, unsigned long bytes, unsigned long offset,

@@ -271,6 +271,7 @@ class Walk {
         if (variables.space == Word::other || head.function.parameters != kNone) return;
         if (head.is_class && tokens_.is(range.end - 1, '}')) return;
         variables.range = range;
+        if (!head.function.templates.empty()) variables.parameters = head.function.templates.back();
         variables.is_template = !head.function.templates.empty() || variables.scope.in_template;
         if (variables.is_extern && head.assigned) variables.is_extern = false;
         found_.variables.push_back(variables);

@@ -41,6 +41,7 @@ struct Variables {
     Scope scope;
     Range range;
     bool is_template = false;
+    Range parameters;  // of the template: between < and >
     bool is_static = false, is_inline = false, is_extern = false, is_constexpr = false;
     Word space = Word::other;  // device, constant, managed or shared
 };

@@ -9,9 +9,7 @@
 #include "kernels/emulator/frontend/rewriter.h"
 
 namespace heddle::emulator::frontend {
-namespace {
 
-// T, Ts..., for an own template's parameters; those without a name get one.
 std::string template_arguments(TranslationUnit& unit, Range range) {
     std::string arguments;
     for (const TemplateParameter& parameter : template_parameters(unit.tokens, range)) {
@@ -26,6 +24,8 @@ std::string template_arguments(TranslationUnit& unit, Range range) {
     }
     return arguments;
 }
+
+namespace {
 
 // The numbers of __launch_bounds__(256, 2) and __cluster_dims__(4, 1, 1), as arguments of Kernel<>.
 std::string numbers(const Tokens& tokens, const Function& kernel) {

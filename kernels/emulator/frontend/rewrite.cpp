@@ -29,6 +29,23 @@ bool may_be_inline(const Tokens& tokens, std::uint32_t i) {
     return named || !(tokens.is(next, '(') || tokens.is(next, '{'));
 }
 
+// Removes a word that any other compiler refuses, with its (...); returns the last token that it read.
+std::uint32_t remove_keyword(TranslationUnit& unit, std::uint32_t i) {
+    const Tokens& tokens = unit.tokens;
+    const Word word = tokens[i].word;
+    if (unit.changes.changed(i)) return i;
+    if (word == Word::force_inline) {
+        unit.changes.replace(i, may_be_inline(tokens, i) ? "inline" : "");
+        return i;
+    }
+    unit.changes.remove(i);
+    if ((word == Word::launch_bounds || word == Word::cluster_dims) && tokens.is(i + 1, '(') && tokens[i + 1].pair != kNone) {
+        unit.changes.remove({i + 1, tokens[i + 1].pair + 1});
+        return tokens[i + 1].pair;
+    }
+    return i;
+}
+
 // A __global__ that the walk over the declarations has not seen: a kernel with a body would lose it without a word.
 void refuse_unread_kernel(TranslationUnit& unit, std::uint32_t token) {
     const Tokens& tokens = unit.tokens;
@@ -55,16 +72,11 @@ void rewrite_asm(TranslationUnit& unit, std::uint32_t token) {
     unit.changes.replace({token, close + 1}, std::move(ptx.text));
 }
 
-// Replaces inline PTX in the bodies of kernels and __device__ functions; other asm is the processor's.
-void rewrite_ptx(TranslationUnit& unit, const Declarations& declarations) {
-    const auto in_body = [&unit](std::uint32_t brace) {
-        for (std::uint32_t i = brace; i < unit.tokens[brace].pair && i < unit.tokens.size(); ++i)
-            if (unit.tokens.is(i, Word::asm_) && !unit.changes.changed(i)) rewrite_asm(unit, i);
-    };
-    for (const Function& kernel : declarations.kernels)
-        if (kernel.body != kNone) in_body(kernel.body);
-    for (const Body& body : declarations.bodies)
-        if (body.device) in_body(body.brace);
+// The body of a kernel or of a __device__ function. In others, asm is the processor's, and static variables the host's.
+void rewrite_device_code(TranslationUnit& unit, std::uint32_t brace) {
+    for (std::uint32_t i = brace; i < unit.tokens[brace].pair && i < unit.tokens.size(); ++i)
+        if (unit.tokens.is(i, Word::asm_) && !unit.changes.changed(i)) rewrite_asm(unit, i);
+    rewrite_static_locals(unit, brace);
 }
 
 // What stands in functions, wherever they are.
@@ -134,28 +146,13 @@ std::string Changes::apply() {
     result.reserve(size);
     std::size_t at = 0;
     for (const Edit& edit : edits_) {
+        if (edit.at < at) continue;  // in a range that was replaced as a whole
         result += text.substr(at, edit.at - at);
         result += edit.text;
         at = edit.at + edit.removed;
     }
     result += text.substr(at);
     return result;
-}
-
-std::uint32_t remove_keyword(TranslationUnit& unit, std::uint32_t i) {
-    const Tokens& tokens = unit.tokens;
-    const Word word = tokens[i].word;
-    if (unit.changes.changed(i)) return i;
-    if (word == Word::force_inline) {
-        unit.changes.replace(i, may_be_inline(tokens, i) ? "inline" : "");
-        return i;
-    }
-    unit.changes.remove(i);
-    if ((word == Word::launch_bounds || word == Word::cluster_dims) && tokens.is(i + 1, '(') && tokens[i + 1].pair != kNone) {
-        unit.changes.remove({i + 1, tokens[i + 1].pair + 1});
-        return tokens[i + 1].pair;
-    }
-    return i;
 }
 
 Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) {
@@ -176,10 +173,13 @@ Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) 
         if (kernel.body == kNone) continue;
         rewrite_kernel(unit, kernel);
         declare_shared_outside(unit, kernel.parameters, kernel.body);
+        rewrite_device_code(unit, kernel.body);
         result.kernels.push_back(describe_kernel(tokens, declarations, kernel));
     }
-    for (const Body& body : declarations.bodies) declare_shared_outside(unit, body.parameters, body.brace);
-    rewrite_ptx(unit, declarations);
+    for (const Body& body : declarations.bodies) {
+        declare_shared_outside(unit, body.parameters, body.brace);
+        if (body.device) rewrite_device_code(unit, body.brace);
+    }
     rewrite_tokens(unit);
     result.text = unit.changes.apply();
     return result;

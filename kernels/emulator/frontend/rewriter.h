@@ -66,8 +66,6 @@ struct TranslationUnit {
     [[noreturn]] void fail(std::uint32_t token, const std::string& message) const;
 };
 
-/// Removes CUDA's words around `i` that any compiler refuses; returns the last token that it read.
-std::uint32_t remove_keyword(TranslationUnit& unit, std::uint32_t i);
 /// Turns the body of a kernel into a closure that is launched. Declarations are left alone.
 void rewrite_kernel(TranslationUnit& unit, const Function& kernel);
 /// What rewrite() tells about a kernel.
@@ -80,6 +78,10 @@ void rewrite_shared(TranslationUnit& unit, std::uint32_t token);
 void rewrite_shared_outside(TranslationUnit& unit, const Variables& variables);
 /// Declares in the body at `brace` what it uses of the shared memory that is declared outside.
 void declare_shared_outside(TranslationUnit& unit, std::uint32_t parameters, std::uint32_t brace);
+/// T, Ts...: the parameters of a template as arguments; those without a name get one.
+std::string template_arguments(TranslationUnit& unit, Range range);
+/// Static variables in the body of a kernel or a __device__ function, which belong to the GPU.
+void rewrite_static_locals(TranslationUnit& unit, std::uint32_t brace);
 /// __device__, __constant__ and __managed__ variables.
 void rewrite_variables(TranslationUnit& unit, const Variables& variables);
 
