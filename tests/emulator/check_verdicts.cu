@@ -146,15 +146,15 @@ int main() {
     return cudaDeviceSynchronize() == cudaSuccess;
 }
 // CASE loop_without_an_end: no-progress 3
-__global__ void k(int* x) {
+__global__ void k(int* x, unsigned n) {
     unsigned sum = 0;
-    for (unsigned i = 1; i != 0; i = i * 3) sum += i ^ sum;
+    for (unsigned i = n; i != 4; i = i * i) sum += i ^ sum;
     x[threadIdx.x] = sum;
 }
 int main() {
     int* x;
     cudaMalloc(&x, 256);
-    k<<<1, 2>>>(x);
+    k<<<1, 2>>>(x, 3);
     return cudaDeviceSynchronize() == cudaSuccess;
 }
 // CASE assertion_in_a_kernel: assert 2 x[1] == 4

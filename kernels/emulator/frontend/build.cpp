@@ -113,6 +113,9 @@ std::vector<std::string> Builder::object_options() const {
     std::vector<std::string> words = language_options();
     append(words, words_in(HEDDLE_WATCH_OPTIONS));
     append(words, words_in(is_clang_ ? HEDDLE_WATCH_OPTIONS_CLANG : HEDDLE_WATCH_OPTIONS_GNU));
+    // Threads wait for each other by volatile accesses.
+    append(words, is_clang_ ? std::vector<std::string>{"-mllvm", "-tsan-distinguish-volatile"}
+                            : std::vector<std::string>{"--param=tsan-distinguish-volatile=1"});
     words.push_back("-fsanitize=alignment");  // tells accesses through misaligned vectors (checker/compiler_hooks.cpp)
     // clang must not remove endless loops, as g++ does not: they are mistakes to find. Kernels read float4 from float arrays.
     if (is_clang_) words.emplace_back("-fno-finite-loops");

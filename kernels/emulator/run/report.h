@@ -43,6 +43,8 @@ struct SourceLine {
 };
 /// The source line of a return address.
 SourceLine source_line_of(const void* address);
+/// The same; where that is none of the program's own, the nearest one of the code before it.
+SourceLine line_near(const void* address);
 /// Its text: the innermost inlined location that is not in kernels/device or kernels/emulator,
 /// followed by those below it that are.
 std::string place_of_code(const void* address);

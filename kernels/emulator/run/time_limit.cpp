@@ -134,7 +134,7 @@ void out_of_time(const void* code, Place place) {
 #endif
     const checker::Unwatched own_code;
     SourceLine line{text_of(place), place.file, place.line};
-    if (code != nullptr) line = source_line_of(code);
+    if (code != nullptr) line = line_near(code);
     const char* const seconds = std::getenv("HEDDLE_EMULATOR_SECONDS");
     ViolationRecord about =
         mistake(is_slow ? "out-of-time" : "no-progress", {},
