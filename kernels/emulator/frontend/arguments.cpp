@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 
 namespace heddle::emulator::frontend {
@@ -42,9 +43,9 @@ std::vector<Row> rows_for(Settings& s) {
          [&](const std::string& v) { read_number("seed", v, s.seed, std::uint64_t{1}); }},
         {"seconds", "X", "the most that a schedule may take [15]; all together 50, or this if it is more",
          [&](const std::string& v) {
-             std::int64_t seconds = 0;
-             read_number("seconds", v, seconds, std::int64_t{1});
-             s.seconds = static_cast<double>(seconds);
+             char* end = nullptr;
+             s.seconds = std::strtod(v.c_str(), &end);
+             if (v.empty() || *end != '\0' || !(s.seconds > 0)) throw Refused("--seconds is '" + v + "', wanted a number > 0");
              s.total_seconds = std::max(50.0, s.seconds);
          }},
         {"memory", "SIZE", "of the emulated device, such as 512M or 2G", text(s.memory)},

@@ -85,8 +85,12 @@ std::string report_of(const Finding& finding) {
         text += place_of(r.other_file, r.other_line) + ": " + r.other_thread + " " + r.other_verb + "\n" +
                 quoted_line(shown_path(r.other_file), r.other_line);
     }
-    text += indented(r.text);
-    if (!r.between.empty() && r.text.find(r.between) == std::string::npos) text += indented("between the two: " + r.between);
+    // The sentence without what the first line says already.
+    std::string sentence = r.text;
+    const std::string start = "kernel " + r.kernel + ", block " + r.block + ", thread " + r.thread + ": ";
+    if (!r.thread.empty() && sentence.compare(0, start.size(), start) == 0) sentence.erase(0, start.size());
+    text += indented(sentence);
+    if (!r.between.empty() && sentence.find("between") == std::string::npos) text += indented(r.between);
     return text + "\n";
 }
 
