@@ -25,13 +25,14 @@ TEST(StandAlone, TheReadmeShowsTheExample) {
     EXPECT_EQ(fenced_blocks(kReadme, "cpp").at(0), project_file("kernels/emulator/example.cu"));
 }
 
-// A single test, because both programs are built in one folder and tests may run concurrently.
+// A single test, because the programs are built in one folder and tests may run concurrently.
 TEST(StandAlone, TheCommandOfTheReadmeFindsTheMissingBarrierAndNothingOnceItIsThere) {
     std::string command = fenced_blocks(kReadme, "sh").at(0);
     command.resize(command.find('\n'));
     const ShellOutput broken = run(command);
-    EXPECT_EQ(broken.status, 1);
-    EXPECT_THAT(broken.text, AllOf(HasSubstr("reverse_kernel"), HasSubstr("example.cu:9"), HasSubstr("HEDDLE_EMULATOR_SEED=")));
+    EXPECT_EQ(broken.status, 3);
+    EXPECT_THAT(broken.text, AllOf(HasSubstr("kernels/emulator/example.cu:6: "), HasSubstr("kernels/emulator/example.cu:7: "),
+                                   HasSubstr("kernel reverse"), HasSubstr("heddle-check: 1 violation (race) in 3 orders\n")));
 
     std::string text = project_file("kernels/emulator/example.cu");
     const std::size_t read = text.find("    y[threadIdx.x] = tile");
@@ -41,34 +42,18 @@ TEST(StandAlone, TheCommandOfTheReadmeFindsTheMissingBarrierAndNothingOnceItIsTh
     std::ofstream(file) << text;
     const ShellOutput sound = run("kernels/emulator/check " + quoted(file.string()));
     EXPECT_EQ(sound.status, 0);
-    EXPECT_EQ(sound.text, "no mistake found\n");
-}
+    EXPECT_EQ(sound.text, "finished\nheddle-check: no violation in 3 orders, 1 kernel, 1 launch\n");
 
-TEST(StandAlone, AProgramIsBuiltAgainstTheInstalledEmulatorAsTheReadmeSays) {
-    const std::string prefix = HEDDLE_BUILD_DIR "/emulator_installed";
+    // Installed, it finds its headers and its library beside itself.
+    const std::string prefix = HEDDLE_BUILD_DIR "/emulator_installed", build = HEDDLE_BUILD_DIR "/emulator_alone";
     std::filesystem::remove_all(prefix);
-    const auto install = [&](const char* component) {
-        return shell("cmake --install " + quoted(HEDDLE_BUILD_DIR) + " --component " + component + " --prefix " + quoted(prefix) +
-                     " 2>&1");
-    };
-    ASSERT_EQ(install("emulator").status, 0);
-    if (!std::filesystem::exists(prefix + "/include"))
-        GTEST_SKIP() << "only a build with HEDDLE_EMULATOR_CHECK installs the emulator";
-    ASSERT_EQ(install("development").status, 0);  // also beside Heddle's own headers
-
-    std::string command = fenced_blocks(kReadme, "sh").at(1);
-    command = command.substr(command.find('\n') + 1);
-    command.resize(command.find('\n'));
-    const auto replace = [&](const std::string& word, const std::string& by) {
-        for (std::size_t at = 0; (at = command.find(word, at)) != std::string::npos; at += by.size())
-            command.replace(at, word.size(), by);
-    };
-    replace("DIR", prefix);
-    replace("FILE.cu", "kernels/emulator/example.cu");
-    replace("-o program", "-o " + prefix + "/program");
-    const ShellOutput built = run(command);
-    ASSERT_EQ(built.status, 0) << built.text;
-    EXPECT_EQ(run(prefix + "/program").status, 0);
+    const ShellOutput installed = run("cmake --build " + quoted(build) + " && cmake --install " + quoted(build) +
+                                      " --component emulator --prefix " + quoted(prefix));
+    ASSERT_EQ(installed.status, 0) << installed.text;
+    const ShellOutput program = run(quoted(prefix + "/bin/heddle-check") + " " + quoted(file.string()));
+    EXPECT_EQ(program.status, 0) << program.text;
+    for (const char* const header : {"kernel.h", "include/cuda/barrier", "cuda/prelude.h"})
+        EXPECT_TRUE(std::filesystem::exists(prefix + "/include/heddle/kernels/emulator/" + header)) << header;
 }
 
 TEST(StandAlone, NoFileIsAnErrorThatShowsTheUse) {
