@@ -1,4 +1,4 @@
-// The programs of frontend_programs.cu, each through the whole front end: rewritten, compiled, run in three orders and judged.
+// The programs of frontend_programs.cu and frontend_names.cu, each through the whole front end: rewritten, compiled, run in three orders and judged.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -26,18 +26,20 @@ struct Program {
 std::vector<Program> read_programs() {
     constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ";
     std::vector<Program> programs;
-    std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator/frontend_programs.cu");
-    for (std::string line; std::getline(stream, line);) {
-        if (line.starts_with(new_case)) {
-            const std::size_t colon = line.find(": ");
-            const std::string name = line.substr(new_case.size(), colon - new_case.size());
-            programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}});
-        } else if (programs.empty()) {
-            continue;
-        } else if (line.starts_with(new_file)) {
-            programs.back().files.push_back({line.substr(new_file.size()), ""});
-        } else {
-            programs.back().files.back().text += line + "\n";
+    for (const char* const file : {"frontend_programs.cu", "frontend_names.cu"}) {
+        std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator" / file);
+        for (std::string line; std::getline(stream, line);) {
+            if (line.starts_with(new_case)) {
+                const std::size_t colon = line.find(": ");
+                const std::string name = line.substr(new_case.size(), colon - new_case.size());
+                programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}});
+            } else if (programs.empty()) {
+                continue;
+            } else if (line.starts_with(new_file)) {
+                programs.back().files.push_back({line.substr(new_file.size()), ""});
+            } else {
+                programs.back().files.back().text += line + "\n";
+            }
         }
     }
     return programs;
