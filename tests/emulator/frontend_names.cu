@@ -187,6 +187,47 @@ int main() {
     if (cudaDeviceSynchronize() != cudaSuccess) return 3;
     return __half2float(h[20]) != 901;
 }
+// CASE names_of_matrices: right
+#include <mma.h>
+using namespace nvcuda;
+template <int M, int N, class T, class LayoutA, class LayoutB>
+__global__ void product(const T* a, const T* b, float* c) {
+    wmma::fragment<wmma::matrix_a, M, N, 16, T, LayoutA> fa;
+    wmma::fragment<wmma::matrix_b, M, N, 16, T, LayoutB> fb;
+    wmma::fragment<wmma::accumulator, M, N, 16, float> fc;
+    wmma::fill_fragment(fc, 1.0f);
+    wmma::load_matrix_sync(fa, a, std::is_same<LayoutA, wmma::row_major>::value ? 16 : M);
+    wmma::load_matrix_sync(fb, b, std::is_same<LayoutB, wmma::row_major>::value ? N : 16);
+    wmma::mma_sync(fc, fa, fb, fc);
+    for (int i = 0; i < fc.num_elements; ++i) fc.x[i] *= 2;
+    wmma::store_matrix_sync(c, fc, N, wmma::mem_row_major);
+}
+template <int M, int N, class T, class LayoutA, class LayoutB> bool fails() {
+    T *a, *b;
+    float* c;
+    cudaMallocManaged(&a, M * 16 * sizeof(T)), cudaMallocManaged(&b, N * 16 * sizeof(T)), cudaMallocManaged(&c, M * N * 4);
+    const bool rows_a = std::is_same<LayoutA, wmma::row_major>::value, rows_b = std::is_same<LayoutB, wmma::row_major>::value;
+    const auto left = [](int i, int k) { return (float)((i * 3 + k * 5) % 7 - 3); };
+    const auto right = [](int k, int j) { return (float)((j * 4 + k) % 9 - 4); };
+    for (int k = 0; k < 16; ++k) {
+        for (int i = 0; i < M; ++i) a[rows_a ? i * 16 + k : k * M + i] = left(i, k);
+        for (int j = 0; j < N; ++j) b[rows_b ? k * N + j : j * 16 + k] = right(k, j);
+    }
+    product<M, N, T, LayoutA, LayoutB><<<1, 32>>>(a, b, c);
+    if (cudaDeviceSynchronize() != cudaSuccess) return true;
+    for (int i = 0; i < M; ++i)
+        for (int j = 0; j < N; ++j) {
+            float sum = 1;
+            for (int k = 0; k < 16; ++k) sum += left(i, k) * right(k, j);
+            if (c[i * N + j] != 2 * sum) return true;
+        }
+    return false;
+}
+int main() {
+    using R = wmma::row_major;
+    using C = wmma::col_major;
+    return fails<16, 16, half, R, R>() + fails<16, 16, __nv_bfloat16, C, R>() + fails<32, 8, half, R, C>() + fails<8, 32, half, C, R>();
+}
 // CASE misaligned_vector: misaligned 2
 __global__ void k(const float* x, float4* y, int offset) {
     y[threadIdx.x] = *reinterpret_cast<const float4*>(x + offset + 4 * threadIdx.x);

@@ -5,8 +5,8 @@
 
 namespace heddle::emulator::cuda {
 
-/// Thread `rank` of `threads` copies its pieces: asynchronously from global to shared memory, where the addresses allow pieces of 4,
-/// 8 or 16 bytes; else at once, as hardware does too.
+/// Thread `rank` of `threads` copies its pieces: asynchronously from global to shared memory, where the addresses allow pieces of
+/// 4, 8 or 16 bytes; else at once, as hardware does too.
 inline void copy_share(void* to, const void* from, std::size_t bytes, std::size_t rank, std::size_t threads, Place place) {
     const auto addresses = reinterpret_cast<std::size_t>(to) | reinterpret_cast<std::size_t>(from);
     const std::size_t piece = addresses % 16 == 0 && bytes >= 16 ? 16 : addresses % 8 == 0 && bytes >= 8 ? 8 : 4;

@@ -1,7 +1,8 @@
 // CUDA's cooperative groups. reduce, scan and memcpy_async are in cooperative_groups/.
 //
-// A group of at most 32 threads is a mask of lanes, and its functions are the warp's collectives with that mask. coalesced_threads()
-// are the lanes that __activemask() finds. Not modelled: multi_grid_group, which newer CUDA does not have either.
+// A group of at most 32 threads is a mask of lanes, and its functions are the warp's collectives with that mask.
+// coalesced_threads() are the lanes that __activemask() finds. Not modelled: multi_grid_group, which newer CUDA does not have
+// either.
 #pragma once
 
 #include "kernels/emulator/cuda/intrinsics.h"
@@ -26,7 +27,9 @@ inline int lane_of(unsigned mask, unsigned rank) {
         if (rank-- == 0) return __builtin_ctz(mask);
     return -1;
 }
-inline unsigned rank_of(unsigned mask, unsigned lane) { return static_cast<unsigned>(__builtin_popcount(mask & ((1u << lane) - 1))); }
+inline unsigned rank_of(unsigned mask, unsigned lane) {
+    return static_cast<unsigned>(__builtin_popcount(mask & ((1u << lane) - 1)));
+}
 
 enum class kind { none, thread, lanes, warps, block, cluster, grid };
 struct shape_of_tile {};
@@ -42,7 +45,8 @@ class thread_group {
     unsigned count_ = 0;
     unsigned meta_rank_ = 0, meta_size_ = 1;
 
-    thread_group(details::kind kind, unsigned mask, unsigned first, unsigned count, unsigned meta_rank = 0, unsigned meta_size = 1)
+    thread_group(details::kind kind, unsigned mask, unsigned first, unsigned count, unsigned meta_rank = 0,
+                 unsigned meta_size = 1)
         : kind_(kind), mask_(mask), first_(first), count_(count), meta_rank_(meta_rank), meta_size_(meta_size) {}
     explicit thread_group(details::kind kind) : kind_(kind) {}
 
@@ -64,7 +68,8 @@ class thread_group {
             case details::kind::lanes: return details::rank_of(mask_, own % 32);
             case details::kind::warps: return own - first_;
             case details::kind::block: return own;
-            case details::kind::cluster: return 1ull * blockIdx.x % heddle::emulator::cluster_blocks() * details::block_threads() + own;
+            case details::kind::cluster:
+                return 1ull * blockIdx.x % heddle::emulator::cluster_blocks() * details::block_threads() + own;
             case details::kind::grid:
                 return ((1ull * blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * details::block_threads() + own;
             default: return 0;
@@ -293,13 +298,13 @@ class warps_group : public thread_group {
     }
 };
 }  // namespace details
-#define HEDDLE_TILE_OF_WARPS(n)                                                                \
-    template <class ParentT>                                                                   \
-    class thread_block_tile<n, ParentT> : public details::warps_group<n> {                     \
-      public:                                                                                  \
-        thread_block_tile(details::shape_of_tile, unsigned, unsigned) {}                       \
-        template <class Other>                                                                 \
-        thread_block_tile(const thread_block_tile<n, Other>&) {} /* NOLINT: as in CUDA */       \
+#define HEDDLE_TILE_OF_WARPS(n)                                                           \
+    template <class ParentT>                                                              \
+    class thread_block_tile<n, ParentT> : public details::warps_group<n> {                \
+      public:                                                                             \
+        thread_block_tile(details::shape_of_tile, unsigned, unsigned) {}                  \
+        template <class Other>                                                            \
+        thread_block_tile(const thread_block_tile<n, Other>&) {} /* NOLINT: as in CUDA */ \
     };
 HEDDLE_TILE_OF_WARPS(64)
 HEDDLE_TILE_OF_WARPS(128)
@@ -315,7 +320,8 @@ thread_block_tile<Size, thread_block> tiled_partition(const thread_block& block)
     return {{}, block.thread_rank() / Size, (block.size() + Size - 1) / Size};
 }
 template <unsigned Size, unsigned Parent, class Grandparent>
-thread_block_tile<Size, thread_block_tile<Parent, Grandparent>> tiled_partition(const thread_block_tile<Parent, Grandparent>& tile) {
+thread_block_tile<Size, thread_block_tile<Parent, Grandparent>> tiled_partition(
+    const thread_block_tile<Parent, Grandparent>& tile) {
     static_assert(Size <= Parent, "a tile of a tile is not larger than it");
     return {{}, static_cast<unsigned>(tile.thread_rank()) / Size, Parent / Size};
 }

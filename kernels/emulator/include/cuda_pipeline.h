@@ -10,6 +10,8 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
     heddle::emulator::copy_async(to, from, static_cast<int>(bytes), static_cast<int>(bytes - zeros), place);
 }
 inline void __pipeline_commit() { heddle::emulator::copy_commit(); }
-inline void __pipeline_wait_prior(std::size_t groups, HEDDLE_PLACE) { heddle::emulator::copy_wait(static_cast<int>(groups), place); }
+inline void __pipeline_wait_prior(std::size_t groups, HEDDLE_PLACE) {
+    heddle::emulator::copy_wait(static_cast<int>(groups), place);
+}
 
 #undef HEDDLE_PLACE

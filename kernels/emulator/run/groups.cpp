@@ -15,7 +15,8 @@ void partial_barrier(unsigned first, unsigned count, Place place) {
     if (first % 32 != 0 || first >= end) violate("a group's sync at " + text_of(place) + ": the group is not of whole warps");
     for (unsigned i = first; i < end; ++i)
         if (block.first[i].state == State::exited)
-            violate("a group's sync at " + text_of(place) + ", but " + name_of(block.first[i]) + " has left the kernel and never will");
+            violate("a group's sync at " + text_of(place) + ", but " + name_of(block.first[i]) +
+                    " has left the kernel and never will");
     block.named_used = true;
     meet(block.partial[first / 32], static_cast<int>(end - first), 0, "a group's sync", place);
 }

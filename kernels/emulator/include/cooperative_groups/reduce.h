@@ -73,8 +73,8 @@ struct plain<const T&> {
 
 /// op over the values of the group; each thread gets it.
 template <class Group, class T, class Op>
-auto reduce(const Group& group, T&& value, Op&& op,
-            heddle::emulator::Place place = heddle::emulator::Place::current()) -> typename details::plain<T>::type {
+auto reduce(const Group& group, T&& value, Op&& op, heddle::emulator::Place place = heddle::emulator::Place::current()) ->
+    typename details::plain<T>::type {
     using Value = typename details::plain<T>::type;
     if (group.heddle_kind() == details::kind::lanes) return details::reduce_lanes<Value>(group.heddle_mask(), value, op, place);
     return details::reduce_threads<Value>(group, value, op, place);
