@@ -633,3 +633,282 @@ int main() { k<<<1, 1>>>(1); }
 // CASE a_launch_without_arguments: refused 2: this <<< has no >>> with arguments in parentheses after it
 __global__ void k() {}
 int main() { k<<<1, 1>>>; }
+// CASE ptx_instructions: right
+__global__ void k(const float* x, float* y, unsigned* out) {
+    __shared__ unsigned tile[32];
+    unsigned lane, neighbour, votes, sum, found, high;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    tile[lane] = lane * lane;
+    __syncwarp();
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(&tile[31 - lane]));
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sum) : "r"(address));
+    asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;" : "=r"(neighbour) : "r"(lane));
+    asm volatile(
+        "{ .reg .pred p;\n"
+        "  setp.lt.u32 p, %1, 5;\n"
+        "  vote.sync.ballot.b32 %0, p, 0xffffffff;\n"
+        "  @!p add.u32 %0, %0, 1; }"
+        : "=r"(votes) : "r"(lane));
+    asm("{ .reg .b32 i;\n"
+        "  mov.u32 i, 0; mov.u32 %0, 0;\n"
+        "LOOP: add.u32 %0, %0, %1; add.u32 i, i, 1;\n"
+        "  { .reg .pred q; setp.lt.u32 q, i, 3; @q bra LOOP; } }"
+        : "=r"(found) : "r"(lane));
+    asm("mul.hi.u32 %0, %1, %2;" : "=r"(high) : "r"(0x80000000u), "r"(lane));
+    asm volatile("red.global.add.u32 [%0], %1;" :: "l"(out), "r"(sum) : "memory");
+    const bool good = neighbour == (lane ^ 1) && votes == 31u + (lane >= 5 ? 1 : 0) && found == 3 * lane && high == lane / 2;
+    if (!good) asm volatile("trap;");
+    float2 pair;
+    asm volatile("ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "l"(x + 2 * lane));
+    float r;
+    asm("fma.rn.f32 %0, %1, 0f40000000, %2;" : "=f"(r) : "f"(pair.x), "f"(pair.y));
+    asm volatile("st.global.cs.f32 [%0+4], %1;" :: "l"(y + lane - 1), "f"(r) : "memory");
+}
+int main() {
+    float *x, *y; unsigned* out;
+    cudaMallocManaged(&x, 256); cudaMallocManaged(&y, 128); cudaMallocManaged(&out, 4);
+    for (int i = 0; i < 64; ++i) x[i] = i;
+    *out = 0;
+    k<<<1, 32>>>(x, y, out);
+    if (cudaDeviceSynchronize() != cudaSuccess || *out != 10416) return 1;
+    for (int i = 0; i < 32; ++i) if (y[i] != 6 * i + 1) return 2;
+    return 0;
+}
+// CASE ptx_copies_and_matrices: right
+// D = A B by mma.sync, its operands by cp.async and ldmatrix; A is the unit matrix.
+#include <cuda_bf16.h>
+__global__ void k(const __nv_bfloat16* a, const __nv_bfloat16* b, float* d) {
+    __shared__ __align__(16) __nv_bfloat16 as[16][16], bs[8][16];
+    unsigned lane = threadIdx.x, ra[4], rb[2];
+    unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(&as[lane / 2][lane % 2 * 8]));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(a + lane * 8) : "memory");
+    if (lane < 16) {
+        to = static_cast<unsigned>(__cvta_generic_to_shared(&bs[lane / 2][lane % 2 * 8]));
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(to), "l"(b + lane * 8) : "memory");
+    }
+    asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    unsigned row = static_cast<unsigned>(__cvta_generic_to_shared(&as[lane % 16][lane / 16 * 8]));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(row));
+    row = static_cast<unsigned>(__cvta_generic_to_shared(&bs[lane % 8][lane / 8 % 2 * 8]));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(rb[0]), "=r"(rb[1]) : "r"(row));
+    float c[4] = {0, 0, 0, 0};
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+    for (int i = 0; i < 4; ++i) d[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = c[i];
+}
+int main() {
+    __nv_bfloat16 *a, *b; float* d;
+    cudaMallocManaged(&a, 512); cudaMallocManaged(&b, 256); cudaMallocManaged(&d, 512);
+    for (int i = 0; i < 256; ++i) a[i] = __float2bfloat16(i / 16 == i % 16 ? 1.0f : 0.0f);
+    for (int i = 0; i < 128; ++i) b[i] = __float2bfloat16(i);  // column by column: b[n][k]
+    k<<<1, 32>>>(a, b, d);
+    if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+    for (int m = 0; m < 16; ++m) for (int n = 0; n < 8; ++n) if (d[m * 8 + n] != n * 16 + m) return 2;
+    return 0;
+}
+// CASE ptx_that_races: race 3
+__global__ void k(unsigned* x) {
+    unsigned lane = threadIdx.x;
+    asm volatile("st.global.u32 [%0], %1;" :: "l"(x), "r"(lane) : "memory");
+}
+int main() {
+    unsigned* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 32>>>(x);
+    cudaDeviceSynchronize();
+}
+// CASE thrust_algorithms: right
+#include <thrust/copy.h>
+#include <thrust/device_vector.h>
+#include <thrust/execution_policy.h>
+#include <thrust/functional.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+#include <thrust/sort.h>
+#include <thrust/transform_reduce.h>
+#include <thrust/tuple.h>
+#include <thrust/unique.h>
+#include <vector>
+struct Saxpy { float a; __host__ __device__ float operator()(float x, float y) const { return a * x + y; } };
+int main() {
+    thrust::host_vector<int> h(1000);
+    for (int i = 0; i < 1000; ++i) h[i] = i * 7919 % 1000;
+    thrust::device_vector<int> d = h, values(1000);
+    thrust::sequence(values.begin(), values.end());
+    thrust::sort_by_key(d.begin(), d.end(), values.begin());
+    for (int i = 0; i < 1000; ++i) if (d[i] != i || h[values[i]] != i) return 1;
+    if (thrust::reduce(d.begin(), d.end()) != 499500 || thrust::reduce(d.begin(), d.end(), -1, thrust::maximum<int>()) != 999) return 2;
+    thrust::device_vector<float> x(10, 1.0f), y(10), z(10);
+    thrust::sequence(y.begin(), y.end());
+    thrust::transform(x.begin(), x.end(), y.begin(), z.begin(), Saxpy{2});
+    using namespace thrust::placeholders;
+    thrust::transform(z.begin(), z.end(), z.begin(), 3.0f * _1 - 1.0f);
+    if (z[4] != 17) return 3;
+    std::vector<int> sums(1000), wanted(1000);
+    thrust::device_vector<int> scanned(1000);
+    thrust::inclusive_scan(d.begin(), d.end(), scanned.begin());
+    thrust::copy(scanned.begin(), scanned.end(), sums.begin());
+    for (int i = 0, sum = 0; i < 1000; ++i) if (sums[i] != (sum += i)) return 4;
+    thrust::exclusive_scan(d.begin(), d.end(), d.begin(), 5, thrust::plus<int>());
+    if (d[0] != 5 || d[3] != 8) return 5;
+    auto zipped = thrust::make_zip_iterator(thrust::make_tuple(x.begin(), y.begin()));
+    thrust::for_each(zipped, zipped + 10, [] __device__(thrust::tuple<float&, float&> t) { thrust::get<0>(t) += thrust::get<1>(t); });
+    if (x[9] != 10 || thrust::inner_product(x.begin(), x.end(), y.begin(), 0.0f) != 330) return 6;
+    int* raw = thrust::raw_pointer_cast(values.data());
+    thrust::for_each(thrust::device, thrust::counting_iterator<int>(1), thrust::counting_iterator<int>(11), [=] __device__(int i) { atomicAdd(raw, i); });
+    thrust::sort(values.begin(), values.end(), [] __host__ __device__(int a, int b) { return a > b; });
+    if (values[0] != 999 || thrust::count_if(y.begin(), y.end(), _1 > 4.5f) != 5) return 7;
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    thrust::fill(thrust::cuda::par.on(stream), values.begin(), values.end(), 3);
+    values.erase(thrust::unique(values.begin(), values.end()), values.end());
+    if (values.size() != 1 || values[0] != 3 || *thrust::max_element(y.begin(), y.end()) != 9) return 8;
+    thrust::sort(h.begin(), h.end());
+    return h[77] == 77 ? 0 : 9;
+}
+// CASE thrust_functor_out_of_bounds: out-of-bounds 7
+#include <thrust/device_vector.h>
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+struct Shift {
+    int* x;
+    __device__ void operator()(int i) const {
+        x[i + 1] = i;
+    }
+};
+int main() {
+    thrust::device_vector<int> x(100);
+    try {
+        thrust::for_each(thrust::counting_iterator<int>(0), thrust::counting_iterator<int>(100), Shift{thrust::raw_pointer_cast(x.data())});
+    } catch (const thrust::system_error&) {
+    }
+}
+// CASE cub_blocks_and_devices: right
+#include <cub/cub.cuh>
+#include <algorithm>
+#include <vector>
+template <int N>
+__global__ void k(const int* in, int* scanned, int* total, int* sorted) {
+    using Load = cub::BlockLoad<int, N, 4, cub::BLOCK_LOAD_WARP_TRANSPOSE>;
+    using Scan = cub::BlockScan<int, N>;
+    using Reduce = cub::BlockReduce<int, N>;
+    using Store = cub::BlockStore<int, N, 4, cub::BLOCK_STORE_TRANSPOSE>;
+    using Sort = cub::BlockRadixSort<int, N, 4>;
+    __shared__ union {
+        typename Load::TempStorage load;
+        typename Scan::TempStorage scan;
+        typename Reduce::TempStorage reduce;
+        typename Store::TempStorage store;
+        typename Sort::TempStorage sort;
+    } temp;
+    int items[4], sums[4];
+    Load(temp.load).Load(in, items);
+    __syncthreads();
+    Scan(temp.scan).ExclusiveSum(items, sums);
+    __syncthreads();
+    Store(temp.store).Store(scanned, sums);
+    __syncthreads();
+    const int sum = Reduce(temp.reduce).Sum(items);
+    if (threadIdx.x == 0) *total = sum;
+    __syncthreads();
+    Sort(temp.sort).Sort(items);
+    for (int i = 0; i < 4; ++i) sorted[threadIdx.x * 4 + i] = items[i];
+    const int largest = cub::WarpReduce<int>().Reduce(static_cast<int>(threadIdx.x), cub::Max());
+    if (threadIdx.x % 32 == 0 && largest != threadIdx.x + 31) __trap();
+}
+int main() {
+    const int n = 512;
+    std::vector<int> h(n), got(n);
+    for (int i = 0; i < n; ++i) h[i] = i * 37 % n;
+    int *in, *out, *total, *sorted;
+    cudaMalloc(&in, 4 * n); cudaMalloc(&out, 4 * n); cudaMalloc(&sorted, 4 * n); cudaMallocManaged(&total, 4);
+    cudaMemcpy(in, h.data(), 4 * n, cudaMemcpyHostToDevice);
+    k<128><<<1, 128>>>(in, out, total, sorted);
+    cudaMemcpy(got.data(), out, 4 * n, cudaMemcpyDeviceToHost);
+    for (int i = 0, sum = 0; i < n; sum += h[i++]) if (got[i] != sum) return 1;
+    cudaMemcpy(got.data(), sorted, 4 * n, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < n; ++i) if (got[i] != i) return 2;
+    if (*total != n * (n - 1) / 2) return 3;
+    void* temp = nullptr;
+    size_t bytes = 0;
+    cub::DeviceReduce::Sum(temp, bytes, in, total, n);
+    cudaMalloc(&temp, bytes);
+    cub::DeviceReduce::Sum(temp, bytes, in, total, n);
+    cudaDeviceSynchronize();
+    if (*total != n * (n - 1) / 2) return 4;
+    cub::DeviceScan::InclusiveSum(temp, bytes, in, out, n);
+    cudaMemcpy(got.data(), out, 4 * n, cudaMemcpyDeviceToHost);
+    for (int i = 0, sum = 0; i < n; ++i) if (got[i] != (sum += h[i])) return 5;
+    cub::DeviceRadixSort::SortKeysDescending(temp, bytes, in, out, n);
+    cudaMemcpy(got.data(), out, 4 * n, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < n; ++i) if (got[i] != n - 1 - i) return 6;
+    return 0;
+}
+// CASE cub_storage_used_twice: race 5
+#include <cub/block/block_reduce.cuh>
+__global__ void k(float* out) {
+    __shared__ typename cub::BlockReduce<float, 64>::TempStorage temp;
+    float a = cub::BlockReduce<float, 64>(temp).Sum(1.0f);
+    float b = cub::BlockReduce<float, 64>(temp).Sum(2.0f);
+    if (threadIdx.x == 0) *out = a + b;
+}
+int main() {
+    float* out;
+    cudaMalloc(&out, 4);
+    k<<<1, 64>>>(out);
+    cudaDeviceSynchronize();
+}
+// CASE curand_in_kernels: right
+#include <curand.h>
+#include <curand_kernel.h>
+#include <cmath>
+__global__ void start(curandState* states, curandStatePhilox4_32_10_t* others) {
+    curand_init(1234, threadIdx.x, 0, &states[threadIdx.x]);
+    curand_init(1234, threadIdx.x, 0, &others[threadIdx.x]);
+}
+__global__ void draw(curandState* states, curandStatePhilox4_32_10_t* others, float* sums) {
+    curandState own = states[threadIdx.x];
+    float sum = 0;
+    for (int i = 0; i < 200; ++i) sum += curand_uniform(&own) + curand_normal(&others[threadIdx.x]);
+    states[threadIdx.x] = own;
+    sums[threadIdx.x] = sum;
+}
+int main() {
+    curandState* states; curandStatePhilox4_32_10_t* others; float* sums;
+    cudaMalloc(&states, 64 * sizeof(curandState)); cudaMalloc(&others, 64 * sizeof(curandStatePhilox4_32_10_t)); cudaMallocManaged(&sums, 4096);
+    start<<<1, 64>>>(states, others);
+    draw<<<1, 64>>>(states, others, sums);
+    cudaDeviceSynchronize();
+    double mean = 0;
+    for (int i = 0; i < 64; ++i) mean += sums[i] / 64;
+    if (std::fabs(mean - 100) > 10) return 1;
+    curandGenerator_t generator;
+    curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_PHILOX4_32_10);
+    curandSetPseudoRandomGeneratorSeed(generator, 7);
+    if (curandGenerateNormal(generator, sums, 1024, 2.0f, 0.5f) != CURAND_STATUS_SUCCESS) return 2;
+    cudaDeviceSynchronize();
+    mean = 0;
+    for (int i = 0; i < 1024; ++i) mean += sums[i] / 1024;
+    return std::fabs(mean - 2) < 0.08 ? 0 : 3;
+}
+// CASE cublas_product_races_with_a_stream: stream-race
+#include <cublas_v2.h>
+__global__ void fill(float* a) { a[threadIdx.x] = threadIdx.x; }
+int main() {
+    float *a, *c;
+    cudaMalloc(&a, 64 * 4); cudaMalloc(&c, 64 * 4);
+    cudaMemset(a, 0, 256);
+    cudaDeviceSynchronize();
+    cublasHandle_t handle;
+    cudaStream_t one, other;
+    cudaStreamCreate(&one); cudaStreamCreate(&other);
+    cublasCreate(&handle);
+    cublasSetStream(handle, one);
+    const float alpha = 1, beta = 0;
+    cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &alpha, a, 8, a, 8, &beta, c, 8);
+    fill<<<1, 64, 0, other>>>(a);
+    cudaDeviceSynchronize();
+}

@@ -38,9 +38,10 @@ constexpr Words philox(Words counter, std::uint32_t key0, std::uint32_t key1) {
 struct State {
     std::uint64_t seed, subsequence, position;
     Words drawn;
-    float normal;
     double normal_double;
+    float normal;
     int kept, kept_double;  ///< whether there is a second normal number
+    int unused;             ///< written, too: a copy of a state reads all of its bytes
     void draw() {
         const std::uint64_t block = position / 4;
         drawn = philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), static_cast<std::uint32_t>(subsequence),
@@ -53,7 +54,7 @@ struct State {
         position = offset;
         normal = 0;
         normal_double = 0;
-        kept = kept_double = 0;
+        kept = kept_double = unused = 0;
         draw();
     }
     std::uint32_t next() {
