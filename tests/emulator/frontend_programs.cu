@@ -847,7 +847,7 @@ int main() {
     for (int i = 0; i < n; ++i) if (got[i] != n - 1 - i) return 6;
     return 0;
 }
-// CASE cub_storage_used_twice: race 5
+// CASE cub_storage_used_twice: race 4
 #include <cub/block/block_reduce.cuh>
 __global__ void k(float* out) {
     __shared__ typename cub::BlockReduce<float, 64>::TempStorage temp;
@@ -894,7 +894,7 @@ int main() {
     for (int i = 0; i < 1024; ++i) mean += sums[i] / 1024;
     return std::fabs(mean - 2) < 0.08 ? 0 : 3;
 }
-// CASE cublas_product_races_with_a_stream: stream-race
+// CASE cublas_product_races_with_a_stream: stream-race 14
 #include <cublas_v2.h>
 __global__ void fill(float* a) { a[threadIdx.x] = threadIdx.x; }
 int main() {
