@@ -362,6 +362,11 @@ template <class Group>
 void sync(const Group& group, HEDDLE_PLACE) {
     group.sync(place);
 }
+/// The name of the programming guide for the same.
+template <class Group>
+void synchronize(const Group& group, HEDDLE_PLACE) {
+    group.sync(place);
+}
 template <class Group>
 auto thread_rank(const Group& group) {
     return group.thread_rank();
