@@ -7,6 +7,7 @@
 #include "kernels/device/cuda.h"
 #include "kernels/emulator/cuda/launch.h"
 #include "kernels/emulator/cuda/texture.h"
+#include "kernels/emulator/launch_request.h"
 
 namespace heddle::emulator {
 namespace {
