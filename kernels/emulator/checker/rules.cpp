@@ -11,6 +11,7 @@
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/traffic_hooks.h"
 #include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator::checker {
@@ -204,6 +205,15 @@ bool is_own_host_memory(const void* address, Kind kind) {
     running = thread_that_runs;
 }
 
+[[gnu::cold]] void count_cost(const void* address, std::size_t bytes, Origin origin) {
+    if (state().copy_step == State::CopyStep::landing) return;
+    const Unwatched own_code;
+    if (origin.is_place())
+        note_cost(address, bytes, nullptr, state().places[origin.value()]);
+    else
+        note_cost(address, bytes, reinterpret_cast<const void*>(origin.value()), {});
+}
+
 }  // namespace
 
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too) {
@@ -224,6 +234,7 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
             const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
             visit({space, arena, *block, target, access, reads_too || !is_write(kind)});
         }
+        if (s.counts_costs) count_cost(address, bytes, origin);
         if (traces()) trace(address, bytes, kind, origin);
     };
     if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
@@ -247,6 +258,7 @@ void launch_begins(const LaunchRequest& request) {
     s.copy_step = State::CopyStep::none;  // a violation may have ended the last launch in one
     s.is_foreign = request.is_foreign;
     s.is_quiet = s.same_value_is_told = false;
+    s.counts_costs = is_cost_counted();
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();
     s.releases.clear();

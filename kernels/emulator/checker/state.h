@@ -72,7 +72,7 @@ struct State {
     std::vector<Place> places;                                   // interned
     bool unwritten_shared_is_reported = true;
     // A launch of a program of the front end goes on after a race or a read of what nobody wrote.
-    bool is_foreign = false;
+    bool is_foreign = false, counts_costs = false;
     bool is_quiet = false;           // that violation is told: accesses are only noted from then on
     bool same_value_is_told = false;
     /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.

@@ -35,6 +35,7 @@ void complete(Barrier& barrier, const Thread* last, const char* what, Place plac
     tell_checker(barrier);
     if (traces()) trace_barrier(barrier.waiting.data(), barrier.waiting.size(), what, place);
     if (counts_traffic()) note_barrier(barrier.waiting.data(), barrier.waiting.size());
+    if (is_cost_counted()) note_cost_of_barrier(barrier.waiting.data(), barrier.waiting.size());
     for (Thread* const thread : barrier.waiting)
         if (thread != last) self.make_ready(thread);
     barrier.waiting.clear();

@@ -91,6 +91,7 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
 void close(Warp& warp, Meeting* meeting, const Thread& last) {
     if (traces()) trace_collective(meeting->arrived, meeting->what, meeting->place);
     if (counts_traffic()) note_collective(meeting->arrived);
+    if (is_cost_counted()) note_cost_of_collective(meeting->arrived);
     for (unsigned rest = meeting->arrived & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
         scheduler->make_ready(warp.threads + __builtin_ctz(rest));
     *meeting = warp.meeting[--warp.meetings];

@@ -439,6 +439,8 @@ void Scheduler::run_group(std::uint64_t group) {
     race_acquire(&end_order_);
     if (!dropped_)
         for (Block& block : blocks) end_block(block);
+    if (is_cost_counted())
+        for (const Block& block : blocks) end_costs_of_block(block);
 }
 
 void Scheduler::work(Launch& its_launch) {
