@@ -189,8 +189,8 @@ TEST_F(Check, ResultsAreWrittenAsJson) {
     // Either thread may be the later one.
     const std::set<int> lines = {first["place"]["line"], first["other_place"]["line"]};
     EXPECT_EQ(lines, (std::set<int>{5, 6}));
-    EXPECT_THAT((std::vector<std::string>{first["place"]["source"], first["other_place"]["source"]}),
-                testing::UnorderedElementsAre("tile[i] = x[i];", "x[i] = tile[63 - i];"));
+    const std::set<std::string> sources = {first["place"]["source"], first["other_place"]["source"]};
+    EXPECT_EQ(sources, (std::set<std::string>{"tile[i] = x[i];", "x[i] = tile[63 - i];"}));
     EXPECT_FALSE(first["text"].get<std::string>().empty());
     EXPECT_FALSE(first["orders"].empty());
     here.write("sound.cu", sound());
@@ -278,6 +278,32 @@ TEST_F(Check, WhatDoesNotChangeIsNotCompiledAgain) {
     EXPECT_EQ(programs(), 3);
     for (const auto& entry : std::filesystem::directory_iterator(here.path("own")))
         EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+}
+
+TEST_F(Check, AThreadThatNeedsMoreStackGetsItOnce) {
+    here.write("deep.cu", R"(#include <cstdio>
+__device__ int deep(int n) {
+    volatile char big[2000];
+    big[n] = static_cast<char>(n);
+    return n == 0 ? big[0] : deep(n - 1) + big[n];
+}
+__global__ void k(int* x, int n) { x[0] = deep(n); }
+int main() {
+    int *x, host = 0;
+    cudaMalloc(&x, sizeof host);
+    k<<<1, 1>>>(x, DEPTH);
+    cudaMemcpy(&host, x, sizeof host, cudaMemcpyDeviceToHost);
+    printf("%d\n", host);
+    cudaFree(x);
+}
+)");
+    const ProgramResult once = check("deep.cu -DDEPTH=60 --leaks");
+    EXPECT_EQ(once.status, 0) << once.err;
+    EXPECT_THAT(once.out, EndsWith("1830\n"));
+    EXPECT_THAT(once.err, AllOf(HasSubstr("trying again with 1 MB"), Not(HasSubstr("stack-overflow"))));
+    const ProgramResult never = check("deep.cu -DDEPTH=1000");
+    EXPECT_EQ(never.status, 3);
+    EXPECT_THAT(never.err, HasSubstr("stack-overflow"));
 }
 
 TEST_F(Check, GpuverifysFilesSayWhatTheyExpect) {

@@ -57,11 +57,11 @@ class Schedules {
             bool too_long = false;
             std::string failure = run_order(outcome.findings, order, limit, too_long);
             // The stack of a thread is small, so that many of them fit; whoever needs more gets it for all further schedules.
-            if (stack_.empty() && outcome.findings.has("stack-overflow") && order == 1) {
+            if (overflowed_) {
+                overflowed_ = false;
+                stack_ = "1048576";
                 std::fprintf(stderr, "%s: a thread needs more than its 64 KB of stack; trying again with 1 MB\n\n",
                              settings_.name.c_str());
-                stack_ = "1048576";
-                outcome.findings = {};
                 failure = run_order(outcome.findings, order, limit, too_long);
             }
             outcome.orders = order;
@@ -85,6 +85,10 @@ class Schedules {
         std::vector<ViolationRecord> drawn;
         if (expectation_ != nullptr) run.words.push_back(std::to_string((order - 1) % 3 + 1));
         const auto take = [&](const ViolationRecord& record) {
+            if (record.kind == "stack-overflow" && stack_.empty()) {
+                overflowed_ = true;
+                return;
+            }
             if (const Finding* const found = findings.add(record, order)) std::fputs(report_of(*found).c_str(), stderr);
         };
         run.record = [&](std::string_view line) {
@@ -120,7 +124,8 @@ class Schedules {
     const Settings& settings_;
     std::string program_;
     const Expectation* expectation_;
-    std::string stack_;
+    std::string stack_;  // bytes; empty: the emulator's own
+    bool overflowed_ = false;
     int unmet_ = 0;
     Input input_;
 };

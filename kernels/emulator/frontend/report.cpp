@@ -90,7 +90,8 @@ std::string report_of(const Finding& finding) {
     const std::string start = "kernel " + r.kernel + ", block " + r.block + ", thread " + r.thread + ": ";
     if (!r.thread.empty() && sentence.compare(0, start.size(), start) == 0) sentence.erase(0, start.size());
     text += indented(sentence);
-    if (!r.between.empty() && sentence.find("between") == std::string::npos) text += indented(r.between);
+    if (!r.between.empty() && sentence.find("between") == std::string::npos && sentence.find(r.between) == std::string::npos)
+        text += indented(r.between);
     if (!finding.orders.empty() && finding.orders.front() > 1)
         text += indented("found in order " + std::to_string(finding.orders.front()) + "; --orders 1 --seed " +
                          std::to_string(r.seed) + " repeats it");
