@@ -105,6 +105,30 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
     return {};
 }
 
+/// Enters a plain access to the whole word into a small cell. False if it cannot hold it: nothing is changed then. `race` is the
+/// earlier access that it races with.
+inline bool enter_small(SmallCell& cell, const Access& now, const Block& block, std::uint32_t since, const Access*& race) {
+    const auto is_before = [&](const Access& old) { return old.block < since || detail::before(old, now, block); };
+    if (now.kind() == Kind::read) {
+        if (detail::is_repeated(cell.read, now)) {
+            cell.read.code = now.code;
+            return true;
+        }
+        if (!is_before(cell.write)) race = &cell.write;
+        if (race != nullptr) return true;
+        if (!is_before(cell.read)) return false;
+        cell.read = now;
+        return true;
+    }
+    if (!is_before(cell.write)) race = &cell.write;
+    if (race == nullptr && !is_before(cell.read)) race = &cell.read;
+    if (race == nullptr) {
+        cell.write = now;
+        cell.read.block = 0;
+    }
+    return true;
+}
+
 /// The consequence of a plain read that the cell did not keep: it need not keep reads by threads with the same knowledge and the
 /// same distance to the kept reads either. The crowd must know all writes, because the thread itself may have made one of them.
 inline Settled settle(const Cell& cell, const Access& now, const Block& block, std::uint32_t since) {

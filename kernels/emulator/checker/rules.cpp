@@ -93,6 +93,13 @@ void refuse_copies(const Visit& v, const Cell& cell, std::size_t offset, std::si
 /// `bytes` of one word.
 void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t bytes) {
     const std::size_t at = offset % kPage;
+    if (page.words == nullptr && bytes == 4 && !is_atomic(v.target.kind)) {
+        const Access* race = nullptr;
+        if (enter_small(page.small_word(at), v.access, v.owner, v.space.since, race)) {
+            if (race != nullptr) report_race(v.target, v.owner, *race, v.arena != nullptr);
+            return;
+        }
+    }
     Cell& word = page.word(at);
     if ((word.destination | word.sources) != 0) refuse_copies(v, word, offset, bytes);
     Settled& settled = page.settled[at / 4];
@@ -262,6 +269,7 @@ void launch_begins(const LaunchRequest& request) {
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();
     s.releases.clear();
+    for (const std::size_t page : s.touched) s.device->page(page)->forget_accesses();
     s.touched.clear();
     if (s.device) s.device->since = s.first_ordinal;
 }

@@ -6,9 +6,70 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <new>
+#include <vector>
 
 namespace heddle::emulator::checker {
+
+namespace {
+
+/// Cells of pages that are done with, by size. They are handed out as they are: accesses of earlier launches count for nothing,
+/// since blocks and crowds have numbers of their own in the process. So a program needs the cells of its largest launch, not of
+/// all.
+struct SpareCells {
+    std::size_t bytes;
+    std::vector<void*> blocks;
+};
+std::array<SpareCells, 4>& spare_cells() {
+    static auto& spare = *new std::array<SpareCells, 4>{{{kPage / 4 * sizeof(SmallCell), {}},
+                                                         {kPage / 4 * sizeof(Cell), {}},
+                                                         {kPage * sizeof(Cell), {}},
+                                                         {kPage / 4 * sizeof(Settled), {}}}};
+    return spare;
+}
+void give_back(void* block, std::size_t kind) {
+    if (block != nullptr) spare_cells()[kind].blocks.push_back(block);
+}
+
+}  // namespace
+
+void* Page::take(std::size_t bytes) {
+    for (SpareCells& spare : spare_cells()) {
+        if (spare.bytes != bytes || spare.blocks.empty()) continue;
+        void* const block = spare.blocks.back();
+        spare.blocks.pop_back();
+        return block;
+    }
+    void* const block = std::calloc(1, bytes);
+    if (block == nullptr) std::abort();
+    return block;
+}
+
+void Page::make_words() {
+    words = taken<Cell>(kPage / 4);
+    settled = taken<Settled>(kPage / 4);
+    if (small == nullptr) return;
+    for (std::size_t i = 0; i < kPage / 4; ++i) {
+        words[i] = {};
+        words[i].write = small[i].write;
+        words[i].reads[0] = small[i].read;
+        settled[i] = {};
+    }
+    std::memset(static_cast<void*>(small), 0, kPage / 4 * sizeof(SmallCell));  // its accesses are of this launch
+    give_back(small, 0);
+    small = nullptr;
+}
+
+void Page::forget_accesses() {
+    give_back(small, 0);
+    give_back(words, 1);
+    give_back(bytes, 2);
+    give_back(settled, 3);
+    small = nullptr;
+    words = bytes = nullptr;
+    settled = nullptr;
+}
 
 Space::Space(std::span<std::byte> range) : start_(range.data()), bytes_(range.size()) {
     table_bytes_ = std::max<std::size_t>(1, (bytes_ + kPage - 1) / kPage) * sizeof(Page*);

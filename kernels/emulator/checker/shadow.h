@@ -52,6 +52,12 @@ struct Cell {
     std::uint32_t split = 0;        // its bytes have had separate cells since this ordinal
 };
 
+/// The same for a word that has only whole plain accesses, and whose reads since the last write one access stands for: most words
+/// of most launches. Four times less memory, which is what these accesses cost.
+struct SmallCell {
+    Access write, read;
+};
+
 /// The threads whose further plain reads of a word are no race and do not change its cells, so that they need no check: those of
 /// a crowd (clocks.h) in some quarters of one warp, or in all warps.
 struct Settled {
@@ -75,40 +81,38 @@ struct Page {
     std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
     std::uint32_t launch = 0;                                      // the launch that `uses` belongs to, by its first ordinal
     std::unique_ptr<Uses> uses;
-    Cell* words = nullptr;       // [1024], zeroed when allocated
+    SmallCell* small = nullptr;  // [1024], until one of its words needs more
+    Cell* words = nullptr;       // [1024]
     Cell* bytes = nullptr;       // [4096]
     Settled* settled = nullptr;  // [1024] of the words
 
+    SmallCell& small_word(std::size_t offset) {
+        if (!small) small = taken<SmallCell>(kPage / 4);
+        return small[offset / 4];
+    }
     Cell& word(std::size_t offset) {
-        if (!words) {
-            words = zeroed<Cell>(kPage / 4);
-            settled = zeroed<Settled>(kPage / 4);
-        }
+        if (!words) make_words();
         return words[offset / 4];
     }
     Cell& byte(std::size_t offset) {
-        if (!bytes) bytes = zeroed<Cell>(kPage);
+        if (!bytes) bytes = taken<Cell>(kPage);
         return bytes[offset];
     }
-    void forget_accesses() {
-        std::free(words);
-        std::free(bytes);
-        std::free(settled);
-        words = bytes = nullptr;
-        settled = nullptr;
-    }
+    /// Drops all accesses. Called between launches only, or when all of them are outdated.
+    void forget_accesses();
     Page() = default;
     Page(const Page&) = delete;
     Page& operator=(const Page&) = delete;
     ~Page() { forget_accesses(); }
 
   private:
+    void make_words();
     template <class T>
-    static T* zeroed(std::size_t count) {
-        void* const all = std::calloc(count, sizeof(T));
-        if (!all) std::abort();
-        return static_cast<T*>(all);
+    static T* taken(std::size_t count) {
+        return static_cast<T*>(take(count * sizeof(T)));
     }
+    /// Memory of this size: zeroed, or with outdated accesses of another page.
+    static void* take(std::size_t bytes);
 };
 
 /// A range of memory with its pages.

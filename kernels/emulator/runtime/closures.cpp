@@ -68,6 +68,10 @@ void cuda::detail::launch(const char* name, Registration* kernel, const Closure&
             title, configuration.place);
         return;
     }
+    if (kernel != nullptr && kernel->cluster.y * kernel->cluster.z > 1) {
+        launch_result = refuse(cudaErrorInvalidClusterSize, "kernel " + title + ": the emulator has clusters along x only");
+        return;
+    }
     LaunchRequest request;
     request.kernel = kernel != nullptr ? kernel->address : reinterpret_cast<const void*>(closure.run);
     if (kernel == nullptr) name_kernel(request.kernel, name);
