@@ -513,7 +513,7 @@ int main() {
     k<<<1, 32, 128>>>(x);
     cudaDeviceSynchronize();
 }
-// CASE a_write_to_a_constant: host-access 2
+// CASE a_write_to_a_constant: out-of-bounds 2
 __constant__ int c = 3;
 __global__ void k() { c = 4; }
 int main() {

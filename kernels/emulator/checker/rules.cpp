@@ -96,7 +96,9 @@ void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t byte
     if (page.words == nullptr && bytes == 4 && !is_atomic(v.target.kind)) {
         const Access* race = nullptr;
         if (enter_small(page.small_word(at), v.access, v.owner, v.space.since, race)) {
-            if (race != nullptr) report_race(v.target, v.owner, *race, v.arena != nullptr);
+            if (race == nullptr) return;
+            report_race(v.target, v.owner, *race, v.arena != nullptr);
+            if (is_write(v.target.kind)) page.small_word(at) = {v.access, {}};  // as if everything had happened before it
             return;
         }
     }
@@ -187,11 +189,14 @@ bool lies_in(const void* address, const void* start, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(start) < bytes;
 }
 
-/// Host memory that the kernel's thread may use: the emulator's indices, the launch's arguments, constants.
+/// Whether it is one of the running thread's indices. Most kernels read them more often than anything else.
+bool is_index(const void* address) {
+    return lies_in(address, &threadIdx, sizeof threadIdx) || lies_in(address, &blockIdx, sizeof blockIdx) ||
+           lies_in(address, &blockDim, sizeof blockDim) || lies_in(address, &gridDim, sizeof gridDim);
+}
+
+/// Host memory that the kernel's thread may use: the launch's arguments, constants.
 bool is_own_host_memory(const void* address, Kind kind) {
-    if (lies_in(address, &threadIdx, sizeof threadIdx) || lies_in(address, &blockIdx, sizeof blockIdx) ||
-        lies_in(address, &blockDim, sizeof blockDim) || lies_in(address, &gridDim, sizeof gridDim))
-        return true;
     if (is_write(kind)) return false;
     const LaunchRequest* request = state().request;
     if (request &&
@@ -247,6 +252,7 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
     for (const auto& arena : s.arenas)
         if (arena->block && arena->shadow->holds(address)) return look_into(*arena->shadow, arena.get());
+    if (is_index(address)) return;
     if (MappedRange* const mapped = mapped_range(address)) {
         if (mapped->constant && is_write(kind)) report_constant({static_cast<const std::byte*>(address), bytes, kind, origin});
         return look_into(*mapped->shadow, nullptr);

@@ -162,7 +162,7 @@ SourceLine line_near(const void* address) {
     });
 }
 
-SourceLine line_of_caller() {
+SourceLine line_of_caller(int outer) {
     struct Trail {
         const void* code[64];
         int count = 0;
@@ -174,9 +174,10 @@ SourceLine line_of_caller() {
             return all.count < 64 ? _URC_NO_REASON : _URC_END_OF_STACK;
         },
         &trail);
-    return on_another_stack([&trail]() -> SourceLine {
+    return on_another_stack([&trail, outer]() -> SourceLine {
+        int left = outer;
         for (int i = 0; i < trail.count; ++i)
-            if (SourceLine line = find_line(trail.code[i]); line.line != 0 && !is_layer(line.text)) return line;
+            if (SourceLine line = find_line(trail.code[i]); line.line != 0 && !is_layer(line.text) && left-- == 0) return line;
         return {};
     });
 }

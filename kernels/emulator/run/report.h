@@ -51,8 +51,8 @@ std::string place_of_code(const void* address);
 /// The same for code with line numbers, and empty for any other. It never waits for the dynamic loader's lock, which a thread
 /// that was stopped while it loads a library holds.
 std::string line_of_code(const void* address);
-/// The line of host code that called the emulator's function which runs.
-SourceLine line_of_caller();
+/// The line of host code that called the emulator's function which runs; `outer`: of the function so many calls further out.
+SourceLine line_of_caller(int outer = 0);
 /// The kernel's name with its template arguments, from its address: "softmax_rows_kernel<float>".
 std::string kernel_name(const void* kernel);
 

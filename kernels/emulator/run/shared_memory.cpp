@@ -12,6 +12,7 @@
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -91,17 +92,19 @@ void* cuda::static_shared(const void* tag, const char* name, const Shape& shape,
     start = (start + shape.alignment - 1) / shape.alignment * shape.alignment;
     const std::size_t alignment = std::max<std::size_t>(shape.alignment, 256);
     at += (alignment - reinterpret_cast<std::uintptr_t>(at) % alignment) % alignment;
-    const std::string what = std::string("takes the shared memory `") + name + "` of " + std::to_string(shape.bytes) +
-                             " bytes at " + text_of(place) + ", which makes ";
+    const auto refuse = [&](const std::string& why) {
+        violate(mistake("bad-launch", place,
+                        std::string("takes the shared memory `") + name + "` of " + std::to_string(shape.bytes) + " bytes at " +
+                            text_of(place) + ", which makes " + why));
+    };
     if (start + shape.bytes > kMostStatic)
-        violate(what + std::to_string(start + shape.bytes) + " static bytes of the block, but " + std::to_string(kMostStatic) +
-                " are the most: take more as extern __shared__ memory, with the launch's third number");
+        refuse(std::to_string(start + shape.bytes) + " static bytes of the block, but " + std::to_string(kMostStatic) +
+               " are the most: take more as extern __shared__ memory, with the launch's third number");
     if (start + shape.bytes + request.shared > profile().shared_per_block)
-        violate(what + std::to_string(start + shape.bytes) + " static bytes of the block beside " +
-                std::to_string(request.shared) + " dynamic ones, but " + std::to_string(profile().shared_per_block) +
-                " are the most on " + profile().name);
+        refuse(std::to_string(start + shape.bytes) + " static bytes of the block beside " + std::to_string(request.shared) +
+               " dynamic ones, but " + std::to_string(profile().shared_per_block) + " are the most on " + profile().name);
     if (block.statics.size() == kMostStaticPieces)
-        violate(what + "more than " + std::to_string(kMostStaticPieces) + " variables in a block's shared memory");
+        refuse("more than " + std::to_string(kMostStaticPieces) + " variables in a block's shared memory");
     std::byte* const end = at + shape.bytes;
     address_unpoison(at - kRedZone, static_cast<std::size_t>(end - at) + 2 * kRedZone);
     fill(at - kRedZone, end + kRedZone);

@@ -10,6 +10,7 @@
 #include "kernels/emulator/run/kernels.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/runtime.h"
 
 namespace heddle::emulator {
@@ -36,16 +37,18 @@ std::shared_ptr<const void> freeze(const cuda::detail::Closure& closure) {
 }  // namespace
 
 void cuda::configure(const Configuration& configuration) {
-    if (in_a_kernel()) violate("launches another kernel at " + text_of(configuration.place));
+    if (in_a_kernel())
+        violate(mistake("bad-launch", configuration.place, "launches another kernel at " + text_of(configuration.place)));
     pending_launches.push_back(configuration);
 }
 
 void cuda::detail::launch(const char* name, Registration* kernel, const Closure& closure) {
     const std::string title = kernel != nullptr ? kernel_name(kernel->address) : name;
-    if (in_a_kernel()) violate("calls the kernel " + title + " as a function");
+    if (in_a_kernel()) violate(mistake("bad-launch", {}, "calls the kernel " + title + " as a function"));
     if (pending_launches.empty()) {
-        launch_result = refuse(cudaErrorInvalidConfiguration,
-                               "the kernel " + title + " is called as a function: start it with <<<grid, block>>>");
+        const SourceLine line = line_of_caller(1);  // the innermost one is the kernel's own
+        launch_result = refuse_launch(cudaErrorInvalidConfiguration, "it is called as a function: start it with <<<grid, block>>>",
+                                      title, {kept(line.file), line.line});
         return;
     }
     const Configuration configuration = pending_launches.back();
@@ -69,7 +72,8 @@ void cuda::detail::launch(const char* name, Registration* kernel, const Closure&
         return;
     }
     if (kernel != nullptr && kernel->cluster.y * kernel->cluster.z > 1) {
-        launch_result = refuse(cudaErrorInvalidClusterSize, "kernel " + title + ": the emulator has clusters along x only");
+        launch_result = refuse_launch(cudaErrorInvalidClusterSize, "the emulator has clusters along x only", title,
+                                      configuration.place);
         return;
     }
     LaunchRequest request;

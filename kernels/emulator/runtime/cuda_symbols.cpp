@@ -70,6 +70,8 @@ cudaError_t cuda::detail::copy_to_symbol(const void* symbol, bool is_text, const
                                          unsigned long offset, cudaMemcpyKind kind, bool waits, cudaStream_t stream,
                                          Place place) {
     const char* const call = waits ? "cudaMemcpyToSymbol" : "cudaMemcpyToSymbolAsync";
+    if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
+        return refuse(cudaErrorInvalidMemcpyDirection, std::string(call) + ": the kind says that the variable is the host's");
     std::byte* const to = part_of_symbol(call, symbol, is_text, bytes, offset);
     if (to == nullptr) return cudaPeekAtLastError();
     return waits ? cudaMemcpy(to, from, bytes, kind, place) : cudaMemcpyAsync(to, from, bytes, kind, stream, place);
@@ -78,6 +80,8 @@ cudaError_t cuda::detail::copy_to_symbol(const void* symbol, bool is_text, const
 cudaError_t cuda::detail::copy_from_symbol(void* to, const void* symbol, bool is_text, unsigned long bytes, unsigned long offset,
                                            cudaMemcpyKind kind, bool waits, cudaStream_t stream, Place place) {
     const char* const call = waits ? "cudaMemcpyFromSymbol" : "cudaMemcpyFromSymbolAsync";
+    if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
+        return refuse(cudaErrorInvalidMemcpyDirection, std::string(call) + ": the kind says that the variable is the host's");
     const std::byte* const from = part_of_symbol(call, symbol, is_text, bytes, offset);
     if (from == nullptr) return cudaPeekAtLastError();
     return waits ? cudaMemcpy(to, from, bytes, kind, place) : cudaMemcpyAsync(to, from, bytes, kind, stream, place);
