@@ -566,6 +566,110 @@ int main() {
     k<<<1, 32>>>();
     cudaDeviceSynchronize();
 }
+// CASE symbols_by_name_and_offset: right
+__constant__ float c[4];
+__device__ int d[3] = {1, 2, 3};
+__global__ void k(float* x) { *x = c[0] + c[3] + d[1], d[2] = 7; }
+int main() {
+    float h[] = {5, 6}, *x, r;
+    int i[3];
+    cudaMalloc(&x, 4);
+    cudaMemcpyToSymbol(c, h, 4), cudaMemcpyToSymbolAsync(c, h, 4, 12, cudaMemcpyHostToDevice, 0);
+    k<<<1, 1>>>(x);
+    cudaMemcpy(&r, x, 4, cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(i, d, sizeof i);
+    void* p;
+    size_t n;
+    cudaGetSymbolAddress(&p, d), cudaGetSymbolSize(&n, d);
+    cudaMemcpy(i, p, 8, cudaMemcpyDeviceToHost);
+    return r != 12 || i[2] != 7 || i[0] != 1 || n != 12 || cudaGetSymbolSize(&n, r) != cudaErrorInvalidSymbol;
+}
+// CASE race_on_a_device_variable: race 2
+__device__ int total;
+__global__ void k() { total += threadIdx.x; }
+int main() {
+    k<<<1, 64>>>();
+    return cudaDeviceSynchronize();
+}
+// CASE race_in_a_device_function_template: race 3
+template <class T> __device__ T sum(const T* x) {
+    __shared__ T part[32];
+    return (part[threadIdx.x] = x[threadIdx.x]) + part[31 - threadIdx.x];
+}
+__global__ void k(float* x) { x[threadIdx.x] = sum(x); }
+int main() {
+    float* x;
+    cudaMalloc(&x, 128), cudaMemset(x, 0, 128);
+    k<<<1, 32>>>(x);
+    return cudaDeviceSynchronize();
+}
+// CASE from_one_shared_array_into_the_next: out-of-bounds 3
+__global__ void k(int* x, int i) {
+    __shared__ int a[8], b[8];
+    a[threadIdx.x + i] = 1;
+    b[threadIdx.x] = 2;
+    if (threadIdx.x == 0) *x = b[0];
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 8>>>(x, 1);
+    return cudaDeviceSynchronize();
+}
+// CASE no_dynamic_shared_memory: out-of-bounds 3
+__global__ void k() {
+    extern __shared__ int s[];
+    s[threadIdx.x] = 1;
+}
+int main() {
+    k<<<1, 8>>>();
+    cudaDeviceSynchronize();
+}
+// CASE much_dynamic_shared_memory: right
+__global__ void k(int* x) {
+    extern __shared__ int s[];
+    s[20000 + threadIdx.x] = threadIdx.x;
+    *x = s[20000];
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 90000);
+    k<<<1, 1, 90000>>>(x);
+    return cudaDeviceSynchronize();
+}
+// CASE too_much_dynamic_shared_memory: bad-launch 3
+__global__ void k() {}
+int main() {
+    k<<<1, 1, 50000>>>();
+    cudaDeviceSynchronize();
+}
+// CASE copies_of_any_size: out-of-bounds 2
+__global__ void k(char* to, const char* from, int n) {
+    memcpy(to, from, n);
+}
+int main() {
+    char* x;
+    cudaMalloc(&x, 100), cudaMemset(x, 1, 100);
+    k<<<1, 1>>>(x + 60, x, 41);
+    cudaDeviceSynchronize();
+}
+// CASE fills_by_two_threads: race 1
+__global__ void k(char* to, int n) { memset(to, 0, n); }
+int main() {
+    char* x;
+    cudaMalloc(&x, 100);
+    k<<<1, 2>>>(x, 100);
+    cudaDeviceSynchronize();
+}
+// CASE a_misaligned_vector: misaligned 1
+__global__ void k(float* x) { *reinterpret_cast<float4*>(x + 2) = make_float4(1, 2, 3, 4); }
+int main() {
+    float* x;
+    cudaMalloc(&x, 64);
+    k<<<1, 1>>>(x);
+    cudaDeviceSynchronize();
+}
 // CASE waiting_for_another_block: right
 __device__ volatile int flag;
 __device__ int value;
