@@ -14,7 +14,8 @@
 
 #include "kernels/emulator/include/cublas_types.h"
 #include "kernels/emulator/place.h"
-#if defined(__CUDACC__)  // foreign files find half in it, too
+#if defined(__CUDACC__)  // foreign files find half and bfloat16 in it, too
+#include "kernels/emulator/include/cuda_bf16.h"
 #include "kernels/emulator/include/cuda_fp16.h"
 #endif
 
