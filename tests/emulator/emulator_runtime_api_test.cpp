@@ -1,5 +1,5 @@
-// CUDA's runtime beyond what Heddle itself calls: memory of all kinds, copies of rows and slices, attributes of kernels and of the
-// device, streams' properties, and what is refused by name.
+// CUDA's runtime beyond what Heddle itself calls: memory of all kinds, copies of rows and slices, attributes of kernels and of
+// the device, streams' properties, and what is refused by name.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -174,7 +174,8 @@ TEST(EmulatorRuntimeApi, CopiesRowsOfPitchedMemory) {
         std::vector<float> wanted = from;
         std::fill_n(wanted.begin() + 9, 3, 0.0f);
         EXPECT_EQ(to, wanted);
-        expect_refused(cudaMemcpy2D(to.data(), 8, x, pitch, 12, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue, "pitches");
+        expect_refused(cudaMemcpy2D(to.data(), 8, x, pitch, 12, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue,
+                       "pitches");
         expect_ok(cudaFree(x));
     });
 }
@@ -381,11 +382,11 @@ TEST(EmulatorRuntimeApi, TellsTheDevicesProperties) {
     EXPECT_EQ(p.unifiedAddressing, 1);
     EXPECT_GT(p.clockRate, 1000000);
     // Each attribute that is a property has its value.
-    for (const auto& [attribute, value] : {std::pair{cudaDevAttrClockRate, p.clockRate},
-                                           std::pair{cudaDevAttrL2CacheSize, p.l2CacheSize},
-                                           std::pair{cudaDevAttrMaxSurface3DDepth, p.maxSurface3D[2]},
-                                           std::pair{cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
-                                           std::pair{cudaDevAttrManagedMemory, 1}, std::pair{cudaDevAttrIpcEventSupport, 0}}) {
+    for (const auto& [attribute, value] :
+         {std::pair{cudaDevAttrClockRate, p.clockRate}, std::pair{cudaDevAttrL2CacheSize, p.l2CacheSize},
+          std::pair{cudaDevAttrMaxSurface3DDepth, p.maxSurface3D[2]},
+          std::pair{cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor}, std::pair{cudaDevAttrManagedMemory, 1},
+          std::pair{cudaDevAttrIpcEventSupport, 0}}) {
         int found = -1;
         expect_ok(cudaDeviceGetAttribute(&found, attribute, 0));
         EXPECT_EQ(found, value) << attribute;
@@ -413,7 +414,8 @@ TEST(EmulatorRuntimeApi, RefusesByName) {
     cudaIpcMemHandle_t handle;
     DeviceArray<float> x(1, 0.0f);
     testing::internal::CaptureStderr();
-    expect_refused(cudaIpcGetMemHandle(&handle, static_cast<float*>(x)), cudaErrorNotSupported, "cudaIpcGetMemHandle: not emulated");
+    expect_refused(cudaIpcGetMemHandle(&handle, static_cast<float*>(x)), cudaErrorNotSupported,
+                   "cudaIpcGetMemHandle: not emulated");
     expect_refused(cudaIpcGetMemHandle(&handle, static_cast<float*>(x)), cudaErrorNotSupported, "cudaIpcGetMemHandle");
     const std::string told = testing::internal::GetCapturedStderr();
     EXPECT_EQ(told.find("cudaIpcGetMemHandle"), told.rfind("cudaIpcGetMemHandle")) << told;  // once

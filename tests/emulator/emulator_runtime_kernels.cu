@@ -105,7 +105,8 @@ void bounded_kernel(int* x) {
                         [=]() mutable { x[threadIdx.x] = static_cast<int>(threadIdx.x); });
 }
 int sample(cudaTextureObject_t texture, int dimensions, bool fetches, const float2* x, float* y, int n, cudaStream_t stream) {
-    return launch(dim3((static_cast<unsigned>(n) + 31) / 32), dim3(32), stream, sample_kernel, texture, dimensions, fetches, x, y, n);
+    return launch(dim3((static_cast<unsigned>(n) + 31) / 32), dim3(32), stream, sample_kernel, texture, dimensions, fetches, x, y,
+                  n);
 }
 int sample_bytes(cudaTextureObject_t texture, unsigned char* y, int n, cudaStream_t stream) {
     return launch(dim3(1), dim3(static_cast<unsigned>(n)), stream, sample_bytes_kernel, texture, y, n);

@@ -162,7 +162,8 @@ TEST(EmulatorRuntimeTextures, RefusesWhatAGpuRefuses) {
     resource.res.array.array = array;
     cudaTextureObject_t texture = 0;
     cudaTextureDesc wanted = reading(cudaAddressModeClamp, cudaFilterModeLinear, false);
-    expect_refused(cudaCreateTextureObject(&texture, &resource, &wanted, nullptr), cudaErrorInvalidFilterSetting, "linear filtering");
+    expect_refused(cudaCreateTextureObject(&texture, &resource, &wanted, nullptr), cudaErrorInvalidFilterSetting,
+                   "linear filtering");
     wanted.readMode = cudaReadModeNormalizedFloat;
     expect_refused(cudaCreateTextureObject(&texture, &resource, &wanted, nullptr), cudaErrorInvalidNormSetting, "8 and 16 bits");
     cudaSurfaceObject_t surface = 0;

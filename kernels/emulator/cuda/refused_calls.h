@@ -18,9 +18,9 @@ namespace heddle::emulator {
 cudaError_t refuse_by_name(const char* call, const char* why);
 }  // namespace heddle::emulator
 
-#define HEDDLE_REFUSED(name, why)                             \
-    template <class... Arguments>                             \
-    cudaError_t name(const Arguments&...) {                   \
+#define HEDDLE_REFUSED(name, why)                            \
+    template <class... Arguments>                            \
+    cudaError_t name(const Arguments&...) {                  \
         return heddle::emulator::refuse_by_name(#name, why); \
     }
 
@@ -62,7 +62,8 @@ HEDDLE_REFUSED(cudaMipmappedArrayGetMemoryRequirements, HEDDLE_WHY)
 HEDDLE_REFUSED(cudaMipmappedArrayGetSparseProperties, HEDDLE_WHY)
 #undef HEDDLE_WHY
 
-#define HEDDLE_WHY "texture and surface references were removed in CUDA 12; use cudaCreateTextureObject or cudaCreateSurfaceObject"
+#define HEDDLE_WHY \
+    "texture and surface references were removed in CUDA 12; use cudaCreateTextureObject or cudaCreateSurfaceObject"
 HEDDLE_REFUSED(cudaBindTexture, HEDDLE_WHY)
 HEDDLE_REFUSED(cudaBindTexture2D, HEDDLE_WHY)
 HEDDLE_REFUSED(cudaBindTextureToArray, HEDDLE_WHY)
@@ -118,6 +119,33 @@ HEDDLE_REFUSED(cudaMemDiscardAndPrefetchBatchAsync, HEDDLE_WHY)
 #undef HEDDLE_WHY
 
 #define HEDDLE_WHY "the emulator only has graphs of cudaStreamBeginCapture; capture the work from a stream"
+HEDDLE_REFUSED(cudaGraphCreate, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddKernelNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddMemcpyNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddMemcpyNode1D, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddMemsetNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddHostNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddChildGraphNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddEmptyNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddEventRecordNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddEventWaitNode, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphAddDependencies, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphGetNodes, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphGetRootNodes, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphNodeGetType, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphKernelNodeGetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphKernelNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphKernelNodeSetAttribute, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphMemcpyNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphMemsetNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphHostNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecKernelNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecMemcpyNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecMemcpyNodeSetParams1D, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecMemsetNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecHostNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecChildGraphNodeSetParams, HEDDLE_WHY)
+HEDDLE_REFUSED(cudaGraphExecGetFlags, HEDDLE_WHY)
 HEDDLE_REFUSED(cudaStreamBeginCaptureToGraph, HEDDLE_WHY)
 HEDDLE_REFUSED(cudaStreamGetCaptureInfo, HEDDLE_WHY)
 HEDDLE_REFUSED(cudaStreamUpdateCaptureDependencies, HEDDLE_WHY)

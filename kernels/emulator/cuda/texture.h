@@ -107,8 +107,7 @@ T surf3Dread(cudaSurfaceObject_t surface, int x, int y, int z, cudaSurfaceBounda
     return value;
 }
 template <class T>
-void surf1Dread(T* value, cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-                HEDDLE_PLACE) {
+void surf1Dread(T* value, cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, HEDDLE_PLACE) {
     *value = surf1Dread<T>(surface, x, mode, place);
 }
 template <class T>
@@ -117,8 +116,7 @@ void surf2Dread(T* value, cudaSurfaceObject_t surface, int x, int y, cudaSurface
     *value = surf2Dread<T>(surface, x, y, mode, place);
 }
 template <class T>
-void surf1Dwrite(T value, cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-                 HEDDLE_PLACE) {
+void surf1Dwrite(T value, cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, HEDDLE_PLACE) {
     heddle::emulator::cuda::write_surface(surface, &value, sizeof value, 1, {x, 0, 0}, mode, place);
 }
 template <class T>
@@ -135,10 +133,10 @@ void surf3Dwrite(T value, cudaSurfaceObject_t surface, int x, int y, int z, cuda
 #undef HEDDLE_PLACE
 
 // Refused where a kernel calls them.
-#define HEDDLE_REFUSED(name, why)                                                                                    \
-    template <class T, class... Coordinates>                                                                         \
-    T name(unsigned long long, Coordinates...) {                                                                     \
-        heddle::emulator::cuda::refuse_in_kernel(#name, why, heddle::emulator::Place::current());                     \
+#define HEDDLE_REFUSED(name, why)                                                                 \
+    template <class T, class... Coordinates>                                                      \
+    T name(unsigned long long, Coordinates...) {                                                  \
+        heddle::emulator::cuda::refuse_in_kernel(#name, why, heddle::emulator::Place::current()); \
     }
 #define HEDDLE_WHY "mipmapped arrays are not emulated; use one texture for each level"
 HEDDLE_REFUSED(tex1DLod, HEDDLE_WHY)

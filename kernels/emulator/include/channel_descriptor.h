@@ -11,9 +11,8 @@ namespace heddle::emulator {
 
 template <class T>
 struct Channel {
-    static constexpr cudaChannelFormatKind kind = T(0.5f) == T(0) ? T(-1) < T(0) ? cudaChannelFormatKindSigned
-                                                                                 : cudaChannelFormatKindUnsigned
-                                                                  : cudaChannelFormatKindFloat;
+    static constexpr cudaChannelFormatKind kind =
+        T(0.5f) == T(0) ? T(-1) < T(0) ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned : cudaChannelFormatKindFloat;
     static constexpr int bits = 8 * sizeof(T);
 };
 

@@ -44,12 +44,13 @@ typedef enum cudaError_enum {
     CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
 
-#define HEDDLE_REFUSED(name)                                                                                                \
-    template <class... Arguments>                                                                                           \
-    CUresult name(const Arguments&...) {                                                                                    \
-        heddle::emulator::refuse_by_name(#name, "the driver's API loads files of GPU code; use the runtime's, cudaMalloc "  \
-                                                "and kernel<<<grid, block>>>(...)");                                        \
-        return CUDA_ERROR_NOT_SUPPORTED;                                                                                    \
+#define HEDDLE_REFUSED(name)                                                                                        \
+    template <class... Arguments>                                                                                   \
+    CUresult name(const Arguments&...) {                                                                            \
+        heddle::emulator::refuse_by_name(#name,                                                                     \
+                                         "the driver's API loads files of GPU code; use the runtime's, cudaMalloc " \
+                                         "and kernel<<<grid, block>>>(...)");                                       \
+        return CUDA_ERROR_NOT_SUPPORTED;                                                                            \
     }
 
 HEDDLE_REFUSED(cuGetErrorString)

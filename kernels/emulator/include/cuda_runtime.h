@@ -66,6 +66,17 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t
     return cudaGraphInstantiate(executable, graph, 0);
 }
 
+/// Flags about speed are without effect, and no graph allocates memory that a launch would free.
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
+    constexpr unsigned long long idle =
+        cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority;
+    return cudaGraphInstantiate(executable, graph, flags & ~idle);
+}
+/// There is nothing to upload.
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t) {
+    return executable != nullptr ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 // Kernels by their function.
 template <class T>
 cudaError_t cudaFuncGetName(const char** name, T* function) {
@@ -134,8 +145,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, T function, const cuda
 namespace heddle::emulator {
 /// The block size, in whole warps, with which most threads are resident on a multiprocessor, and the grid that fills the chip.
 /// `shared` tells the bytes of a block of that size.
-cudaError_t best_block(int* grid, int* block, const void* function, std::size_t (*shared)(const void* of, int block), const void* of,
-                       int limit);
+cudaError_t best_block(int* grid, int* block, const void* function, std::size_t (*shared)(const void* of, int block),
+                       const void* of, int limit);
 }  // namespace heddle::emulator
 
 template <class T, class Bytes>
@@ -155,7 +166,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, i
 }
 template <class T>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T function, std::size_t shared = 0, int limit = 0) {
-    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, function, [shared](int) { return shared; }, limit);
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+        grid, block, function, [shared](int) { return shared; }, limit);
 }
 template <class T>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, T function, std::size_t shared = 0, int limit = 0,

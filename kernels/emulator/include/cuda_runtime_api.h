@@ -1,5 +1,5 @@
-// The functions of the CUDA runtime, for builds without CUDA. Names and meanings are CUDA's; the device is emulated. docs/check.md
-// lists them. cuda_runtime.h adds CUDA's typed forms of them.
+// The functions of the CUDA runtime, for builds without CUDA. Names and meanings are CUDA's; the device is emulated.
+// docs/check.md lists them. cuda_runtime.h adds CUDA's typed forms of them.
 //
 // Host code includes <cuda_runtime.h> and does not know which one it gets. Two things differ. Some functions take a last
 // parameter that remembers the caller's place for reports; so they cannot be called through a pointer to CUDA's type of function.
@@ -243,7 +243,6 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, c
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-
 
 #undef HEDDLE_PLACE
 

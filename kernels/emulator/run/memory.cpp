@@ -322,8 +322,6 @@ Memory& memory() {
     return *memory;
 }
 
-std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes"); }
-
 }  // namespace
 
 std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind) {
@@ -360,33 +358,6 @@ bool lives(const void* start, std::size_t bytes) {
     if (found == nullptr || found->freed) return false;
     const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(start) - found->start);
     return offset <= found->bytes && bytes <= found->bytes - offset;
-}
-
-std::string describe(const void* address) {
-    const std::optional<Allocation> found = nearest_allocation(address);
-    if (!found) return is_device_memory(address) ? "an address that no allocation ever had" : "an address of the host";
-    const auto offset = static_cast<const std::byte*>(address) - found->start;
-    const auto size = static_cast<std::ptrdiff_t>(found->bytes);
-    const std::string where = offset < 0       ? bytes_of(static_cast<std::size_t>(-offset)) + " before"
-                              : offset >= size ? bytes_of(static_cast<std::size_t>(offset - size)) + " past the end of"
-                                               : bytes_of(static_cast<std::size_t>(offset)) + " into";
-    return where + " " + title(*found) + (found->freed ? ", which was freed" : "");
-}
-
-std::string title(const Allocation& allocation) {
-    const std::string bytes = bytes_of(allocation.bytes);
-    switch (allocation.kind) {
-        case MemoryKind::variable:
-        case MemoryKind::constant: return "the variable `" + allocation.place + "` of " + bytes;
-        case MemoryKind::pinned: return "pinned memory of " + bytes + " made at " + allocation.place;
-        default: return "an allocation of " + bytes + " made at " + allocation.place;
-    }
-}
-
-MemoryKind memory_kind(const void* address) {
-    const std::optional<Allocation> found = nearest_allocation(address);
-    if (found) return found->kind;
-    return is_device_memory(address) ? MemoryKind::device : MemoryKind::host;
 }
 
 bool describe_fault(const void* address, bool& open, char* text, std::size_t size) {

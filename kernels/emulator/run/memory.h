@@ -88,6 +88,8 @@ struct HostAccess {
     bool written;
     const void* code;
     std::uint64_t queued;  ///< the number of operations that had been queued by then
+    std::string file = {};  ///< of the source, if the program tells its violations
+    int line = 0;
 };
 /// Closes managed memory to the host while work is queued: each access to a closed page is kept, and opens it. Opening it forgets them.
 void close_managed_memory(bool closed);

@@ -41,7 +41,17 @@ const std::byte* code_of([[maybe_unused]] void* context) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    if (is_device_memory(info->si_addr) && !in_a_kernel() && show_managed_memory(access_of(info, context))) return;
+    if (is_device_memory(info->si_addr) && !in_a_kernel()) {
+        HostAccess access = access_of(info, context);
+        if (memory_kind(access.address) == MemoryKind::managed && tells()) {
+            // The access is no part of an allocation, so that the handler may allocate.
+            SourceLine line = access.code == nullptr ? SourceLine{} : source_line_of(access.code);
+            if (line.line == 0 || line.file.compare(0, 5, "/usr/") == 0) line = line_of_caller();  // memcpy, printf
+            access.file = line.file;
+            access.line = line.line;
+        }
+        if (show_managed_memory(access)) return;
+    }
     if (is_device_memory(info->si_addr) && !in_a_kernel()) {  // a kernel's faults become violations (faults.cpp)
         char where[512] = "an unknown place", text[1024];
         bool open = false;

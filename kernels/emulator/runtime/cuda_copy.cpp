@@ -132,7 +132,8 @@ cudaError_t fill_in(const char* call, const Rows& rows, int byte, cudaStream_t s
     operation.place = place;
     operation.writes = {rows};
     operation.work = [rows, byte, name = title(operation)] {
-        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why, "out-of-bounds");
+        if (const std::string why = device_error(rows, "writes"); !why.empty())
+            throw Violation(name + " " + why, "out-of-bounds");
         fill(rows, byte);
         wrote(rows);
     };

@@ -34,8 +34,8 @@ bool part_of(Side& side, const char* call, const cudaArray* array, cudaPos at, c
         return false;
     }
     side.slice = array->pitch() * array->rows();
-    side.rows = rows_of(array->start + at.z * side.slice + at.y * array->pitch() + at.x, array->pitch(), extent.width,
-                        extent.height);
+    side.rows =
+        rows_of(array->start + at.z * side.slice + at.y * array->pitch() + at.x, array->pitch(), extent.width, extent.height);
     return true;
 }
 

@@ -17,8 +17,8 @@ using namespace heddle::emulator;
 namespace {
 
 constexpr int kVersion = 13000;
-constexpr int kKilo = 1024;
-constexpr int kSharedUnasked = 48 * kKilo;
+constexpr int kKilobyte = 1024;
+constexpr int kSharedUnasked = 48 * kKilobyte;
 constexpr int kRegisters = 65536;
 
 /// What a program can ask of a chip and the emulator has no other use for: the A100's, A40's, L40's and H100's.
@@ -28,10 +28,10 @@ struct Facts {
     int bus_bits, l2_bytes, copy_engines, float_per_double;
 };
 constexpr Facts kFacts[] = {
-    {8, 0, 1410000, 1215000, 5120, 40 * kKilo * kKilo, 3, 2},
-    {8, 6, 1740000, 7251000, 384, 6 * kKilo * kKilo, 2, 64},
-    {8, 9, 2490000, 9001000, 384, 96 * kKilo * kKilo, 2, 64},
-    {9, 0, 1980000, 2619000, 5120, 50 * kKilo * kKilo, 3, 2},
+    {8, 0, 1410000, 1215000, 5120, 40 * kKilobyte* kKilobyte, 3, 2},
+    {8, 6, 1740000, 7251000, 384, 6 * kKilobyte* kKilobyte, 2, 64},
+    {8, 9, 2490000, 9001000, 384, 96 * kKilobyte* kKilobyte, 2, 64},
+    {9, 0, 1980000, 2619000, 5120, 50 * kKilobyte* kKilobyte, 3, 2},
 };
 const Facts& facts() {
     for (const Facts& each : kFacts)
@@ -92,7 +92,8 @@ struct Settings {
     unsigned flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
     cudaFuncCache cache = cudaFuncCachePreferNone;
     cudaSharedMemConfig banks = cudaSharedMemBankSizeFourByte;
-    std::array<std::size_t, cudaLimitPersistingL2CacheSize + 1> limits = {kKilo, kKilo * kKilo, 8 * kKilo * kKilo, 2, 2048, 64, 0};
+    std::array<std::size_t, cudaLimitPersistingL2CacheSize + 1> limits = {
+        kKilobyte, kKilobyte* kKilobyte, 8 * kKilobyte* kKilobyte, 2, 2048, 64, 0};
 };
 Settings& settings() {
     static Settings settings;
@@ -142,14 +143,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.sharedMemPerBlock = kSharedUnasked;
     p.sharedMemPerBlockOptin = profile().shared_per_block;
     p.sharedMemPerMultiprocessor = profile().shared_per_multiprocessor;
-    p.reservedSharedMemPerBlock = kKilo;
+    p.reservedSharedMemPerBlock = kKilobyte;
     p.regsPerBlock = p.regsPerMultiprocessor = kRegisters;
     p.warpSize = 32;
     p.memPitch = std::numeric_limits<int>::max();
     p.maxThreadsPerBlock = 1024;
     set(p.maxThreadsDim, {1024, 1024, 64});
     set(p.maxGridSize, {std::numeric_limits<int>::max(), 65535, 65535});
-    p.totalConstMem = 64 * kKilo;
+    p.totalConstMem = 64 * kKilobyte;
     p.major = profile().major;
     p.minor = profile().minor;
     p.multiProcessorCount = profile().multiprocessors;
@@ -160,7 +161,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.memoryBusWidth = facts().bus_bits;
     p.l2CacheSize = facts().l2_bytes;
     p.persistingL2CacheMaxSize = facts().l2_bytes / 4 * 3;
-    p.accessPolicyMaxWindowSize = 128 * kKilo * kKilo - 4 * kKilo;
+    p.accessPolicyMaxWindowSize = 128 * kKilobyte * kKilobyte - 4 * kKilobyte;
     p.singleToDoublePrecisionPerfRatio = facts().float_per_double;
     set_texture_limits(p);
     set_abilities(p);
@@ -204,9 +205,7 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
     return cudaSuccess;
 }
 cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) { return cudaDeviceSetCacheConfig(config); }
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
-    return give(config, settings().cache, "cudaDeviceGetCacheConfig");
-}
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) { return give(config, settings().cache, "cudaDeviceGetCacheConfig"); }
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }  // chips after Kepler have one size
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
     return give(config, settings().banks, "cudaDeviceGetSharedMemConfig");

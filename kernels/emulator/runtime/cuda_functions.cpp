@@ -117,7 +117,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
     if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
     switch (attribute) {
         case cudaFuncAttributeMaxDynamicSharedMemorySize: {
-            const auto most = static_cast<std::int64_t>(profile().shared_per_block) - static_cast<std::int64_t>(kernel->static_shared);
+            const auto most =
+                static_cast<std::int64_t>(profile().shared_per_block) - static_cast<std::int64_t>(kernel->static_shared);
             if (value < 0 || value > most)
                 return refuse(cudaErrorInvalidValue, "cudaFuncSetAttribute: " + std::to_string(value) +
                                                          " bytes of dynamic shared memory, but " + std::to_string(most) +
@@ -208,8 +209,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
     if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
     if (!profile().clusters) return refuse(cudaErrorNotSupported, std::string(call) + ": no clusters on " + profile().name);
     const auto threads = static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z);
-    *clusters = resident(*kernel, threads, config->dynamicSmemBytes) * profile().multiprocessors /
-                static_cast<int>(cluster_of(*config));
+    *clusters =
+        resident(*kernel, threads, config->dynamicSmemBytes) * profile().multiprocessors / static_cast<int>(cluster_of(*config));
     return cudaSuccess;
 }
 

@@ -150,15 +150,15 @@ cudaError_t cudaFreeHost(void* pointer) {
     if (const cudaError_t error = check_capture("cudaFreeHost"); error != cudaSuccess) return error;
     const Failure failure = Streams::all().wait_for_all(true);
     if (pointer != nullptr && !release_pinned(pointer))
-        return refuse(cudaErrorInvalidValue, "cudaFreeHost: not the start of pinned memory that cudaHostAlloc or cudaMallocHost gave");
+        return refuse(cudaErrorInvalidValue,
+                      "cudaFreeHost: not the start of pinned memory that cudaHostAlloc or cudaMallocHost gave");
     return outcome(failure);
 }
 
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned flags, Place place) {
     if (const cudaError_t error = check_caller("cudaHostRegister"); error != cudaSuccess) return error;
     if (const cudaError_t error = check_capture("cudaHostRegister"); error != cudaSuccess) return error;
-    if (pointer == nullptr || bytes == 0)
-        return refuse(cudaErrorInvalidValue, "cudaHostRegister: a null pointer, or no bytes");
+    if (pointer == nullptr || bytes == 0) return refuse(cudaErrorInvalidValue, "cudaHostRegister: a null pointer, or no bytes");
     if (flags > (cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly))
         return refuse(cudaErrorInvalidValue, "cudaHostRegister: no such flags: " + std::to_string(flags));
     if ((flags & cudaHostRegisterIoMemory) != 0)
@@ -191,7 +191,8 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) 
 
 cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
     const std::optional<unsigned> found = flags_of_pinned(host);
-    if (flags == nullptr || !found) return refuse(cudaErrorInvalidValue, "cudaHostGetFlags: a null pointer, or not pinned memory");
+    if (flags == nullptr || !found)
+        return refuse(cudaErrorInvalidValue, "cudaHostGetFlags: a null pointer, or not pinned memory");
     *flags = *found | cudaHostAllocMapped;
     return cudaSuccess;
 }

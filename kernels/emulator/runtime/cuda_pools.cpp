@@ -52,20 +52,19 @@ bool is_switch(cudaMemPoolAttr attribute) { return attribute <= cudaMemPoolReuse
 cudaError_t check_hint(const char* call, const void* pointer, std::size_t bytes, int device) {
     if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
     if (bytes == 0 || memory_kind(pointer) != MemoryKind::managed || !lives(pointer, bytes))
-        return refuse(cudaErrorInvalidValue, std::string(call) + ": not managed memory: " + std::to_string(bytes) + " bytes from " +
-                                                 describe(pointer));
+        return refuse(cudaErrorInvalidValue,
+                      std::string(call) + ": not managed memory: " + std::to_string(bytes) + " bytes from " + describe(pointer));
     if (device != 0 && device != cudaCpuDeviceId)
         return refuse(cudaErrorInvalidDevice, std::string(call) + ": the emulator has one device, number 0");
     return cudaSuccess;
 }
-int device_of(cudaMemLocation location) {
-    return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId;
-}
+int device_of(cudaMemLocation location) { return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId; }
 
 }  // namespace
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, int device, cudaStream_t stream) {
-    if (Streams::all().find(stream) == nullptr) return refuse(cudaErrorInvalidResourceHandle, "cudaMemPrefetchAsync: not a stream");
+    if (Streams::all().find(stream) == nullptr)
+        return refuse(cudaErrorInvalidResourceHandle, "cudaMemPrefetchAsync: not a stream");
     return check_hint("cudaMemPrefetchAsync", pointer, bytes, device);
 }
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location, unsigned flags,
@@ -143,8 +142,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
     const std::lock_guard lock(pools().mutex);
     if (const cudaError_t error = check_attribute("cudaMemPoolSetAttribute", pool, attribute, value); error != cudaSuccess)
         return error;
-    pool->attributes[attribute] = is_switch(attribute) ? static_cast<std::uint64_t>(*static_cast<int*>(value) != 0)
-                                                       : *static_cast<std::uint64_t*>(value);
+    pool->attributes[attribute] =
+        is_switch(attribute) ? static_cast<std::uint64_t>(*static_cast<int*>(value) != 0) : *static_cast<std::uint64_t*>(value);
     return cudaSuccess;
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
@@ -178,7 +177,7 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, 
     if (const cudaError_t error = check_pool("cudaMemPoolGetAccess", pool); error != cudaSuccess) return error;
     if (flags == nullptr || location == nullptr) return refuse(cudaErrorInvalidValue, "cudaMemPoolGetAccess: a null pointer");
     *flags = location->type == cudaMemLocationTypeDevice && location->id == 0 ? cudaMemAccessFlagsProtReadWrite
-                                                                             : cudaMemAccessFlagsProtNone;
+                                                                              : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
 }
 

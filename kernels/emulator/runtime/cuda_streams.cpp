@@ -294,8 +294,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     if (const cudaError_t error = check_caller("cudaEventElapsedTime"); error != cudaSuccess) return error;
     const std::lock_guard lock(streams().mutex());
-    if (milliseconds == nullptr)
-        return refuse(cudaErrorInvalidValue, "cudaEventElapsedTime: a null pointer for the result");
+    if (milliseconds == nullptr) return refuse(cudaErrorInvalidValue, "cudaEventElapsedTime: a null pointer for the result");
     if (!is_event(start) || !is_event(end)) return no_event("cudaEventElapsedTime");
     if (!start->timed || !end->timed || start->mark == nullptr || end->mark == nullptr)
         return refuse(cudaErrorInvalidResourceHandle,

@@ -115,16 +115,16 @@ std::uint64_t sum_of(const Rows& rows) {
 
 void check_pinned(const Operation& operation) {
     if (!lies_in_pinned(operation.pinned.start, operation.pinned.extent()))
-        throw Violation(title(operation) + ": the pinned memory that it uses was freed before it ran",
-                        "out-of-bounds");
+        throw Violation(title(operation) + ": the pinned memory that it uses was freed before it ran", "out-of-bounds");
     if (!operation.watched || sum_of(operation.pinned) == operation.sum) return;
     if (operation.pinned_written)
-        throw Violation(title(operation) +
-                        ": the host wrote to the pinned memory that the copy had not filled yet; wait for the copy first",
-                        "stream-race");
-    throw Violation(title(operation) +
-                    ": pinned buffer reused too early: the host changed it before the copy had read it; wait for the copy first",
-                    "stream-race");
+        throw Violation(
+            title(operation) + ": the host wrote to the pinned memory that the copy had not filled yet; wait for the copy first",
+            "stream-race");
+    throw Violation(
+        title(operation) +
+            ": pinned buffer reused too early: the host changed it before the copy had read it; wait for the copy first",
+        "stream-race");
 }
 
 }  // namespace heddle::emulator

@@ -9,7 +9,8 @@
 
 namespace heddle::emulator {
 
-/// cudaHostAlloc's memory, aligned to 4096, all 0xff; null if out of memory. Kernels reach it. `place` names the caller in reports.
+/// cudaHostAlloc's memory, aligned to 4096, all 0xff; null if out of memory. Kernels reach it. `place` names the caller in
+/// reports.
 void* allocate_pinned(std::size_t bytes, unsigned flags, const std::string& place);
 /// False if `start` is not the start of such memory.
 bool release_pinned(void* start);

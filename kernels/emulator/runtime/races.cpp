@@ -4,6 +4,8 @@
 
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/verdict.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 namespace heddle::emulator {
 namespace {
@@ -65,11 +67,18 @@ void check_host_accesses(const Operation& operation, const std::vector<Rows>& re
         const auto touches = [&](const Rows& rows) { return overlap(rows, byte); };
         const bool written = std::any_of(writes.begin(), writes.end(), touches);
         if (!written && !(access.written && std::any_of(reads.begin(), reads.end(), touches))) continue;
-        const std::string place = access.code != nullptr ? line_of_code(access.code) : "";
-        throw Violation("race with the host: host code" + (place.empty() ? "" : " at " + place) +
-                        (access.written ? " writes" : " reads") + " managed memory, " + describe(access.address) + ", which " +
-                        title(operation) + (written ? " writes" : " reads") +
-                        "; it was queued before and not waited for: call cudaDeviceSynchronize() between the two");
+        const std::string place = access.line != 0         ? text_of(Place{access.file.c_str(), access.line})
+                                  : access.code != nullptr ? line_of_code(access.code)
+                                                           : "";
+        Violation race("race with the host: host code" + (place.empty() ? "" : " at " + place) +
+                           (access.written ? " writes" : " reads") + " managed memory, " + describe(access.address) + ", which " +
+                           title(operation) + (written ? " writes" : " reads") +
+                           "; it was queued before and not waited for: call cudaDeviceSynchronize() between the two",
+                       "host-access");
+        race.place = {kept(access.file), access.line};
+        race.other = operation.place;
+        race.goes_on = is_foreign_program();
+        throw race;
     }
 }
 

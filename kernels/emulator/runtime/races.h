@@ -9,8 +9,8 @@
 
 namespace heddle::emulator {
 
-/// Throws Violation if the host has touched managed memory, after the operation was queued, that the operation touches: one of the
-/// two writing.
+/// Throws Violation if the host has touched managed memory, after the operation was queued, that the operation touches: one of
+/// the two writing.
 void check_host_accesses(const Operation& operation, const std::vector<Rows>& reads, const std::vector<Rows>& writes);
 
 /// The memory touched by operations that ran, as long as others may conflict with it.

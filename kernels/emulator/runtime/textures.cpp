@@ -79,7 +79,8 @@ cudaError_t check_reading(const TextureObject& object) {
     if (reading.sRGB != 0) return refuse(cudaErrorNotSupported, "cudaCreateTextureObject: sRGB is not emulated");
     if (reading.maxAnisotropy > 1)
         return refuse(cudaErrorNotSupported, "cudaCreateTextureObject: anisotropic filtering is not emulated");
-    if (reading.readMode == cudaReadModeNormalizedFloat && (object.format.x == 32 || object.format.f == cudaChannelFormatKindFloat))
+    if (reading.readMode == cudaReadModeNormalizedFloat &&
+        (object.format.x == 32 || object.format.f == cudaChannelFormatKindFloat))
         return refuse(cudaErrorInvalidNormSetting,
                       "cudaCreateTextureObject: only integers of 8 and 16 bits are read as normalised floats");
     if (reading.filterMode == cudaFilterModeLinear && !object.gives_floats())
@@ -131,7 +132,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
     if (texture == nullptr || resource == nullptr || reading == nullptr)
         return refuse(cudaErrorInvalidValue, "cudaCreateTextureObject: a null pointer");
     if (view != nullptr && view->format != cudaResViewFormatNone)
-        return refuse(cudaErrorNotSupported, "cudaCreateTextureObject: views of another format are not emulated; pass a null pointer");
+        return refuse(cudaErrorNotSupported,
+                      "cudaCreateTextureObject: views of another format are not emulated; pass a null pointer");
     auto object = std::make_unique<TextureObject>();
     object->resource = *resource;
     object->reading = *reading;
