@@ -230,7 +230,7 @@ int main() {
 }
 // CASE misaligned_vector: misaligned 2
 __global__ void k(const float* x, float4* y, int offset) {
-    y[threadIdx.x] = *reinterpret_cast<const float4*>(x + offset + 4 * threadIdx.x);
+    const float4* p = reinterpret_cast<const float4*>(x + offset + 4 * threadIdx.x); y[threadIdx.x] = *p; y[threadIdx.x].x += p->x;
 }
 int main() {
     float* x;
