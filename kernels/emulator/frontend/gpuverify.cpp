@@ -205,7 +205,7 @@ void add_draws(SourceUnit& unit, const Expectation& expectation) {
     for (const Kernel& kernel : unit.rewritten.kernels) {
         if (kernel.is_template) throw Refused(unit.source + ": left out: " + kernel.name + " is a template");
         text += "    heddle_check_draws::launch(&" + kernel.name + ", " + dim3_of(expectation.grid) + ", " +
-                dim3_of(expectation.block) + ");\n";
+                dim3_of(expectation.block) + (cooperative ? ", true);\n" : ", false);\n");
     }
     unit.added = text + "}\n";
 }
@@ -217,8 +217,9 @@ bool is_counted(const ViolationRecord& record, const Expectation& expectation) {
     if (record.kind == "barrier" || record.kind == "deadlock" || record.kind == "portability") return true;
     if (record.note) return false;
     if (expectation.only_barriers) return false;
-    // Arrays have no bounds there, but a null pointer is an error.
-    const bool is_no_array = record.kind == "out-of-bounds" && record.text.find("host memory") != std::string::npos;
+    // Arrays have no bounds there, but a null pointer is an error, and so is a write to a constant.
+    const auto says = [&](const char* words) { return record.text.find(words) != std::string::npos; };
+    const bool is_no_array = record.kind == "out-of-bounds" && (says("host memory") || says("constant memory"));
     return (record.kind == "race" && !record.same_value) || record.kind == "assert" || is_no_array;
 }
 
