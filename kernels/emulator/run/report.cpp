@@ -108,7 +108,8 @@ bool is_layer(const std::string& place) {
            place.starts_with("/usr/");
 }
 
-SourceLine find_line([[maybe_unused]] const void* address) {
+// The line of the code before this return address, and those that it is inlined in: innermost first.
+std::vector<SourceLine> lines_before([[maybe_unused]] const void* address) {
     std::vector<SourceLine> places;
 #if defined(HEDDLE_HAS_BACKTRACE)
     {
@@ -124,8 +125,13 @@ SourceLine find_line([[maybe_unused]] const void* address) {
                 ignore_error, &places);
     }
 #endif
+    return places;
+}
+
+SourceLine find_line(const void* address) {
+    std::vector<SourceLine> places = lines_before(address);
     if (places.empty()) return {};
-    std::string below;  // innermost first
+    std::string below;
     for (SourceLine& place : places) {
         if (!is_layer(place.text)) {
             if (!below.empty()) place.text += " (in " + below + ")";
@@ -177,7 +183,8 @@ SourceLine line_of_caller(int outer) {
     return on_another_stack([&trail, outer]() -> SourceLine {
         int left = outer;
         for (int i = 0; i < trail.count; ++i)
-            if (SourceLine line = find_line(trail.code[i]); line.line != 0 && !is_layer(line.text) && left-- == 0) return line;
+            for (SourceLine& line : lines_before(trail.code[i]))
+                if (line.line != 0 && !is_layer(line.text) && left-- == 0) return line;
         return {};
     });
 }
