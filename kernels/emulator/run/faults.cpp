@@ -27,6 +27,7 @@ struct Fault {
     int signal;
     const void* address;
     const void* code;
+    bool without_address = false;
 };
 thread_local constinit Fault fault = {};
 struct sigaction earlier[2];
@@ -42,6 +43,9 @@ constexpr int kSignals[2] = {SIGSEGV, SIGFPE};
         violate(std::move(about));
     };
     if (fault.signal == SIGFPE) refuse("fault", "divides an integer by zero at " + line.text);
+    // x86 tells no address for an instruction that wants a multiple of 16, nor for one that no address can be.
+    if (fault.without_address)
+        refuse("misaligned", "accesses 16 bytes or more at " + line.text + " at an address that is not a multiple of that");
     if (fiber_stacks().holds(fault.address))
         refuse("stack-overflow", "needs more stack than a thread has at " + line.text + "; HEDDLE_EMULATOR_STACK sets its bytes");
     char text[32];
@@ -74,7 +78,12 @@ bool redirect(int signal, const void* address, [[maybe_unused]] void* context) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
-    if (redirect(signal, info->si_addr, context)) return;
+    if (redirect(signal, info->si_addr, context)) {
+#if defined(__x86_64__) && defined(__linux__)
+        fault.without_address = signal == SIGSEGV && info->si_code == SI_KERNEL;
+#endif
+        return;
+    }
     const struct sigaction& before = earlier[signal == kSignals[0] ? 0 : 1];
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
         before.sa_sigaction(signal, info, context);
