@@ -189,8 +189,8 @@ std::string Builder::compile(const SourceUnit& unit) const {
     }
     // Before version 15 clang watches copies and fills (those of a float4, too) by calls of the C library's functions.
     if (is_clang_)
-        run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym", "memmove=__tsan_memmove", "--redefine-sym",
-                  "memset=__tsan_memset", cache_.draft(name).string()},
+        run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym", "memmove=__tsan_memmove",
+                  "--redefine-sym", "memset=__tsan_memset", cache_.draft(name).string()},
                  longest_);
     cache_.finish(name);
     return name;
