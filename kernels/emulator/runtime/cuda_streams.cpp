@@ -203,6 +203,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     operation.place = place;
     operation.on_host = true;
     operation.work = [function, data] { function(data); };
+    run_without_waits();
     return submit(stream, std::move(operation));
 }
 
@@ -218,6 +219,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     operation.place = place;
     operation.on_host = true;
     operation.work = [stream, callback, data] { callback(stream, cudaSuccess, data); };
+    run_without_waits();
     return submit(stream, std::move(operation));
 }
 

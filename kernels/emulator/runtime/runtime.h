@@ -30,6 +30,9 @@ cudaError_t spoil_by_waiting(cudaStream_t stream, const char* call);
 
 /// Queues the operation in the stream, or adds it to the graph being captured. `call` is for messages.
 cudaError_t submit(cudaStream_t stream, Operation operation);
+/// From now on a foreign program's work also runs when the host has queued nothing for a tenth of a second: it may wait, by means
+/// of its own, for what a callback does.
+void run_without_waits();
 /// Waits for the operation queued last in the stream. Refused while the stream is captured.
 cudaError_t wait_in(cudaStream_t stream, const char* call);
 
