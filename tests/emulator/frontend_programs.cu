@@ -1016,3 +1016,106 @@ int main() {
     fill<<<1, 64, 0, other>>>(a);
     cudaDeviceSynchronize();
 }
+// CASE managed_memory_read_too_early: host-access 8
+#include <cstdio>
+__global__ void k(float* x) { x[threadIdx.x] += 1; }
+int main() {
+    float* x;
+    cudaMallocManaged(&x, 32 * sizeof(float));
+    for (int i = 0; i < 32; ++i) x[i] = 0;
+    k<<<1, 32>>>(x);
+    printf("%f", x[5]);
+    return cudaDeviceSynchronize();
+}
+// CASE managed_memory_beside_the_kernels: right
+__global__ void k(float* x) { x[threadIdx.x] += 1; }
+int main() {
+    float *x, *y;
+    cudaMallocManaged(&x, 64 * sizeof(float));
+    cudaMallocManaged(&y, 32 * sizeof(float));
+    for (int i = 0; i < 64; ++i) x[i] = 0;
+    k<<<1, 32>>>(x);
+    y[0] = 1;
+    x[40] = 2;
+    return cudaDeviceSynchronize() != cudaSuccess || x[31] != 1 || x[40] != 2 || y[0] != 1;
+}
+// CASE zero_copy: right
+#include <vector>
+__global__ void k(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+int main() {
+    float *x, *device_x, *device_y;
+    cudaHostAlloc(&x, 32 * sizeof(float), cudaHostAllocMapped);
+    std::vector<float> y(32);
+    cudaHostRegister(y.data(), 32 * sizeof(float), cudaHostRegisterMapped);
+    for (int i = 0; i < 32; ++i) x[i] = i;
+    cudaHostGetDevicePointer(&device_x, x, 0);
+    cudaHostGetDevicePointer(&device_y, y.data(), 0);
+    k<<<1, 32>>>(device_x, device_y);
+    return cudaDeviceSynchronize() != cudaSuccess || y[31] != 62;
+}
+// CASE zero_copy_out_of_bounds: out-of-bounds 1
+__global__ void k(float* x) { x[threadIdx.x] = 1; }
+int main() {
+    float* x;
+    cudaMallocHost(&x, 31 * sizeof(float));
+    k<<<1, 32>>>(x);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+// CASE callback_that_nothing_waits_for: right
+#include <condition_variable>
+#include <mutex>
+std::mutex mutex;
+std::condition_variable change;
+bool called = false;
+void CUDART_CB on_done(cudaStream_t, cudaError_t, void*) {
+    std::lock_guard<std::mutex> lock(mutex);
+    called = true;
+    change.notify_one();
+}
+__global__ void k(int* x) { *x = 1; }
+int main() {
+    int* x;
+    cudaMalloc(&x, sizeof *x);
+    k<<<1, 1>>>(x);
+    cudaStreamAddCallback(0, on_done, nullptr, 0);
+    std::unique_lock<std::mutex> lock(mutex);
+    change.wait(lock, [] { return called; });
+    lock.unlock();
+    return cudaFree(x);
+}
+// CASE texture_object: right
+__global__ void k(cudaTextureObject_t t, float* y) { y[threadIdx.x] = tex2D<float>(t, threadIdx.x + 1.0f, 0.5f); }
+int main() {
+    float pixels[] = {0, 2, 4, 6}, h[4], *y;
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array;
+    cudaMallocArray(&array, &format, 4, 1);
+    cudaMemcpy2DToArray(array, 0, 0, pixels, sizeof pixels, sizeof pixels, 1, cudaMemcpyHostToDevice);
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaTextureDesc reading = {};
+    reading.addressMode[0] = reading.addressMode[1] = cudaAddressModeClamp;
+    reading.filterMode = cudaFilterModeLinear;
+    cudaTextureObject_t texture = 0;
+    if (cudaCreateTextureObject(&texture, &resource, &reading, nullptr) != cudaSuccess) return 1;
+    cudaMalloc(&y, sizeof h);
+    k<<<1, 4>>>(texture, y);
+    if (cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost) != cudaSuccess) return 2;
+    return h[0] != 1 || h[1] != 3 || h[2] != 5 || h[3] != 6;
+}
+// CASE more_dynamic_shared_memory: right
+__global__ void k(float* y) {
+    extern __shared__ float tile[];
+    tile[threadIdx.x * 500] = threadIdx.x;
+    __syncthreads();
+    y[threadIdx.x] = tile[(31 - threadIdx.x) * 500];
+}
+int main() {
+    float *y, h[32];
+    cudaMalloc(&y, sizeof h);
+    if (cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 64000) != cudaSuccess) return 2;
+    k<<<1, 32, 64000>>>(y);
+    if (cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost) != cudaSuccess) return 3;
+    return h[0] != 31;
+}
