@@ -3,6 +3,7 @@
 #include <curand.h>
 #include <curand_kernel.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -222,7 +223,10 @@ TEST(EmulatorCurand, DrawsItsDistributions) {
     float host[1000];
     expect_ok(cudaMemcpy(host, device, 4000, cudaMemcpyDeviceToHost));
     double sum = 0;
-    for (const float x : host) sum += x, EXPECT_TRUE(x > 0 && x <= 1);
+    for (const float x : host) {
+        sum += x;
+        EXPECT_TRUE(x > 0 && x <= 1);
+    }
     EXPECT_NEAR(sum / 1000, 0.5, 0.05);
     expect_ok(cudaFree(device));
     EXPECT_EQ(curandDestroyGenerator(generator), CURAND_STATUS_SUCCESS);
