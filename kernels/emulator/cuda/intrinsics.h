@@ -78,18 +78,12 @@ inline long long __mul64hi(long long a, long long b) { return static_cast<long l
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
     return static_cast<unsigned long long>(static_cast<heddle_uint128>(a) * b >> 64);
 }
-inline int mulhi(int a, int b) { return ::__mulhi(a, b); }
-inline unsigned mulhi(unsigned a, unsigned b) { return ::__umulhi(a, b); }
-inline long long mul64hi(long long a, long long b) { return ::__mul64hi(a, b); }
-inline unsigned long long mul64hi(unsigned long long a, unsigned long long b) { return ::__umul64hi(a, b); }
 /// The lower 32 bits of the product of the lower 24 bits.
 inline int __mul24(int a, int b) {
     const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
     return static_cast<int>(static_cast<unsigned>(low(a)) * static_cast<unsigned>(low(b)));
 }
 inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
-inline int mul24(int a, int b) { return ::__mul24(a, b); }
-inline unsigned umul24(unsigned a, unsigned b) { return ::__umul24(a, b); }
 inline unsigned __sad(int a, int b, unsigned c) {
     return c + static_cast<unsigned>(a < b ? static_cast<long long>(b) - a : static_cast<long long>(a) - b);
 }
@@ -112,10 +106,6 @@ HEDDLE_PUN(float, unsigned, __uint_as_float)
 HEDDLE_PUN(long long, double, __double_as_longlong)
 HEDDLE_PUN(double, long long, __longlong_as_double)
 #undef HEDDLE_PUN
-inline int float_as_int(float x) { return ::__float_as_int(x); }
-inline unsigned float_as_uint(float x) { return ::__float_as_uint(x); }
-inline float int_as_float(int x) { return ::__int_as_float(x); }
-inline float uint_as_float(unsigned x) { return ::__uint_as_float(x); }
 inline int __double2hiint(double x) { return static_cast<int>(::__double_as_longlong(x) >> 32); }
 inline int __double2loint(double x) { return static_cast<int>(::__double_as_longlong(x)); }
 inline double __hiloint2double(int high, int low) {
@@ -223,7 +213,6 @@ inline void* __cvta_constant_to_generic(std::size_t p) { return reinterpret_cast
 
 /// Nanoseconds stand for cycles.
 inline long long clock64() { return static_cast<long long>(heddle::emulator::clock_cycles()); }
-inline unsigned long long globaltimer() { return heddle::emulator::clock_cycles(); }
 inline void __nanosleep(unsigned, HEDDLE_PLACE) { heddle::emulator::step_aside(place); }
 [[noreturn]] inline void __trap(HEDDLE_PLACE) { heddle::emulator::trap(place); }
 [[noreturn]] inline void __brkpt(HEDDLE_PLACE) { heddle::emulator::trap(place); }

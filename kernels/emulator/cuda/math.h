@@ -157,7 +157,6 @@ inline double fdivide(double a, double b) { return a / b; }
 inline float fdivide(float a, float b) { return a / b; }
 /// x within [0, 1]; 0 for NaN.
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
-inline float saturate(float x) { return ::__saturatef(x); }
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / std::sqrt(static_cast<long double>(x))); }
 
 // ---- arithmetic in each rounding mode ----
