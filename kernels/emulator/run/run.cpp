@@ -211,7 +211,7 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
         if (request.is_foreign) checker::forgive_unwritten();
         Violation violation("kernel " + kernel_name(request.kernel) + launch.error + " (HEDDLE_EMULATOR_SEED=" +
                             std::to_string(seed()) + ", launch " + std::to_string(launch.number) + ")");
-        if (launch.kind == "assert") violation.code = 710;  // cudaErrorAssert
+        if (launch.kind == "assert" && is_foreign_program()) violation.code = 710;  // cudaErrorAssert
         violation.is_told = request.is_foreign;
         throw violation;
     }
