@@ -1,4 +1,5 @@
-// The programs of frontend_programs.cu and frontend_names.cu, each through the whole front end: rewritten, compiled, run in three orders and judged.
+// The programs of frontend_programs.cu, frontend_names.cu and check_verdicts.cu, each through the whole front end: rewritten, compiled, run in
+// three orders and judged.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -26,7 +27,7 @@ struct Program {
 std::vector<Program> read_programs() {
     constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ";
     std::vector<Program> programs;
-    for (const char* const file : {"frontend_programs.cu", "frontend_names.cu"}) {
+    for (const char* const file : {"frontend_programs.cu", "frontend_names.cu", "check_verdicts.cu"}) {
         std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator" / file);
         for (std::string line; std::getline(stream, line);) {
             if (line.starts_with(new_case)) {
@@ -95,6 +96,9 @@ TEST_P(FrontendPrograms, GetTheirVerdict) {
             found = found || (one.find("\"kind\": \"" + kind + "\"") != std::string::npos &&
                               one.find(file + "\", \"line\": " + line + ", ") != std::string::npos);
         EXPECT_TRUE(found) << said << results.str();
+        std::string text;  // that the report contains
+        std::getline(verdict >> std::ws, text);
+        EXPECT_NE(results.str().find(text), std::string::npos) << text << "\n" << said;
     }
 }
 
