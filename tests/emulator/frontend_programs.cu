@@ -534,7 +534,7 @@ int main() {
     k<<<1, 64>>>(x);
     cudaDeviceSynchronize();
 }
-// CASE a_call_without_a_launch: bad-launch 5
+// CASE a_call_without_a_launch: api 5
 __global__ void k(int* x) { *x = 1; }
 int main() {
     int* x;
@@ -671,17 +671,29 @@ int main() {
     cudaDeviceSynchronize();
 }
 // CASE waiting_for_another_block: right
-__device__ volatile int flag;
-__device__ int value;
+__device__ int flag, value;
 __global__ void k(int* x) {
-    if (blockIdx.x == 0) value = 5, __threadfence(), flag = 1;
-    else { while (flag == 0) {} __threadfence(); *x = *(volatile int*)&value; }
+    if (blockIdx.x == 0) value = 5, __threadfence(), atomicExch(&flag, 1);
+    else { while (atomicAdd(&flag, 0) == 0) {} __threadfence(); *x = value; }
 }
 int main() {
     int* x;
     cudaMallocManaged(&x, 4);
     k<<<2, 1>>>(x);
     return cudaDeviceSynchronize() != cudaSuccess || *x != 5;
+}
+// CASE waiting_by_a_volatile_variable: race 4
+__global__ void k(int* x) {
+    __shared__ volatile int flag;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads(); while (flag == 0) if (threadIdx.x == 31) flag = 1;
+    if (threadIdx.x == 0) *x = flag;
+}
+int main() {
+    int* x;
+    cudaMallocManaged(&x, 4);
+    k<<<1, 32>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess || *x != 1;
 }
 // CASE waiting_for_nobody: no-progress 3
 __global__ void k(volatile int* x) {

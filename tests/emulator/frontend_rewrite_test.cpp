@@ -134,6 +134,8 @@ TEST(FrontendRewrite, KernelsAreKnownByTheirAddress) {
               "@Kernel<static_cast<void (*)(T x)>(&k)>::registration()");
     EXPECT_EQ(registration("template <class T> template <int N> __global__ void ns::S<T>::k(T x) {}"),
               "@Kernel<static_cast<void (*)(T x)>(&k<N>)>::registration()");
+    EXPECT_EQ(registration("namespace n { namespace { __global__ void k(int* k) {} } }"),  // the parameter hides the kernel
+              "@Kernel<static_cast<void (*)(int* k)>(&::n::k)>::registration()");
     EXPECT_EQ(registration("__global__ void k(auto x) {}"), "nullptr");
     EXPECT_EQ(registration("struct S { friend __global__ void k(S s) {} };"), "nullptr");
     EXPECT_EQ(registration("__global__ void k(float (*f)(int, int), std::pair<int, int> p = {1, 2}) {}"),

@@ -106,9 +106,12 @@ class Walk {
             case Word::requires_: return head.function.parameters == kNone ? past_constraint(i, end) : i;
             case Word::operator_: return operator_name(i);
             case Word::template_:
-                if (tokens_.is(i + 1, '<')) {
+                if (tokens_.is(i + 1, '<') && head.comparisons < 16) {
                     const std::uint32_t close = closing_angle(tokens_, i + 1);
-                    if (close >= end) return i;
+                    if (close >= end) {
+                        ++head.comparisons;
+                        return i;
+                    }
                     head.function.templates.push_back({i + 2, close});
                     return close;
                 }

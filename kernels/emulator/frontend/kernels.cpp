@@ -43,16 +43,23 @@ std::string numbers(const Tokens& tokens, const Function& kernel) {
     return list;
 }
 
-std::string registration(TranslationUnit& unit, const Function& kernel) {
+// `scope` is that of the kernel: "ns::".
+std::string registration(TranslationUnit& unit, const Function& kernel, const std::string& scope) {
     const Tokens& tokens = unit.tokens;
     const Range list = {kernel.parameters + 1, tokens[kernel.parameters].pair};
     for (std::uint32_t i = list.begin; i < list.end; ++i)
         if (tokens.text(i) == "auto") return "nullptr";
     if (kernel.is_friend) return "nullptr";
     std::string type = "void (*)(";
-    for (const Parameter& parameter : parameters(tokens, list))
+    const std::string name(tokens.text(kernel.name));
+    std::string address = "&" + name;
+    for (const Parameter& parameter : parameters(tokens, list)) {
         type += (type.back() == '(' ? "" : ", ") + one_line(tokens, parameter.declared);
-    std::string address = "&" + std::string(tokens.text(kernel.name));
+        if (parameter.name != kNone && tokens.text(parameter.name) == name) {  // it hides the kernel
+            if (kernel.scope.in_class) return "nullptr";
+            address = "&::" + scope + name;
+        }
+    }
     if (!kernel.arguments.empty()) {
         address += "<" + one_line(tokens, kernel.arguments) + ">";
     } else if (kernel.templates.size() > kernel.qualifiers && !kernel.templates.back().empty()) {
@@ -64,14 +71,14 @@ std::string registration(TranslationUnit& unit, const Function& kernel) {
 
 }  // namespace
 
-void rewrite_kernel(TranslationUnit& unit, const Function& kernel) {
+void rewrite_kernel(TranslationUnit& unit, const Function& kernel, const std::string& scope) {
     const Tokens& tokens = unit.tokens;
     if (kernel.name == kNone || tokens[kernel.body].pair == kNone)
         unit.fail(kernel.body, "cannot read the declaration of this kernel");
     const std::string name = "\"" + std::string(tokens.text(kernel.name)) + "\"";
     const std::uint32_t end = tokens[kernel.body].pair;
-    unit.changes.after(kernel.body, " return " + std::string(kCuda) + "launch(" + name + ", " + registration(unit, kernel) +
-                                        ", [=]() mutable {");
+    unit.changes.after(kernel.body, " return " + std::string(kCuda) + "launch(" + name + ", " +
+                                        registration(unit, kernel, scope) + ", [=]() mutable {");
     unit.changes.before(end, "}); ");
     for (std::uint32_t i = kernel.body; i < end; ++i)
         if (tokens.is(i, Word::function_name)) unit.changes.replace(i, name);

@@ -171,7 +171,7 @@ Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) 
         for (std::uint32_t i = kernel.head.begin; i < kernel.head.end; ++i)
             if (tokens.is(i, Word::global)) unit.changes.remove(i);
         if (kernel.body == kNone) continue;
-        rewrite_kernel(unit, kernel);
+        rewrite_kernel(unit, kernel, declarations.scopes[kernel.scope.name]);
         declare_shared_outside(unit, kernel.parameters, kernel.body);
         rewrite_device_code(unit, kernel.body);
         result.kernels.push_back(describe_kernel(tokens, declarations, kernel));

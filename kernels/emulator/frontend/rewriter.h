@@ -66,8 +66,9 @@ struct TranslationUnit {
     [[noreturn]] void fail(std::uint32_t token, const std::string& message) const;
 };
 
-/// Turns the body of a kernel into a closure that is launched. Declarations are left alone.
-void rewrite_kernel(TranslationUnit& unit, const Function& kernel);
+/// Turns the body of a kernel into a closure that is launched. Declarations are left alone. `scope`
+/// is where the kernel is declared: "ns::".
+void rewrite_kernel(TranslationUnit& unit, const Function& kernel, const std::string& scope);
 /// What rewrite() tells about a kernel.
 Kernel describe_kernel(const Tokens& tokens, const Declarations& declarations, const Function& kernel);
 /// `token` is the first < of <<<.
