@@ -55,20 +55,20 @@ void cuda::detail::launch(const char* name, Registration* kernel, const Closure&
     pending_launches.pop_back();
     const auto threads = static_cast<unsigned long>(configuration.block.x) * configuration.block.y * configuration.block.z;
     if (kernel != nullptr && kernel->most_threads != 0 && threads > kernel->most_threads) {
-        launch_result =
-            refuse_launch(cudaErrorInvalidValue,
-                          "the block has " + std::to_string(threads) + " threads, but " + std::to_string(kernel->most_threads) +
-                              " are the most that its __launch_bounds__ allows",
-                          title, configuration.place);
+        launch_result = refuse_launch(cudaErrorInvalidValue,
+                                      "the block has " + std::to_string(threads) + " threads, but " +
+                                          std::to_string(kernel->most_threads) +
+                                          " are the most that its __launch_bounds__ allows",
+                                      title, configuration.place);
         return;
     }
     if (kernel != nullptr && configuration.shared > kernel->most_dynamic_shared) {
-        launch_result = refuse_launch(cudaErrorInvalidValue,
-                                      std::to_string(configuration.shared) + " bytes of dynamic shared memory, but " +
-                                          std::to_string(kernel->most_dynamic_shared) +
-                                          " are the most unless cudaFuncSetAttribute(kernel, "
-                                          "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more",
-                                      title, configuration.place);
+        launch_result = refuse_launch(
+            cudaErrorInvalidValue,
+            std::to_string(configuration.shared) + " bytes of dynamic shared memory, but " +
+                std::to_string(kernel->most_dynamic_shared) +
+                " are the most unless cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more",
+            title, configuration.place);
         return;
     }
     if (kernel != nullptr && kernel->cluster.y * kernel->cluster.z > 1) {
