@@ -75,22 +75,25 @@ std::string deed(const Target& target, const std::string& memory) {
     return verb(target.kind) + " " + count(target.bytes, "byte") + " of " + memory + at(target.origin);
 }
 
-std::string in_allocation(const std::byte* address) {
-    const std::optional<Allocation> allocation = nearest_allocation(address);
-    if (!allocation) return "";
-    if (!is_device_memory(address)) return "byte " + std::to_string(address - allocation->start) + " of " + title(*allocation);
-    return "byte " + std::to_string(address - allocation->start) + " of the " + count(allocation->bytes, "byte") +
-           " allocated at " + allocation->place;
-}
 // "`tile`[3][5]", and where in the element.
-std::string element(const ArenaPiece& piece, std::size_t offset) {
-    std::string text = std::string("`") + piece.name + "`";
-    for (const unsigned long stride : piece.shape->strides) {
+std::string element(const std::string& name, const cuda::Shape& shape, std::size_t offset) {
+    std::string text = "`" + name + "`";
+    for (const unsigned long stride : shape.strides) {
         if (stride == 0) break;
         text += "[" + std::to_string(offset / stride) + "]";
         offset %= stride;
     }
     return offset == 0 ? text : "byte " + std::to_string(offset) + " of " + text;
+}
+std::string in_allocation(const std::byte* address) {
+    const std::optional<Allocation> allocation = nearest_allocation(address);
+    if (!allocation) return "";
+    const auto offset = static_cast<std::size_t>(address - allocation->start);
+    if (allocation->shape != nullptr && allocation->shape->strides[0] != 0)
+        return element(allocation->place, *allocation->shape, offset) + ", " + title(*allocation);
+    if (!is_device_memory(address)) return "byte " + std::to_string(offset) + " of " + title(*allocation);
+    return "byte " + std::to_string(offset) + " of the " + count(allocation->bytes, "byte") + " allocated at " +
+           allocation->place;
 }
 std::string title(const ArenaPiece& piece) {
     return piece.name == nullptr ? "a piece of " + count(piece.bytes, "byte")
@@ -105,7 +108,8 @@ const ArenaPiece* piece_with(const std::byte* address, const Arena& arena) {
 std::string in_arena(const std::byte* address, const Arena& arena) {
     if (const ArenaPiece* const piece = piece_with(address, arena)) {
         const auto offset = static_cast<std::size_t>(address - piece->start);
-        return piece->name != nullptr ? element(*piece, offset) : "byte " + std::to_string(offset) + " of " + title(*piece);
+        return piece->name != nullptr ? element(piece->name, *piece->shape, offset)
+                                      : "byte " + std::to_string(offset) + " of " + title(*piece);
     }
     return "byte " + std::to_string(address - arena.shadow->start()) + " of the arena";
 }

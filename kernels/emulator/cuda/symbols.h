@@ -1,6 +1,7 @@
 // Variables of the device: `__device__`, `__constant__` and `__managed__` objects, and the runtime's functions for them.
 #pragma once
 
+#include "kernels/emulator/cuda/shared.h"
 #include "kernels/emulator/include/driver_types.h"
 #include "kernels/emulator/place.h"
 
@@ -12,12 +13,13 @@ class Symbol {
     enum Kind { device, constant, managed };
     template <class T>
     Symbol(T& variable, unsigned long bytes, const char* name, Kind kind) {
+        static constexpr Shape shape = shape_of<T>();
         add(const_cast<const void*>(static_cast<const volatile void*>(&reinterpret_cast<const volatile char&>(variable))), bytes,
-            name, kind);
+            name, kind, shape);
     }
 
   private:
-    static void add(const void* start, unsigned long bytes, const char* name, Kind kind);
+    static void add(const void* start, unsigned long bytes, const char* name, Kind kind, const Shape& shape);
 };
 
 /// Registers a static variable of a function of the GPU before main(): the function itself must not, because many threads run it.

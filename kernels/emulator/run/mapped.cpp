@@ -25,11 +25,11 @@ std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + (bytes 
 
 }  // namespace
 
-void map_memory(void* start, std::size_t bytes, MemoryKind kind, const std::string& name) {
+void map_memory(void* start, std::size_t bytes, MemoryKind kind, const std::string& name, const cuda::Shape* shape) {
     {
         const std::lock_guard lock(mapped_pieces().mutex);
         mapped_pieces().pieces.insert_or_assign(static_cast<std::byte*>(start),
-                                                Allocation{static_cast<std::byte*>(start), bytes, name, false, kind});
+                                                Allocation{static_cast<std::byte*>(start), bytes, name, false, kind, shape});
     }
     checker::mapped(static_cast<std::byte*>(start), bytes, kind == MemoryKind::constant);
 }

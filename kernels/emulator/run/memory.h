@@ -15,6 +15,10 @@
 
 namespace heddle::emulator {
 
+namespace cuda {
+struct Shape;
+}
+
 /// Whose memory an address is. Both sides use managed memory; kernels also reach pinned memory and the program's __device__ variables.
 enum class MemoryKind : unsigned char { host, pinned, device, managed, variable, constant };
 
@@ -33,6 +37,7 @@ struct Allocation {
     std::string place;  ///< where it was made; the name of a variable
     bool freed;
     MemoryKind kind = MemoryKind::device;
+    const cuda::Shape* shape = nullptr;  ///< a variable's
 };
 /// The allocation that contains the address, or the nearest one before it, including freed ones; outside of the device's range, the
 /// mapped piece (below) that contains the address. Else none.
@@ -51,7 +56,7 @@ MemoryKind memory_kind(const void* address);
 
 /// Lets kernels reach memory outside of the device's range: pinned or registered host memory, or a variable of the program. Its
 /// bytes count as written, because the checker does not see the host's writes. A later piece at the same start replaces the earlier one.
-void map_memory(void* start, std::size_t bytes, MemoryKind kind, const std::string& name);
+void map_memory(void* start, std::size_t bytes, MemoryKind kind, const std::string& name, const cuda::Shape* shape = nullptr);
 /// False if no piece begins there.
 bool unmap_memory(const void* start);
 /// The mapped piece that contains the address.

@@ -55,7 +55,7 @@ std::byte* part_of_symbol(const char* call, const void* symbol, bool is_text, st
 
 }  // namespace
 
-void cuda::Symbol::add(const void* start, unsigned long bytes, const char* name, Kind kind) {
+void cuda::Symbol::add(const void* start, unsigned long bytes, const char* name, Kind kind, const Shape& shape) {
     auto* const first = static_cast<std::byte*>(const_cast<void*>(start));
     {
         KnownSymbols& known = known_symbols();
@@ -63,7 +63,7 @@ void cuda::Symbol::add(const void* start, unsigned long bytes, const char* name,
         known.by_address.insert_or_assign(start, KnownSymbol{first, bytes});
         known.by_name.insert_or_assign(name, KnownSymbol{first, bytes});
     }
-    map_memory(first, bytes, kind == constant ? MemoryKind::constant : MemoryKind::variable, name);
+    map_memory(first, bytes, kind == constant ? MemoryKind::constant : MemoryKind::variable, name, &shape);
 }
 
 cudaError_t cuda::detail::copy_to_symbol(const void* symbol, bool is_text, const void* from, unsigned long bytes,
