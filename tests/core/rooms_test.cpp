@@ -25,6 +25,8 @@ constexpr std::array rooms = {
     "kernels/emulator/cublaslt",
     "kernels/emulator/cublas",
     "kernels/emulator/curand",
+    "kernels/emulator/thrust",
+    "kernels/emulator/cub",
     "kernels/emulator/frontend",
     "kernels",
     "autograd",

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "kernels/emulator/cublaslt/elements.h"
-#include "kernels/emulator/cuda/ptx_numbers.h"
+#include "kernels/emulator/cuda/ptx_integers.h"
 #include "tests/emulator/emulator_cublaslt_support.h"
 
 namespace heddle::emulator {

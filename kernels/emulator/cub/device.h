@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "kernels/emulator/cub/operators.h"
-#include "kernels/emulator/cub/sort.h"
 #include "kernels/emulator/thrust/iterators.h"
+#include "kernels/emulator/thrust/radix_sort.h"
 #include "kernels/emulator/thrust/sorts.h"
 
 namespace cub {
@@ -228,7 +228,7 @@ struct DeviceRadixSort {
     static cudaError_t sort(const char* name, HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in, Value* values_out, N n,
                             bool descending, int begin_bit, int end_bit, cudaStream_t stream, detail::Place place) {
         HEDDLE_ASKED;
-        detail::SortRequest request = detail::sort_request<Key>(name, static_cast<std::size_t>(n), descending, stream, place);
+        thrust::detail::SortRequest request = thrust::detail::sort_request<Key>(name, static_cast<std::size_t>(n), descending, stream, place);
         request.keys_in = in;
         request.keys_out = out;
         request.values_in = values_in;
@@ -236,7 +236,7 @@ struct DeviceRadixSort {
         request.value_bytes = values_in != nullptr ? sizeof(Value) : 0;
         request.begin_bit = begin_bit;
         request.end_bit = end_bit;
-        return detail::sort(request);
+        return thrust::detail::sort_numbers(request);
     }
     template <class Key, class Value, class N>
     static cudaError_t sort_buffers(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, DoubleBuffer<Value>* values, N n, bool descending, int begin_bit,

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "kernels/emulator/cuda/indices.h"
-#include "kernels/emulator/cuda/ptx_numbers.h"
+#include "kernels/emulator/cuda/ptx_integers.h"
 #include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/foreign.h"
 #include "kernels/emulator/interface.h"

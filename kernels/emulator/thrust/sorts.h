@@ -1,8 +1,8 @@
 // Thrust's scans, sorts and what depends on the order of elements: one thread each, but sorts of numbers by < or >, which the
-// library does (kernels/emulator/cub/sort.h).
+// library does (kernels/emulator/thrust/radix_sort.h).
 #pragma once
 
-#include "kernels/emulator/cub/sort.h"
+#include "kernels/emulator/thrust/radix_sort.h"
 #include "kernels/emulator/thrust/algorithms.h"
 
 namespace thrust {
@@ -298,15 +298,15 @@ void sort_both(const Policy& policy, const char* name, Keys first, std::size_t n
     using Key = value_of<Keys>;
     constexpr bool pairs = !std::is_same_v<Values, std::nullptr_t>;
     if (n < 2) return;
-    if constexpr (direction<Less> != 0 && cub::detail::is_key<Key> && std::is_pointer_v<decltype(raw(first))> && (!pairs || std::is_pointer_v<decltype(raw(values))>)) {
+    if constexpr (direction<Less> != 0 && is_key<Key> && std::is_pointer_v<decltype(raw(first))> && (!pairs || std::is_pointer_v<decltype(raw(values))>)) {
         if (policy.on_device) {
-            cub::detail::SortRequest request = cub::detail::sort_request<Key>(name, n, direction<Less> < 0, policy.stream, policy.place);
+            SortRequest request = sort_request<Key>(name, n, direction<Less> < 0, policy.stream, policy.place);
             request.keys_in = request.keys_out = raw(first);
             if constexpr (pairs) {
                 request.values_in = request.values_out = raw(values);
                 request.value_bytes = sizeof(value_of<Values>);
             }
-            check(cub::detail::sort(request));
+            check(sort_numbers(request));
             return finish(policy);
         }
     }

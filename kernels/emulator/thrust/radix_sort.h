@@ -11,7 +11,7 @@
 struct __half;
 struct __nv_bfloat16;
 
-namespace cub::detail {
+namespace thrust::detail {
 
 enum class KeyKind : unsigned char { unsigned_integer, signed_integer, floating };
 
@@ -31,7 +31,7 @@ struct SortRequest {
     heddle::emulator::Place place;
 };
 /// Queues the sort, which is stable. Input and output may be the same memory.
-cudaError_t sort(const SortRequest& request);
+cudaError_t sort_numbers(const SortRequest& request);
 
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
@@ -56,4 +56,4 @@ SortRequest sort_request(const char* name, std::size_t n, bool descending, cudaS
     return request;
 }
 
-}  // namespace cub::detail
+}  // namespace thrust::detail

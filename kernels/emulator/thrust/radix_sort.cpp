@@ -1,4 +1,4 @@
-#include "kernels/emulator/cub/sort.h"
+#include "kernels/emulator/thrust/radix_sort.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "kernels/emulator/runtime/access.h"
 #include "kernels/emulator/runtime/runtime.h"
 
-namespace cub::detail {
+namespace thrust::detail {
 namespace {
 
 using namespace heddle::emulator;
@@ -66,7 +66,7 @@ void run_sort(const SortRequest& r) {
 
 }  // namespace
 
-cudaError_t sort(const SortRequest& r) {
+cudaError_t sort_numbers(const SortRequest& r) {
     if (r.n == 0) return cudaSuccess;
     const int bits = static_cast<int>(8 * r.key_bytes);
     if (r.begin_bit < 0 || r.end_bit > bits || r.begin_bit > r.end_bit)
@@ -95,4 +95,4 @@ cudaError_t sort(const SortRequest& r) {
     return submit(r.stream, std::move(operation));
 }
 
-}  // namespace cub::detail
+}  // namespace thrust::detail
