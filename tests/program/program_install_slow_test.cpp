@@ -113,6 +113,16 @@ TEST_F(Installed, GradesAnExercise) {
     EXPECT_TRUE(fs::exists(path("share/heddle/learn/include/exercises/vector-loads/exercise.h")));
 }
 
+TEST_F(Installed, ChecksCudaWithItsOwnHeadersAndItsOwnLibrary) {
+    if (shell("find " + quoted(path("")) + " -name libheddle_emulator_checked.a").text.empty())
+        GTEST_SKIP() << "this build has no checked emulator";
+    std::ofstream(folder().path("reverse.cu")) << fenced_blocks("README.md", "cpp").at(0);
+    const ShellOutput checked = shell("cd " + quoted(folder().path("")) +
+                                      " && HEDDLE_CHECK_CACHE= " + quoted(path("bin/heddle")) + " check reverse.cu 2>&1");
+    EXPECT_EQ(checked.status, 3) << checked.text;
+    EXPECT_THAT(checked.text, HasSubstr("heddle check: 1 violation (race) in 3 orders"));
+}
+
 // An installed folder may be moved, or may have been built on another machine.
 TEST_F(Installed, NamesNoFolderOfTheBuild) {
     int looked_at = 0;
