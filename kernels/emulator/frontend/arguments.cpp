@@ -50,6 +50,8 @@ std::vector<Row> rows_for(Settings& s) {
          }},
         {"memory", "SIZE", "of the emulated device, such as 512M or 2G", text(s.memory)},
         {"chip", "CHIP", "sm_80, sm_86, sm_89 or sm_90 [sm_90]", text(s.chip)},
+        {"repeats", "N", "run only the first N of launches of a kernel with the same arguments at the same line",
+         [&](const std::string& v) { read_number("repeats", v, s.repeats, std::uint64_t{1}); }},
         {"leaks", nullptr, "memory that is still allocated at exit is a violation", flag(s.leaks)},
         {"allow-same-value", nullptr, "two threads may write the value that already stands there", flag(s.same_value)},
         {"cost", nullptr, "a table of what each kernel asked of memory", flag(s.cost)},

@@ -115,6 +115,7 @@ class Schedules {
             "HEDDLE_EMULATOR_CHIP=" + settings_.chip, "HEDDLE_EMULATOR_SECONDS=" + short_number(limit)};
         if (!settings_.memory.empty()) all.push_back("HEDDLE_EMULATOR_MEMORY=" + settings_.memory);
         if (!stack_.empty()) all.push_back("HEDDLE_EMULATOR_STACK=" + stack_);
+        if (settings_.repeats != 0) all.push_back("HEDDLE_EMULATOR_REPEATS=" + std::to_string(settings_.repeats));
         if (settings_.leaks) all.emplace_back("HEDDLE_EMULATOR_LEAKS=1");
         if (settings_.same_value) all.emplace_back("HEDDLE_EMULATOR_SAME_VALUE=1");
         if (settings_.cost && order == 1) all.emplace_back("HEDDLE_EMULATOR_COST=1");

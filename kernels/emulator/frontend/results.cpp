@@ -131,6 +131,7 @@ constexpr Rule kRules[] = {
     {"leak", "Memory of the device is still allocated at exit."},
     {"api", "A function of CUDA is called in a way that it refuses."},
     {"portability", "The result depends on what only some chips do."},
+    {"skipped", "Launches were left out, as --repeats wants."},
     {"pending-work", "The program ends before its work on the device does."},
 };
 
