@@ -97,7 +97,7 @@ class Schedules {
             if (expectation_ == nullptr)
                 take(*record);
             else if (is_unmet(*record) || is_counted(*record, *expectation_))
-                drawn.push_back(*record);
+                drawn.emplace_back(*record).note = false;  // a note of a chip's counts there
         };
         std::fflush(stdout);
         const Ended ended = run_program(run, input_);
