@@ -534,7 +534,7 @@ int main() {
     k<<<1, 64>>>(x);
     cudaDeviceSynchronize();
 }
-// CASE a_call_without_a_launch: api 5
+// CASE a_call_without_a_launch: bad-launch 5
 __global__ void k(int* x) { *x = 1; }
 int main() {
     int* x;
@@ -670,16 +670,16 @@ int main() {
     k<<<1, 1>>>(x);
     cudaDeviceSynchronize();
 }
-// CASE waiting_for_another_block: right
+// CASE waiting_for_another_warp: right
 __device__ int flag, value;
 __global__ void k(int* x) {
-    if (blockIdx.x == 0) value = 5, __threadfence(), atomicExch(&flag, 1);
-    else { while (atomicAdd(&flag, 0) == 0) {} __threadfence(); *x = value; }
+    if (threadIdx.x == 0) value = 5, __threadfence(), atomicExch(&flag, 1);
+    else if (threadIdx.x == 32) { while (atomicAdd(&flag, 0) == 0) {} __threadfence(); *x = value; }
 }
 int main() {
     int* x;
     cudaMallocManaged(&x, 4);
-    k<<<2, 1>>>(x);
+    k<<<1, 64>>>(x);
     return cudaDeviceSynchronize() != cudaSuccess || *x != 5;
 }
 // CASE waiting_by_a_volatile_variable: race 4
