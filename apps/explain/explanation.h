@@ -80,6 +80,8 @@ std::string text_of(std::span<const Explanation> explanations);
 /// `json` is json_of(explanations).
 picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json);
 
+/// "50 %", "12.5 %", as the page writes it; "-" of nothing.
+std::string share(std::uint64_t part, std::uint64_t whole);
 /// "read", "copy-write", ...: docs/explain.md.
 const char* word_of(emulator::Action action);
 /// "kernels/softmax/softmax.cu" and 41 for the place "kernels/softmax/softmax.cu:41"; an empty file name if it is unknown.

@@ -176,9 +176,39 @@ void add_access(ordered_json& step, const Request& request, const TracedLaunch& 
     if (!values.empty()) step["values"] = values;
 }
 
+// A lane's value in an exchange. Its type is not known: 4 bytes as in shared memory, 8 where the upper four are used.
+std::string exchanged_text(std::uint64_t bits, bool is_integer) {
+    const auto low = static_cast<std::uint32_t>(bits);
+    if (is_integer) return fmt::format("{}", static_cast<std::int32_t>(low));
+    return bits >> 32 != 0 ? fmt::format("{:.4g}", std::bit_cast<double>(bits)) : guessed(low);
+}
+
+// "before" of each lane that met, and of a shuffle "from", the lane whose value it has after it (-1: none); else "after".
+void add_exchange(ordered_json& step, const Request& request, const TracedLaunch& launch) {
+    const TraceEvent& event = launch.events[request.events[static_cast<std::size_t>(std::countr_zero(request.lanes))]];
+    if (event.address == 0) return;
+    const emulator::TracedExchange& exchange = launch.exchanges[event.address - 1];
+    const std::string& what = launch.sites[request.site].what;
+    const bool is_integer = what.starts_with("__ballot") || what.starts_with("__reduce");
+    ordered_json before = ordered_json::array(), after = ordered_json::array(), from = ordered_json::array();
+    bool is_shuffle = false;
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+        if ((request.lanes >> lane & 1) == 0) continue;
+        const bool has_source = exchange.from[lane] < 32;
+        is_shuffle |= has_source;
+        before.push_back(exchanged_text(exchange.before[lane], is_integer));
+        const bool is_mask = what.starts_with("__ballot") || what.starts_with("__match");
+        after.push_back(is_mask ? fmt::format("{:#010x}", exchange.after[lane]) : exchanged_text(exchange.after[lane], is_integer));
+        from.push_back(has_source ? exchange.from[lane] : -1);
+    }
+    step["before"] = before;
+    step[is_shuffle ? "from" : "after"] = is_shuffle ? from : after;
+}
+
 ordered_json json_of(const Request& request, const TracedLaunch& launch, const Memory& memory, bool bf16_here) {
     ordered_json step = {{"site", request.site}, {"action", word_of(request.action)}, {"lanes", request.lanes}};
     if (is_access(request.action)) add_access(step, request, launch, memory, bf16_here);
+    if (request.action == Action::collective) add_exchange(step, request, launch);
     if (request.action == Action::copy_wait)
         step["pending"] = launch.events[request.events[static_cast<std::size_t>(std::countr_zero(request.lanes))]].address;
     return step;

@@ -15,10 +15,6 @@ namespace {
 
 using emulator::RequestTotals;
 
-std::string share(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? "-" : fmt::format("{:.0f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 std::string size_of(const dim3& size) {
     if (size.z > 1) return fmt::format("{} x {} x {}", size.x, size.y, size.z);
     return size.y > 1 ? fmt::format("{} x {}", size.x, size.y) : fmt::format("{}", size.x);
@@ -136,6 +132,13 @@ Rows line_rows(const LaunchReport& report) {
 
 }  // namespace
 
+std::string share(std::uint64_t part, std::uint64_t whole) {
+    if (whole == 0) return "-";
+    const std::uint64_t thousandths = (2000 * part + whole) / (2 * whole);
+    return thousandths % 10 == 0 ? fmt::format("{} %", thousandths / 10)
+                                 : fmt::format("{}.{} %", thousandths / 10, thousandths % 10);
+}
+
 std::string text_of(std::span<const Explanation> explanations) {
     std::string text;
     for (const Explanation& one : explanations) text += fmt::format("{}: {}\n", one.command, one.title);
@@ -180,7 +183,7 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
             page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.name, report.launch->kernel) : report.launch->kernel)
                 .table({"count", "of all blocks"}, total_rows(one, report))
                 .table(line_header, line_rows(report));
-    page.script(explain_base_js);
+    page.script(explain_base_js).script(explain_pictures_js);
     if (has_finding) page.style(explain_finding_css).script(explain_finding_js);
     page.script(explain_viewer_js).script(explain_js);
     return page;

@@ -6,7 +6,7 @@
 namespace heddle::explain {
 
 extern const std::string_view explain_css;
-extern const std::string_view explain_base_js;
+extern const std::string_view explain_base_js, explain_pictures_js;
 extern const std::string_view explain_finding_css,
     explain_finding_js;  ///< for pages with a finding; runs before explain_viewer_js
 extern const std::string_view explain_viewer_js;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/explain/explanation.h"
 #include "apps/picture/drawing.h"
 #include "apps/picture/page.h"
 #include "apps/picture/text.h"
@@ -114,8 +115,8 @@ std::string sentence(const ordered_json& warp, const ordered_json& step, const s
         cost = fmt::format("{} of the banks, {}", plural(number("cycles"), "cycle"),
                            degree > 1 ? fmt::format("a {}-way conflict", degree) : "no conflict");
     } else {
-        cost = fmt::format("{}, {:.0f} % used", plural(number("sectors"), "sector"),
-                           100.0 * static_cast<double>(number("needed")) / static_cast<double>(kSector * number("sectors")));
+        cost = fmt::format("{}, {} used", plural(number("sectors"), "sector"),
+                           share(step["needed"].get<std::uint64_t>(), kSector * step["sectors"].get<std::uint64_t>()));
     }
     const int lanes = std::popcount(step["lanes"].get<std::uint32_t>());
     return fmt::format("warp {} of block {} {} {}, {}{}: {}", warp["warp"].get<int>(), warp["block"].get<int>(),

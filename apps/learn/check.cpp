@@ -118,6 +118,16 @@ std::string advice_on(const std::string& error) {
     return "";
 }
 
+// A write to a const input, of which g++ gives an expression and clang says nothing: names the input, by the line of the answer.
+std::string const_write(const std::string& words, const std::string& line) {
+    if (words.find("read-only location") == std::string::npos && words.find("read-only variable") == std::string::npos)
+        return words;
+    static const std::regex of_location(R"(read-only location '\*\(*\s*(\w+))"), of_line(R"((\w+)\s*\[)");
+    std::smatch found;
+    if (!std::regex_search(words, found, of_location) && !std::regex_search(line, found, of_line)) return words;
+    return fmt::format("this writes to {0}, but {0} is const: an input that the kernel may only read", found[1].str());
+}
+
 // Replaces clang's words by those of g++, so that a verdict does not depend on the compiler.
 std::string in_common_words(std::string error) {
     static const std::regex undeclared(R"(^use of undeclared identifier ('[^']*').*)");
@@ -213,6 +223,10 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
     const app::ChildResult compiled = run_compiler(words, input, output, scratch, longest);
     if (compiled.status != 0) {
         Verdict verdict = compiler_verdict(compiled.raw_errors, source);
+        std::istringstream lines(text);
+        std::string line;
+        for (int i = 0; i < verdict.line; ++i) std::getline(lines, line);
+        verdict.text = const_write(verdict.text, line);
         if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(compiled, longest), .shape = "", .cost = {}};
         return verdict;
     }

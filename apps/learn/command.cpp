@@ -133,8 +133,8 @@ int start_command(Arguments arguments) {
     return 0;
 }
 
-// The exercise that is meant when none is named: the one whose file was changed last. Exercises that are passed count only if all
-// are, or with `passed_too`.
+// The exercise that is meant when none is named: the one whose file was changed last. Without `passed_too` exercises that are
+// passed count only if all are; with it they come after another one whose file has the same time.
 std::string current_exercise(const std::vector<ExercisePage>& pages, const Progress& progress, bool passed_too = false) {
     std::string current;
     bool current_passed = false;
@@ -142,9 +142,10 @@ std::string current_exercise(const std::vector<ExercisePage>& pages, const Progr
     for (const ExercisePage& page : pages) {
         const fs::path file = progress.folder() / page.file_name();
         if (!fs::is_regular_file(file)) continue;
-        const bool passed = !passed_too && progress.at(page.name).passed;
+        const bool passed = progress.at(page.name).passed;
         const fs::file_time_type time = fs::last_write_time(file);
-        if (!current.empty() && (passed != current_passed ? passed : time <= latest)) continue;
+        const bool by_time = passed == current_passed || (passed_too && time != latest);
+        if (!current.empty() && (by_time ? time <= latest : passed)) continue;
         current = page.name;
         current_passed = passed;
         latest = time;
@@ -165,7 +166,7 @@ Answer answer_of(const std::vector<ExercisePage>& pages, const LearnOptions& opt
     const bool is_file = !options.file.empty() && fs::is_regular_file(options.file);
     std::string name = options.exercise;
     if (name.empty() && is_name && !is_file) name = options.file;
-    if (name.empty() && options.file.empty()) name = current_exercise(pages, progress);
+    if (name.empty() && options.file.empty()) name = current_exercise(pages, progress, true);
     if (name.empty()) {
         name = fs::path(options.file).stem().string();
         if (is_file)

@@ -246,6 +246,20 @@ TEST_F(EmulatorTrace, LanesMeetAgain) {
             EXPECT_EQ(seen.requests[i].lanes, i == 0 ? 0xffffu : kAllLanes);
         }
         EXPECT_EQ(seen.launch.sites.at(seen.requests[0].site).what, "__shfl_xor_sync");
+        // Lane l gave l, and has its neighbour's number.
+        ASSERT_EQ(seen.launch.exchanges.size(), 1u) << "the second meeting moves no values";
+        ASSERT_EQ(seen.event(seen.requests[0], 0).address, 1u);
+        EXPECT_EQ(seen.event(seen.requests[1], 0).address, 0u);
+        const TracedExchange& moved = seen.launch.exchanges[0];
+        for (std::size_t lane = 0; lane < 32; ++lane) {
+            EXPECT_EQ(moved.from[lane], lane < 16 ? lane ^ 1 : TracedExchange::kNobody) << lane;
+            if (lane >= 16) continue;
+            float before = 0, after = 0;
+            std::memcpy(&before, &moved.before[lane], sizeof before);
+            std::memcpy(&after, &moved.after[lane], sizeof after);
+            EXPECT_EQ(before, static_cast<float>(lane));
+            EXPECT_EQ(after, static_cast<float>(lane ^ 1));
+        }
     });
 }
 

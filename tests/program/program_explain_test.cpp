@@ -7,7 +7,6 @@
 #include <regex>
 
 #include "core/file.h"
-#include "tests/browser.h"
 #include "tests/documents.h"
 #include "tests/program.h"
 
@@ -101,6 +100,45 @@ TEST(Explain, CountsOfReluAreThoseByHand) {
     EXPECT_EQ(here.run("explain relu --json").out, here.run("explain relu --json").out) << "the same each time";
 }
 
+// A maximum of 32 lanes takes five shuffles; each lane keeps the larger one of its value and of its partner's.
+TEST(Explain, AShuffleHasTheValuesThatItMoves) {
+    const Workplace here;
+    const json launch = explained(here, "softmax-warp --shape 4,32")["launches"][0];
+    std::vector<json> shuffles;
+    for (const json& step : launch["warps"][0]["steps"])
+        if (step["action"] == "collective") shuffles.push_back(step);
+    ASSERT_EQ(shuffles.size(), 10u);
+    std::vector<double> values;
+    for (const json& step : launch["warps"][0]["steps"])
+        if (step["action"] == "read" && values.empty())
+            for (const json& value : step["values"]) values.push_back(std::stod(value.get<std::string>()));
+    ASSERT_EQ(values.size(), 32u);
+    for (std::size_t i = 0; i < 5; ++i) {
+        const json& step = shuffles[i];
+        ASSERT_EQ(step["before"].size(), 32u);
+        ASSERT_EQ(step["from"].size(), 32u);
+        EXPECT_FALSE(step.contains("after"));
+        std::vector<double> next;
+        for (std::size_t lane = 0; lane < 32; ++lane) {
+            const std::size_t from = step["from"][lane];
+            EXPECT_EQ(from ^ lane, shuffles[i]["from"][0].get<std::size_t>()) << "a butterfly";
+            EXPECT_DOUBLE_EQ(std::stod(step["before"][lane].get<std::string>()), values[lane]);
+            next.push_back(std::max(values[lane], values[from]));
+        }
+        values = next;
+    }
+    EXPECT_EQ(std::ranges::count(values, values[0]), 32) << "all lanes have the maximum";
+}
+
+TEST(Explain, SharesHaveADecimalWhereTheyAreNotWhole) {
+    const Workplace here;
+    const ProgramResult naive = here.run("explain softmax-naive --shape 8,40");
+    EXPECT_THAT(without_spaces(naive.out), HasSubstr("of these needed by the request 12.5 %"));
+    EXPECT_THAT(without_spaces(here.run("explain relu").out), HasSubstr("of these needed by the request 100 %"));
+    here.run("explain softmax-naive --shape 8,40 --picture 'read x' --out step.svg");
+    EXPECT_THAT(here.read("step.svg"), HasSubstr("12.5 % used"));
+}
+
 // The positions in the rooflines of A100 and H100.
 TEST(Explain, ArithmeticIsThatByHand) {
     const Workplace here;
@@ -158,30 +196,6 @@ TEST(Explain, WritesAPageThatNeedsNothingElse) {
     EXPECT_THAT(page, testing::Not(HasSubstr("http://")));
 }
 
-// The result of `probe` in Chromium on the page of `heddle explain WORDS` (seen_on, browser.h).
-json seen_on_page_of(const Workplace& here, const std::string& words, const std::string& probe) {
-    EXPECT_EQ(here.run("explain " + words + " --out page.html").status, 0);
-    return seen_on(read_file(here.path("page.html")), probe);
-}
-
-TEST(Explain, ThePageStepsThroughAWarp) {
-    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
-    const Workplace here;
-    const json seen = seen_on_page_of(here, "softmax", R"(
-const now = document.querySelector('#explain .now'), first = now.textContent;
-document.getElementById('explain').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
-document.querySelectorAll('#explain .lanes button')[3].focus();
-seen = {first, moved: first !== now.textContent, lane: document.querySelectorAll('#explain .said')[1].textContent,
-        line: document.querySelectorAll('.here').length, jumps: document.querySelectorAll('.jump').length};
-)");
-    ASSERT_TRUE(seen.is_object()) << seen;
-    EXPECT_THAT(seen["first"].get<std::string>(), HasSubstr("bytes needed"));
-    EXPECT_EQ(seen["moved"], true);
-    EXPECT_EQ(seen["line"], 1);
-    EXPECT_GT(seen["jumps"], 2);
-    EXPECT_THAT(seen["lane"].get<std::string>(), HasSubstr("lane 3"));
-}
-
 TEST(Explain, PutsTwoVersionsSideBySide) {
     const Workplace here;
     const std::string shape = " --shape 8,40";
@@ -197,95 +211,6 @@ TEST(Explain, PutsTwoVersionsSideBySide) {
     // The first kernel's default shape is used for both if the axes are the same, else each its own.
     EXPECT_EQ(explained(here, "--beside matmul-naive matmul-shared-tile")["beside"][1]["shape"], (std::vector<int>{16, 32, 16}));
     EXPECT_EQ(explained(here, "--beside relu matmul-naive")["beside"][1]["shape"], (std::vector<int>{16, 32, 16}));
-}
-
-TEST(Explain, OneSliderMovesBothVersions) {
-    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
-    const Workplace here;
-    const json seen = seen_on_page_of(here, "--beside softmax-naive softmax-warp --shape 8,40", R"(
-const place = document.getElementById('explain'), slider = place.querySelector('input');
-const counts = () => [...place.querySelectorAll('section')].map(view => /step (\d+) of (\d+)/.exec(view.textContent).slice(1).map(Number));
-const to = value => { slider.value = value; slider.dispatchEvent(new Event('input')); return counts(); };
-const press = key => { place.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})); return counts(); };
-seen = {sliders: place.querySelectorAll('input').length, first: counts(), next: press('ArrowRight'), middle: to(slider.max / 2),
-        last: press('End'), here: place.querySelectorAll('.here').length, jumps: document.querySelectorAll('.jump').length};
-[...document.querySelectorAll('td:first-child .jump')][0].click();
-seen.jumped = counts();
-)");
-    ASSERT_TRUE(seen.is_object()) << seen;
-    EXPECT_EQ(seen["sliders"], 1);
-    const std::int64_t left = seen["first"][0][1], right = seen["first"][1][1];
-    ASSERT_GT(left, 100);
-    ASSERT_GT(right, 5);
-    ASSERT_GT(left, right) << "the slider has a place for each step of the longer one";
-    EXPECT_EQ(seen["first"], json::parse("[[1," + std::to_string(left) + "],[1," + std::to_string(right) + "]]"));
-    EXPECT_EQ(seen["next"][0][0], 2);
-    EXPECT_EQ(seen["last"][0][0], left);
-    EXPECT_EQ(seen["last"][1][0], right);
-    EXPECT_NEAR(seen["middle"][0][0].get<double>(), static_cast<double>(left) / 2, 1.5);
-    EXPECT_NEAR(seen["middle"][1][0].get<double>(), static_cast<double>(right) / 2, 1.5);
-    EXPECT_EQ(seen["here"], 2);
-    EXPECT_GT(seen["jumps"], 10);
-    EXPECT_LT(seen["jumped"][0][0], left) << "a place in a table leads to its first step";
-}
-
-TEST(Explain, TotalsLeadToTheLinesThatCauseThem) {
-    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
-    const Workplace here;
-    const json seen = seen_on_page_of(here, "attention-tiles", R"(
-const row = [...document.querySelectorAll('tr')].find(row => row.firstChild.textContent.trim() === 'cycles of the banks');
-const links = [...row.querySelectorAll('.jump')];
-links[0].click();
-seen = {links: links.map(link => link.textContent), line: document.querySelector('.here').textContent,
-        now: document.querySelector('#explain .now').textContent};
-)");
-    ASSERT_TRUE(seen.is_object()) << seen;
-    ASSERT_FALSE(seen["links"].empty());
-    EXPECT_THAT(seen["links"][0].get<std::string>(), HasSubstr("attention_ladder.cu:"));
-    EXPECT_THAT(seen["line"].get<std::string>(), HasSubstr("read_one(keys + lane() * pitch + c)"));
-    EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("a 32-way bank conflict"));
-}
-
-TEST(Explain, ShowsFragmentsAndCopiesInFlight) {
-    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
-    const Workplace here;
-    const json seen = seen_on_page_of(here, "matmul-tensor-cores", R"(
-const place = document.getElementById('explain'), find = name => place.querySelector(name);
-const slider = find('input');
-seen = {flights: [], pictures: {}};
-for (let i = 0; i <= slider.max; ++i) {
-    slider.value = i;
-    slider.dispatchEvent(new Event('input'));
-    const what = find('.now').textContent.split(':')[0], picture = find('canvas[role=img]:not(.scroll canvas)');
-    if (!find('.flight').hidden) seen.flights.push(find('.flight').textContent);
-    if (what.startsWith('mma') || what.startsWith('ldmatrix'))
-        seen.pictures[what] = picture.hidden ? '' : picture.getAttribute('aria-label');
-}
-seen.flights = [...new Set(seen.flights)];
-)");
-    ASSERT_TRUE(seen.is_object()) << seen;
-    EXPECT_THAT(seen["pictures"].value("mma_bf16", ""), HasSubstr("C and D, 16 rows of 8"));
-    EXPECT_THAT(seen["pictures"].value("ldmatrix_x4", ""), HasSubstr("row r comes from lane 24 + r"));
-    EXPECT_TRUE(seen["pictures"].contains("ldmatrix_x4_trans"));
-    EXPECT_THAT(seen["flights"].dump(), AllOf(HasSubstr("in flight group 1 ("), HasSubstr("1 group waited for")));
-}
-
-// A single warp of this shape exceeds the limit of a page.
-TEST(Explain, APageWithoutStepsShowsNone) {
-    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
-    const Workplace here;
-    const json seen = seen_on_page_of(here, "softmax-naive --shape 32,1000", R"(
-const shown = name => [...document.querySelectorAll('#explain ' + name)].filter(one => getComputedStyle(one).display !== 'none').length;
-seen = {now: document.querySelector('#explain .now').textContent, canvases: shown('canvas'), lines: shown('.here'),
-        flights: shown('.flight'), active: shown('.lanes .reads')};
-document.querySelector('.jump').click();
-seen.after = {now: document.querySelector('#explain .now').textContent, lines: shown('.here')};
-)");
-    ASSERT_TRUE(seen.is_object()) << seen;
-    EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("No warp of this kernel fits the page"));
-    for (const char* view : {"canvases", "lines", "flights", "active"}) EXPECT_EQ(seen[view], 0) << view;
-    EXPECT_THAT(seen["after"]["now"].get<std::string>(), HasSubstr("No warp on this page comes to this line"));
-    EXPECT_EQ(seen["after"]["lines"], 1) << "the source is there";
 }
 
 // heddle bench ladder counts without tracing accesses: its totals must equal the sums over the requests.

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -180,6 +181,34 @@ TEST(LearnCommand, ALearnerStartsChecksAndPasses) {
     EXPECT_EQ(list[0]["checks"], 3);
     EXPECT_EQ(list[0]["hints"], 2);
     EXPECT_EQ(list[1]["passed"], false);
+}
+
+TEST(LearnCommand, AWriteToAnInputNamesIt) {
+    const Workplace here;
+    ASSERT_EQ(here.run("learn start map").status, 0);
+    here.write("heddle-learn/map.cu", std::regex_replace(answer_of("map/solution"), std::regex(R"(y\[i\] = )"), "x[i] = "));
+    const json verdict = checked(here, "map", here.path("heddle-learn/map.cu"));
+    EXPECT_EQ(verdict["kind"], "compile") << verdict;
+    EXPECT_THAT(verdict["text"].get<std::string>(), HasSubstr("this writes to x, but x is const: an input"));
+}
+
+// Also one that has passed.
+TEST(LearnCommand, WhatWasEditedLastIsChecked) {
+    const Workplace here;
+    for (const char* name : {"map", "guard"}) ASSERT_EQ(here.run(std::string("learn start ") + name).status, 0);
+    const auto edit = [&](const std::string& name, const std::string& answer, int minute) {
+        here.write("heddle-learn/" + name + ".cu", answer_of(answer));
+        const auto time = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(10 - minute);
+        std::filesystem::last_write_time(here.path("heddle-learn/" + name + ".cu"), time);
+    };
+    edit("map", "map/solution", 2);
+    edit("guard", "guard/solution", 1);
+    EXPECT_THAT(here.run("learn check").out, HasSubstr("map: pass\n"));
+    EXPECT_THAT(here.run("learn check").out, HasSubstr("map: pass\n")) << "again";
+    edit("guard", "guard/solution", 3);
+    EXPECT_THAT(here.run("learn check").out, HasSubstr("guard: pass\n"));
+    edit("map", "map/wrong/strides", 4);
+    EXPECT_THAT(here.run("learn check").out, HasSubstr("map: cost\n"));
 }
 
 TEST(LearnCommand, AFolderOfALearnerIsUsedFromInside) {

@@ -6,46 +6,178 @@
 
 const shared = versions.length > 1;
 const master = make('input', {type: 'range', min: 0, value: 0, 'aria-label': 'steps of both', oninput: () => move_to(Number(master.value))});
-const both = () => Math.max(...views.map(view => view.steps()));
 if (shared)
     place.append(make('div', {class: 'bar both'}, button('◀', 'one step back', () => move_to(Number(master.value) - 1)),
                       button('▶', 'one step on', () => move_to(Number(master.value) + 1)),
-                      make('label', {}, 'both, each at the same part of its steps', master)));
+                      make('label', {}, 'both: what both do in the same order stands side by side', master)));
+const key = place.appendChild(make('p', {class: 'key', 'aria-label': 'key of the colours'}));
+for (const [kind, text] of Object.entries(kinds)) key.append(make('span', {}, make('i', {class: kind}), text));
+key.append(make('span', {}, 'a bar beside a source line: it touches memory or waits'));
+let is_ready = false;  // a page with a verdict begins at its step, before there is anything else to tell
 const halves = place.appendChild(make('div', {class: shared ? 'halves' : ''}));
 const views = versions.map((data, i) => {
     const root = halves.appendChild(make('section', {}));
     if (shared) root.append(make('h2', {}, `${data.op}: ${data.title}`));
-    return viewer(data, root, shared, fraction => shared && follow(i, fraction));
+    return viewer(data, root, shared, () => is_ready && (shared && follow(i), remember()));
 });
-function set_master(fraction) {
-    master.max = Math.max(1, both() - 1);
-    master.value = Math.round(fraction * master.max);
+// The places of the slider: a step of the left version and one of the right. Consecutive steps of one place in the source are a
+// phase, and do one thing, such as reading x. Phases that both have in the same order (the most that can be paired) stand beside each other; within a pair, and
+// within what lies between two pairs, the longer side sets the pace.
+function aligned(left, right) {
+    const phases = labels => labels.reduce((all, {label, site}, i) =>
+        (all.at(-1)?.label === label && all.at(-1).site === site ? ++all.at(-1).count : all.push({label, site, begin: i, count: 1}), all), []);
+    const a = phases(left), b = phases(right), n = Math.min(a.length, 1500), m = Math.min(b.length, 1500), width = m + 1;
+    const most = new Uint16Array((n + 1) * width);  // pairs among the phases from (i, j) on
+    for (let i = n - 1; i >= 0; --i)
+        for (let j = m - 1; j >= 0; --j)
+            most[i * width + j] = a[i].label === b[j].label ? 1 + most[(i + 1) * width + j + 1] : Math.max(most[(i + 1) * width + j], most[i * width + j + 1]);
+    const places = [];
+    const add = (i, some, j, others) => {
+        for (let k = 0, all = Math.max(some, others); k < all; ++k)
+            places.push([some ? i + Math.floor(k * some / all) : Math.max(0, i - 1), others ? j + Math.floor(k * others / all) : Math.max(0, j - 1)]);
+    };
+    let [done, there] = [0, 0];
+    const up_to = (i, j) => (add(done, i - done, there, j - there), [done, there] = [i, j]);
+    for (let i = 0, j = 0; i < n && j < m;) {
+        if (a[i].label === b[j].label) {
+            up_to(a[i].begin, b[j].begin);
+            up_to(a[i].begin + a[i].count, b[j].begin + b[j].count);
+            ++i, ++j;
+            continue;
+        }
+        const by = most[(i + 1) * width + j] - most[i * width + j + 1];
+        if (by > 0 || (by === 0 && n - i < m - j)) ++i;
+        else ++j;
+    }
+    up_to(left.length, right.length);
+    return places.length > 0 ? places : [[0, 0]];
 }
-function follow(mover, fraction) {
-    set_master(fraction);
-    views.forEach((view, i) => i !== mover && view.show_at(fraction));
+let places = [[0, 0]], aligned_for = '';
+function align() {
+    const labels = views.map(view => view.labels()), now = JSON.stringify(labels.map(all => all.length)) + views.map(view => JSON.stringify(view.where().warp + view.at.launch));
+    if (now !== aligned_for) [places, aligned_for] = [aligned(...labels), now];
+    master.max = Math.max(1, places.length - 1);
+    return labels;
+}
+// The other version comes to what stands beside this one's step.
+function follow(mover) {
+    align();
+    const step = views[mover].index(), found = places.findIndex(pair => pair[mover] >= step);
+    master.value = found < 0 ? places.length - 1 : found;
+    views[1 - mover].show_index(places[Number(master.value)][1 - mover]);
 }
 function move_to(position) {
-    const last = Math.max(1, both() - 1), fraction = Math.max(0, Math.min(position, last)) / last;
-    set_master(fraction);
-    views.forEach(view => view.show_at(fraction));
+    align();
+    master.value = Math.max(0, Math.min(position, places.length - 1));
+    views.forEach((view, i) => view.show_index(places[Number(master.value)][i]));
+    remember();
+}
+// The first place where both access memory.
+function first_place() {
+    const labels = align(), found = places.findIndex(pair => pair.every((step, i) => /^(read|write) /.test(labels[i][step]?.label)));
+    return Math.max(0, found);
 }
 place.addEventListener('keydown', event => {
-    if (event.target.closest('select, input, .source') || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.target.closest('select, input, textarea, .source') || event.ctrlKey || event.altKey || event.metaKey) return;
     const {step} = views[0].at, position = Number(master.value);
     const other_warp = by => {
         views.forEach(view => view.show({warp: view.at.warp + by}));
         if (shared) move_to(position);
+        else remember();
     };
     const change = (shared ? {ArrowLeft: () => move_to(position - 1), ArrowRight: () => move_to(position + 1), Home: () => move_to(0),
                               End: () => move_to(1 << 30)}
                            : {ArrowLeft: () => views[0].go({step: step - 1}), ArrowRight: () => views[0].go({step: step + 1}),
                               Home: () => views[0].go({step: 0}), End: () => views[0].go({step: 1 << 30})})[event.key]
-        ?? {ArrowUp: () => other_warp(-1), ArrowDown: () => other_warp(1)}[event.key];
+        ?? {ArrowUp: () => other_warp(-1), ArrowDown: () => other_warp(1)}[event.key] ?? (event.key === ' ' && event.target === place ? play : undefined);
     if (!change) return;
     event.preventDefault();
     change();
 });
+
+// ---- playing, links, pictures and notes
+
+let timer = 0;
+const speed = make('select', {'aria-label': 'steps in a second'}, ...[.5, 1, 2, 5, 10].map(n => make('option', {value: n, selected: n === 1 && ''}, `${n} a second`)));
+const player = button('play', 'play the steps one after the other', () => play());
+function play() {
+    if (timer) return pause();
+    const is_last = () => shared ? Number(master.value) >= places.length - 1 : views[0].at.step >= views[0].last();
+    const next = () => {
+        if (is_last()) return pause();
+        if (shared) move_to(Number(master.value) + 1);
+        else views[0].go({step: views[0].at.step + 1});
+        timer = setTimeout(next, 1000 / Number(speed.value));
+    };
+    if (is_last()) shared ? move_to(0) : views[0].go({step: 0});
+    player.textContent = 'pause';
+    timer = setTimeout(next, 1000 / Number(speed.value));
+}
+function pause() {
+    clearTimeout(timer);
+    timer = 0;
+    player.textContent = 'play';
+}
+// "step=12&warp=0.3&kernel=1"; of two versions each has both, with a comma between.
+const here = () => ['step', 'warp', 'kernel'].map(name => `${name}=${views.map(view => view.where()[name]).join(',')}`).join('&');
+const notes = new Map();
+const link = make('a', {}, 'link to this step');
+const own = make('textarea', {rows: 2, 'aria-label': 'your note on this step', placeholder: 'your note on this step', oninput: () => {
+    if (own.value) notes.set(here(), own.value);
+    else notes.delete(here());
+    remember();
+}});
+const noted = make('span', {class: 'noted'});
+const chooser = make('input', {type: 'file', accept: '.json', hidden: '', onchange: async () => {
+    try {
+        const read = JSON.parse(await chooser.files[0].text());
+        for (const [where, text] of Object.entries(read.notes)) if (/^step=/.test(where) && typeof text === 'string') notes.set(where, text);
+        remember();
+    } catch {
+        noted.textContent = 'This file has no notes of an explain page.';
+    }
+    chooser.value = '';
+}});
+const save_step = (as, view) => {
+    const {sheet, name} = view.drawn();
+    if (as === 'svg') save(name + '.svg', new Blob([sheet.svg()], {type: 'image/svg+xml'}));
+    else sheet.canvas().toBlob(blob => save(name + '.png', blob), 'image/png');
+};
+const sides = shared ? [' left', ' right'] : [''];
+place.querySelector('.bar').append(player, make('label', {}, 'speed', speed));
+place.append(make('div', {class: 'bar tools'}, link,
+    ...views.flatMap((view, i) => ['svg', 'png'].map(as => button(`save${sides[i]} ${as.toUpperCase()}`, `save this step${sides[i]} as ${as.toUpperCase()}`, () => save_step(as, view))))),
+    make('div', {class: 'bar notes'}, own, button('save notes', 'save all notes in a file', () =>
+        save('notes.json', new Blob([JSON.stringify({page: document.title, notes: Object.fromEntries(notes)}, null, 1)], {type: 'application/json'}))),
+    button('load notes', 'load notes from a file', () => chooser.click()), chooser, noted));
+// The address and the note follow the step.
+function remember() {
+    const now = here(), note = notes.get(now);
+    const hash = '#' + now + (note ? '&note=' + encodeURIComponent(note) : '');
+    link.href = hash;
+    if (document.activeElement !== own || own.value !== (note ?? '')) own.value = note ?? '';
+    noted.replaceChildren(...[...notes].map(([where]) => make('a', {href: `#${where}`}, where.replace(/&/g, ', ').replace(/=/g, ' '))));
+    try {
+        history.replaceState(null, '', hash);
+    } catch {}  // a browser may refuse many changes in a short time
+}
+// To the step of the address, if it names one.
+function restore() {
+    const words = new URLSearchParams(location.hash.slice(1));
+    if (!words.has('step')) return false;
+    const lists = ['step', 'warp', 'kernel'].map(name => (words.get(name) ?? '').split(','));
+    views.forEach((view, i) => view.show_where({step: lists[0][i], warp: lists[1][i], kernel: lists[2][i]}));
+    if (shared) {
+        align();
+        const [left, right] = views.map(view => view.index());
+        const exact = places.findIndex(pair => pair[0] === left && pair[1] === right);
+        master.value = exact >= 0 ? exact : Math.max(0, places.findIndex(pair => pair[0] >= left));
+    }
+    if (words.get('note')) notes.set(here(), words.get('note'));
+    remember();
+    return true;
+}
+window.addEventListener('hashchange', restore);
 
 // ---- the tables: a line leads to its source and its first step there, a total to the lines that cause most of it
 
@@ -55,23 +187,24 @@ const causes = {'global memory: requests of warps': 'global_requests', 'bytes mo
                 'warp collectives': 'collectives'};
 const tables = [...document.querySelectorAll('table')];
 const launches = versions.flatMap((data, version) => data.launches.map((one, number) => ({one, number, view: views[version]})));
-const link = (text, {number, view}, file, line) => make('button', {type: 'button', class: 'jump', onclick: () => view.jump(number, file, line)}, text);
+const to_line = (text, {number, view}, file, line) => make('button', {type: 'button', class: 'jump', onclick: () => view.jump(number, file, line)}, text);
 tables.filter(table => table.querySelector('th')?.textContent === 'count').forEach((table, i) => {
     for (const row of table.querySelectorAll('tr')) {
         const key = causes[row.firstChild.textContent.trim()], is_head = row.querySelector('th') !== null;
         const cell = row.appendChild(is_head ? make('th', {}, 'mostly at') : make('td', {}));
         if (!key) continue;
         const lines = launches[i].one.lines.filter(line => line.totals[key] > 0).sort((a, b) => b.totals[key] - a.totals[key]).slice(0, 3);
-        lines.forEach(({file, line}) => cell.append(link(`${file.split('/').at(-1)}:${line}`, launches[i], file, line), ' '));
+        lines.forEach(({file, line}) => cell.append(to_line(`${file.split('/').at(-1)}:${line}`, launches[i], file, line), ' '));
     }
 });
 tables.filter(table => table.querySelector('th')?.textContent === 'line').forEach((table, i) => {
     for (const cell of table.querySelectorAll('td:first-child')) {
         const [file, line] = cell.textContent.split(':');
-        cell.replaceChildren(link(cell.textContent, launches[i], file, Number(line)));
+        cell.replaceChildren(to_line(cell.textContent, launches[i], file, Number(line)));
     }
 });
 const begin = () => shared ? move_to(Number(master.value)) : views[0].show({});
-begin();
+is_ready = true;
+if (!restore()) shared ? move_to(first_place()) : views[0].go({});
 window.addEventListener('resize', begin);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', begin);

@@ -1,5 +1,5 @@
 // What the scripts of an explain page share: the data, elements and words that know no version. They are classic scripts, one after
-// the other: explain_base.js, explain_viewer.js, explain.js.
+// the other: explain_base.js, explain_pictures.js, explain_viewer.js, explain.js.
 'use strict';
 const given = JSON.parse(document.getElementById('explain-data').textContent);
 const versions = given.beside ?? [given];
@@ -24,10 +24,14 @@ const is_access = one => one.memory !== undefined;
 const bits = mask => Array.from({length: 32}, (_, i) => mask >>> i & 1).reduce((a, b) => a + b);
 const plural = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 const color = name => getComputedStyle(place).getPropertyValue(name).trim();
-const main_color = one => color(reads(one) ? '--read' : '--write');
+// What is done at a step, which chooses its colour; `kinds`: in words, for the key.
+const kind_of = one => !is_access(one) ? one.action === 'barrier' ? 'stops' : 'meets' : reads(one) ? 'reads' : 'writes';
+const kinds = {reads: 'read', writes: 'write', meets: 'collective of a warp, or wait for copies', stops: 'barrier of a block'};
+const kind_colors = {reads: '--read', writes: '--write', meets: '--other', stops: '--stop', '': '--soft'};
+const main_color = one => color(kind_colors[kind_of(one)]);
 const button = (text, label, onclick) => make('button', {type: 'button', 'aria-label': label, onclick}, text);
-function paper(canvas, width, height) {
-    const scale = window.devicePixelRatio || 1;
+function paper(canvas, width, height, least_scale = 1) {
+    const scale = Math.max(least_scale, window.devicePixelRatio || 1);
     canvas.width = width * scale;
     canvas.height = height * scale;
     canvas.style.width = width + 'px';
@@ -36,6 +40,17 @@ function paper(canvas, width, height) {
     pen.scale(scale, scale);
     pen.font = '11px system-ui, sans-serif';
     return pen;
+}
+// The active lanes of an access: where each is, and what it reads or writes.
+function lanes_of(one) {
+    const lanes = [];
+    for (let lane = 0; lane < 32; ++lane) {
+        if ((one.lanes >>> lane & 1) === 0) continue;
+        const number = lanes.length;
+        const offset = one.offsets ? one.offsets[number] : one.offset + one.stride * (lane - (lanes[0]?.lane ?? lane));
+        lanes.push({lane, offset, tensor: one.tensors ? one.tensors[number] : one.tensor, value: one.values?.[number]});
+    }
+    return lanes;
 }
 const keywords = /\b(?:template|class|const|constexpr|auto|int|float|double|void|bool|unsigned|for|if|else|return|while|using|namespace|struct|static|true|false|__global__|__device__|__forceinline__|__syncthreads|__syncwarp)\b/g;
 function coloured(line, text) {

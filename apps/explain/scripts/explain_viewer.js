@@ -11,17 +11,6 @@ const site = () => launch().sites[step().site];
 
 // ---- what is shown, as words
 
-// The active lanes of an access: where each is, and what it reads or writes.
-function lanes_of(one) {
-    const lanes = [];
-    for (let lane = 0; lane < 32; ++lane) {
-        if ((one.lanes >>> lane & 1) === 0) continue;
-        const number = lanes.length;
-        const offset = one.offsets ? one.offsets[number] : one.offset + one.stride * (lane - (lanes[0]?.lane ?? lane));
-        lanes.push({lane, offset, tensor: one.tensors ? one.tensors[number] : one.tensor, value: one.values?.[number]});
-    }
-    return lanes;
-}
 function element(lane, one) {
     if (one.memory === 'shared') {
         const piece = launch().pieces?.findLast(piece => lane.offset >= piece.start), bank = Math.floor(lane.offset / 4) % 32;
@@ -44,10 +33,14 @@ function element(lane, one) {
 function sentence(one) {
     const what = launch().sites[one.site].what, missing = bits(all_lanes()) - bits(one.lanes);
     const absent = missing > 0 ? ` ${plural(missing, 'lane')} of the warp ${missing === 1 ? 'takes' : 'take'} no part.` : '';
-    if (one.action === 'barrier') return `${what}: the warps of the block meet here. No thread passes before all have come.${absent}`;
+    if (one.action === 'barrier') return `${what}, a barrier: the warps of the block meet here. No thread passes before all have come.${absent}`;
     if (what?.startsWith('mma')) return `${what}: the warp multiplies two matrices and adds the product to a third, all in its registers.${absent}`;
     if (what?.startsWith('ldmatrix')) return `${what}: the warp takes four matrices of 8 x 8 numbers of 2 bytes from shared memory, a row a lane.${absent}`;
-    if (one.action === 'collective') return `${what}: the lanes of the warp exchange values.${absent}`;
+    if (what === '__syncwarp') return `${what}, a collective: the lanes of the warp wait for each other; they exchange nothing.${absent}`;
+    if (one.action === 'collective')
+        return `${what}, a collective: the lanes of the warp exchange values.` +
+            (one.from ? ' Each shows what it gives and what it has after it, ← with the lane that gave that.'
+                : one.before ? ' Each shows what it gives and what it has after it.' : '') + absent;
     if (one.action === 'commit') return 'Closes a group of asynchronous copies.';
     if (one.action === 'wait') return `Waits for asynchronous copies: at most ${plural(one.pending, 'group')} may still be in flight.`;
     const verb = {read: 'reads', write: 'writes', atomic: 'updates atomically', 'copy-read': 'starts asynchronous copies from',
@@ -61,7 +54,7 @@ function sentence(one) {
     }
     const moved = 32 * one.sectors;
     return `The warp ${verb} ${place}, ${size}: ${one.needed} bytes needed, ${moved} moved in ${plural(one.sectors, 'sector')}` +
-        ` of 32 (${Math.round(100 * one.needed / moved)} % used).${absent}`;
+        ` of 32 (${Math.round(1000 * one.needed / moved) / 10} % used).${absent}`;
 }
 function all_lanes() {
     const [x, y, z] = launch().block, rest = x * y * z - 32 * warp().warp;
@@ -106,7 +99,9 @@ function show_source(file, number) {
         const used = new Set(launch().lines.filter(one => one.file === file).map(one => one.line));
         source.replaceChildren(...(data.sources[file] ?? '').split('\n').map((text, i) => {
             const line = make('span', {class: used.has(i + 1) ? 'line used' : 'line', 'data-n': i + 1});
-            coloured(line, text);
+            const indent = Math.min(16, text.search(/\S|$/));  // a line that wraps goes on behind its own indent
+            line.style.setProperty('--indent', `${indent + 2}ch`);
+            coloured(line, ' '.repeat(indent) + text.trimStart());
             line.append('\u200b');
             return line;
         }));
@@ -123,8 +118,8 @@ function show_source(file, number) {
 
 // ---- pictures
 
-const room = () => Math.max(240, right.clientWidth);
-
+let surface = paper, sheet_room = 0;  // where pictures are drawn: on the page, or on a sheet that is saved
+const room = () => sheet_room || Math.max(240, right.clientWidth);
 
 // Of the lanes whose access is that of a mistake.
 function wrong_lanes(one) {
@@ -155,7 +150,7 @@ function draw_global(one) {
     const shown_rows = tensor ? to - from : Math.min(last_row - first_row + 1, 32);
     const cell = Math.max(2, Math.min(16, Math.floor(room() / Math.min(shown_cols, cols))));
     const height = Math.max(3, Math.min(cell, 14));
-    const pen = paper(picture, shown_cols * cell, shown_rows * height);
+    const pen = surface(picture, shown_cols * cell, shown_rows * height);
     for (let row = 0; row < shown_rows; ++row)
         for (let col = 0; col < shown_cols; ++col) {
             const index = (row + (tensor ? from : first_row)) * cols + col + first_col;
@@ -187,7 +182,7 @@ function draw_shared(one) {
     }
     const cell = Math.max(7, Math.min(18, Math.floor(room() / 32))), height = one.cycles > 16 ? 5 : 12, gap = 6;
     const deep = [...parts.values()].map(banks => Math.max(...banks.map(words => words.size)));
-    const pen = paper(picture, 32 * cell, deep.reduce((sum, n) => sum + n * height + gap, 0) + 16);
+    const pen = surface(picture, 32 * cell, deep.reduce((sum, n) => sum + n * height + gap, 0) + 16);
     let y = 0;
     [...parts.values()].forEach((banks, i) => {
         banks.forEach((words, bank) => {
@@ -209,42 +204,14 @@ function draw_shared(one) {
     picture.setAttribute('aria-label', legend.textContent);
 }
 
-// The matrices of a tensor-core instruction: in each element the lane that has it, filled for the lane that is pointed at.
-function draw_fragments(what) {
-    const all = tensor_core_pictures[what], cell = Math.max(11, Math.min(18, Math.floor(room() / 16) - 1)), high = 13;
-    const wide = all.map(([, , cols]) => cols * cell + 12);
-    let lines = 1, used = 0;
-    const at_x = [], at_line = [];
-    wide.forEach((width, i) => {
-        if (used > 0 && used + width > room()) [used, lines] = [0, lines + 1];
-        [at_x[i], at_line[i]] = [used, lines - 1];
-        used += width;
-    });
-    const tall = Math.max(...all.map(([, rows]) => rows)) * high + 22;
-    const pen = paper(picture, Math.max(room(), ...wide), lines * tall);
-    pen.font = '9px system-ui, sans-serif';
-    all.forEach(([, rows, cols, lane_of], i) => {
-        const x = at_x[i], y = at_line[i] * tall + 14;
-        pen.fillStyle = getComputedStyle(place).color;
-        pen.fillText(what.startsWith('mma') ? 'A B D'.split(' ')[i] : `matrix ${i}`, x, y - 3);
-        for (let row = 0; row < rows; ++row)
-            for (let col = 0; col < cols; ++col) {
-                const lane = Math.floor(lane_of(row, col)), here = lane === at.lane;
-                pen.fillStyle = here ? color('--other') : color('--soft');
-                pen.fillRect(x + col * cell, y + row * high, cell - 1, high - 1);
-                pen.fillStyle = here ? color('--text') : getComputedStyle(place).color;
-                pen.fillText(lane, x + col * cell + 1, y + row * high + 9);
-            }
-    });
-    legend.textContent = `${all.map(one => one[0]).join('; ')}. A number is the lane that has the element; point at a lane to see its own.`;
-    picture.setAttribute('aria-label', legend.textContent);
-}
-
 function draw_picture() {
     const one = step(), what = one && launch().sites[one.site].what, fragments = tensor_core_pictures[what] !== undefined;
-    picture.hidden = legend.hidden = !one || !(is_access(one) || fragments);
+    picture.hidden = legend.hidden = !one || !(is_access(one) || fragments || one.from);
     if (picture.hidden) return;
-    if (!is_access(one)) draw_fragments(what);
+    if (!is_access(one)) {
+        legend.textContent = (fragments ? draw_fragments : draw_exchange)((width, height) => surface(picture, width, height), room(), fragments ? what : one, at.lane);
+        picture.setAttribute('aria-label', legend.textContent);
+    }
     else if (one.memory === 'shared') draw_shared(one);
     else draw_global(one);
 }
@@ -288,7 +255,7 @@ function draw_timeline() {
     const pen = paper(timeline, Math.min(width * step_width + 2, 16000), rows.length * row_height + 2);
     rows.forEach((row, r) => row.one.steps.forEach((one, i) => {
         const x = columns[r][i] * step_width, here = row.index === at.warp && i === at.step;
-        pen.fillStyle = is_access(one) ? main_color(one) : color('--other');
+        pen.fillStyle = main_color(one);
         pen.globalAlpha = row.index === at.warp ? 1 : .5;
         pen.fillRect(x, r * row_height + (one.action === 'barrier' ? 0 : 2), Math.max(1, step_width - 1), one.action === 'barrier' ? row_height : row_height - 4);
         if (here) {
@@ -329,27 +296,61 @@ function say_lane(lane) {
     const one = step(), found = one && is_access(one) ? lanes_of(one).find(entry => entry.lane === lane) : undefined;
     said.textContent = lane < 0 ? 'Point at a lane, or focus it, to see its address and value.'
         : found ? `lane ${lane}: ${element(found, one)}${found.value === undefined ? '' : ' = ' + found.value}`
+        : one?.before && one.lanes >>> lane & 1 ? said_of_exchange(one, lane)
         : one && one.lanes >>> lane & 1 ? `lane ${lane} takes part` : `lane ${lane} takes no part`;
     if (moved_on && one && !is_access(one)) draw_picture();
 }
 function show_lanes() {
-    const one = step(), values = new Map(one && is_access(one) ? lanes_of(one).map(entry => [entry.lane, entry]) : []);
+    const one = step(), cells = cells_of(one);
     lane_buttons.forEach((made, lane) => {
-        const active = one && (one.lanes >>> lane & 1) === 1;
-        made.className = !active ? '' : !is_access(one) ? 'meets' : reads(one) ? 'reads' : 'writes';
+        made.className = cells[lane].kind;
         made.classList.toggle('wrong', found?.at_step(at.launch, warp(), at.step).some(i => found.accesses[i].lane === lane) ?? false);
-        made.replaceChildren(String(lane), make('small', {}, (values.get(lane)?.value ?? '').split(' ')[0] || '\u200b'));
+        made.replaceChildren(String(lane), ...cells[lane].lines.map(line => make('small', {}, line || '\u200b')));
     });
 }
 // The steps of all launches, each with its chosen warp.
 const chosen = data.launches.map(() => 0);
 const lengths = () => data.launches.map((one, i) => (one.warps[chosen[i]] ?? one.warps[0])?.steps.length ?? 0);
 const sum = list => list.reduce((a, b) => a + b, 0);
-function show_at(fraction) {
+// The number of a step among these, and the step with a number.
+const index = () => sum(lengths().slice(0, at.launch)) + at.step;
+function show_index(number) {
     const all = lengths();
-    let rest = Math.round(fraction * Math.max(0, sum(all) - 1)), number = 0;
-    while (number + 1 < all.length && rest >= all[number]) rest -= all[number++];
-    show({launch: number, warp: chosen[number], step: rest});
+    let rest = Math.max(0, Math.min(number, sum(all) - 1)), which = 0;
+    while (which + 1 < all.length && rest >= all[which]) rest -= all[which++];
+    show({launch: which, warp: chosen[which], step: rest});
+}
+// What each of these steps does ("read x", "barrier"), and where.
+const labels = () => data.launches.flatMap((one, i) => ((one.warps[chosen[i]] ?? one.warps[0])?.steps ?? []).map(step => {
+    const tensor = data.tensors[step.tensors?.[0] ?? step.tensor]?.name ?? 'workspace';
+    const label = !is_access(step) ? step.action === 'barrier' ? 'barrier' : 'meeting'
+        : `${reads(step) ? 'read' : 'write'} ${step.memory === 'shared' ? 'shared' : tensor}`;
+    return {label, site: `${i} ${step.site}`};
+}));
+// Where the reader is, as in a link: counted from 1, the warp as block.warp.
+const where = () => ({step: at.step + 1, warp: warp() ? `${warp().block}.${warp().warp}` : '0.0', kernel: at.launch + 1});
+function show_where({step, warp, kernel}) {
+    const number = Math.max(0, Math.min(Number(kernel) - 1 || 0, data.launches.length - 1));
+    const found = data.launches[number].warps.findIndex(one => `${one.block}.${one.warp}` === warp);
+    show({launch: number, warp: Math.max(0, found), step: Number(step) - 1 || 0});
+}
+// This step on a sheet of its own: sentence, source line, lanes, picture.
+function drawn() {
+    const sheet = new Sheet(760), {step: number, warp: name} = where(), one = step();
+    sheet.words(`${data.op}, ${launch().kernel}: warp ${name.split('.')[1]} of block ${name.split('.')[0]}, step ${number} of ${steps().length}`, 13, true);
+    sheet.words(now.textContent, 12);
+    const text = one && (data.sources[site().file] ?? '').split('\n')[site().line - 1]?.trim();
+    if (text) sheet.words(`${site().file.split('/').at(-1)}:${site().line}:  ${text}`, 11);
+    sheet.cells(cells_of(one));
+    if (!picture.hidden) {
+        [surface, sheet_room] = [(_, width, height) => sheet.room(width, height), 744];
+        draw_picture();
+        [surface, sheet_room] = [paper, 0];
+        sheet.end_room();
+        sheet.words(legend.textContent, 11);
+        draw_picture();
+    }
+    return {sheet, name: `${data.op}-kernel${at.launch + 1}-warp${name}-step${number}`};
 }
 function show(change) {
     Object.assign(at, change);
@@ -387,8 +388,7 @@ function show(change) {
 // What the reader does here moves the other version, too.
 function go(change) {
     show(change);
-    const all = lengths();
-    moved((sum(all.slice(0, at.launch)) + at.step) / Math.max(1, sum(all) - 1));
+    moved();
 }
 // To a line: its first step, or only its source, when no warp on the page comes there.
 function jump(number, file, line) {
@@ -415,5 +415,5 @@ function show_access({launch, block, warp, step, lane}) {
 choose_launch.append(...data.launches.map(one => make('option', {}, one.kernel)));
 const first = found?.accesses.findLast(one => one.step >= 0);
 if (first) show_access(first);
-return {go, show, show_at, jump, at, steps: () => sum(lengths())};
+return {go, show, show_index, show_where, where, index, labels, jump, drawn, at, last: () => steps().length - 1};
 }

@@ -97,7 +97,7 @@ void Attempt::finish() {
     if (error == cudaSuccess) return;
     const std::string report = cudaGetErrorString(error);
     const std::optional<emulator::ReportedAccess> access = emulator::last_reported_access();
-    throw Failed{access ? verdict_of_access(report, *access, source_, arrays_) : verdict_of_report(report, source_)};
+    throw Failed{access ? verdict_of_access(report, *access, source_, arrays_, threads_ <= 32) : verdict_of_report(report, source_)};
 }
 
 const Array& Attempt::array_at(const void* start) const {

@@ -98,6 +98,7 @@ class Attempt {
     void launch(const char* name, const emulator::LaunchConfig& config, Arguments... arguments) {
         auto* const kernel = reinterpret_cast<Kernel*>(find(name));
         begin();
+        threads_ = config.block.x * config.block.y * config.block.z;
         emulator::launch(config, kernel, arguments...);
         finish();
     }
@@ -143,6 +144,7 @@ class Attempt {
     void* library_;
     std::string source_;
     Recording recording_;
+    unsigned threads_ = 0;  // of a block of the last launch
     std::vector<Array> arrays_;
     std::vector<std::byte> bits_;
     std::vector<RecordedLaunch> launches_;
@@ -165,9 +167,9 @@ std::vector<const Exercise*>& exercises();
 std::string shape_text(const Exercise& exercise, const Sizes& sizes);
 
 /// The verdict of a report about this access. It names elements such as "y[3]" where the report counts bytes of an allocation,
-/// and says what to do.
+/// and says what to do. `is_one_warp`: so small are the launch's blocks.
 Verdict verdict_of_access(const std::string& report, const emulator::ReportedAccess& access, const std::string& source,
-                          const std::vector<Array>& arrays);
+                          const std::vector<Array>& arrays, bool is_one_warp);
 
 /// The verdict if `launches` ask for more than `most`; else a pass. Lines are those of `source`.
 Verdict cost_verdict(const std::vector<RecordedLaunch>& launches, const Cost& most, const std::string& source,

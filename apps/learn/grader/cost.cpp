@@ -148,13 +148,14 @@ Verdict sectors_verdict(const std::vector<RecordedLaunch>& launches, const std::
                             " would do: the " + what(waste, " by neighbouring lanes") + " do not lie side by side in memory",
                         cost);
     const LineCost& most_sectors = heaviest(lines, [](const LineCost& line) { return line.totals.sectors; });
-    if (most_sectors.lanes < 16 * most_sectors.totals.global_requests)
+    if (most_sectors.lanes < 16 * most_sectors.totals.global_requests) {
+        const std::string lanes = per_request(most_sectors.lanes, most_sectors.totals.global_requests);
         return too_dear(most_sectors.line,
                         "it moves " + std::to_string(cost.sectors) + " sectors of 32 bytes where " +
-                            std::to_string(most.sectors) + " would do: of the 32 lanes of a warp only " +
-                            per_request(most_sectors.lanes, most_sectors.totals.global_requests) + " take part in the " +
-                            what(most_sectors),
+                            std::to_string(most.sectors) + " would do: of the 32 lanes of a warp only " + lanes +
+                            (lanes == "1" ? " takes" : " take") + " part in the " + what(most_sectors),
                         cost);
+    }
     // A block could keep what it accesses twice in registers or shared memory. If no block does, several blocks access the same.
     ArraySectors different = sectors_of_arrays(launches, arrays, true);
     std::uint64_t once = 0;
@@ -215,10 +216,13 @@ Verdict cost_verdict(const std::vector<RecordedLaunch>& launches, const Cost& mo
         const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.totals.cycles - one.totals.parts; });
         if (line.totals.cycles > line.totals.parts)
             return too_dear(line.line,
-                            "the " + what(line) + " take " + per_request(line.totals.cycles, line.totals.shared_requests) +
-                                " cycles of shared memory for each request where " +
-                                per_request(line.totals.parts, line.totals.shared_requests) + " would do: up to " +
-                                std::to_string(line.totals.degree) + " lanes want different words of one bank",
+                            "a bank conflict: in the " + what(line) + " up to " + std::to_string(line.totals.degree) +
+                                " lanes want different words of one bank, so that a request takes " +
+                                per_request(line.totals.cycles, line.totals.shared_requests) +
+                                " cycles of shared memory where " +
+                                per_request(line.totals.parts, line.totals.shared_requests) + " would do; in all " +
+                                std::to_string(cost.shared_cycles) + " cycles, and " + std::to_string(most.shared_cycles) +
+                                " are allowed",
                             cost);
         const LineCost& busiest = heaviest(lines, [](const LineCost& one) { return one.totals.cycles; });
         return too_dear(busiest.line,

@@ -40,16 +40,18 @@ std::string size_of(const Array& array) {
     return " has " + extents + (extents == "1" ? " element" : " elements");
 }
 
-// Names what is missing between two accesses by the functions that a learner knows.
-std::string explained(const std::string& missing) {
+// Names what is missing between two accesses by the functions that a learner knows. Two lanes of one warp could meet in a
+// __syncwarp, but in a larger block the threads of other warps make the same two accesses.
+std::string explained(const std::string& missing, bool is_one_warp) {
     if (missing == "without a barrier between") return "without a barrier (__syncthreads) between";
     if (missing == "without a __syncwarp of both lanes or a barrier between")
-        return "without a barrier (__syncthreads, or __syncwarp within this warp) between";
+        return is_one_warp ? "without a barrier (__syncthreads, or __syncwarp for this one warp) between"
+                           : "without a barrier (__syncthreads) between";
     return missing;
 }
 
 // `element`: empty in shared memory.
-std::string race_text(const ReportedAccess& access, const std::string& element, bool is_same_line) {
+std::string race_text(const ReportedAccess& access, const std::string& element, bool is_same_line, bool is_one_warp) {
     const std::string memory = std::to_string(access.bytes) + (access.bytes == 1 ? " byte" : " bytes") + " of shared memory";
     const std::string text = "race: " + access.verb + " " + (element.empty() ? memory : element) + " at " + access.place +
                              ", which " + access.earlier_thread + " " + access.earlier_verb + " at " + access.earlier_place;
@@ -58,13 +60,13 @@ std::string race_text(const ReportedAccess& access, const std::string& element, 
         return text + ", and nothing orders the two blocks: an element that one thread writes must belong to it alone";
     // A barrier does not help threads that execute the same write.
     if (access.both_write && is_same_line) return text + ": several threads write the same element; let one do it";
-    return text + ", " + explained(access.missing);
+    return text + ", " + explained(access.missing, is_one_warp);
 }
 
 }  // namespace
 
 Verdict verdict_of_access(const std::string& report, const ReportedAccess& access, const std::string& source,
-                          const std::vector<Array>& arrays) {
+                          const std::vector<Array>& arrays, bool is_one_warp) {
     Verdict verdict = verdict_of_report(report, source);
     verdict.kind = kind_of(access.mistake);
     verdict.line = line_in(access.place, source);
@@ -85,7 +87,7 @@ Verdict verdict_of_access(const std::string& report, const ReportedAccess& acces
         text = (!element.empty() && access.both_write
                     ? "two threads write " + element + ", but each element must belong to one thread: "
                     : "") +
-               who + race_text(access, element, verdict.line == verdict.other_line);
+               who + race_text(access, element, verdict.line == verdict.other_line, is_one_warp);
     else if (access.mistake == Mistake::unwritten)
         text = who + access.verb + " " + element + " at " + access.place + " that was never written";
     else if (access.mistake == Mistake::bounds && !element.empty())

@@ -114,6 +114,7 @@ void visit(Stream& with, emulator::TracedLaunch& launch) {
     with(launch.shared_bytes);
     with(launch.sites);
     with(launch.events);
+    with(launch.exchanges);
     with(launch.pieces);
     with(launch.mistake);
     with(launch.earlier);
@@ -135,7 +136,9 @@ bool is_sound(const TracedRun& run) {
         const auto is_index = [&](std::uint32_t event) { return event == emulator::kNoEvent || event < launch.events.size(); };
         if (!is_index(launch.mistake) || !is_index(launch.earlier)) return false;
         for (const emulator::TraceEvent& event : launch.events)
-            if (event.site >= launch.sites.size() || event.action > emulator::Action::barrier) return false;
+            if (event.site >= launch.sites.size() || event.action > emulator::Action::barrier ||
+                (event.action == emulator::Action::collective && event.address > launch.exchanges.size()))
+                return false;
     }
     return true;
 }

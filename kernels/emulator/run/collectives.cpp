@@ -88,8 +88,18 @@ Meeting* join(Warp& warp, Thread& thread, const char* what, unsigned mask, Place
     return &meeting;
 }
 
+namespace {
+// The warp has its lanes' values and results.
+bool moves_values(const char* what) {
+    for (const char* name : {"__shfl_", "__ballot_", "__match_", "__reduce_", "a group's "})
+        if (std::strncmp(what, name, std::strlen(name)) == 0) return true;
+    return false;
+}
+}  // namespace
+
 void close(Warp& warp, Meeting* meeting, const Thread& last) {
-    if (traces()) trace_collective(meeting->arrived, meeting->what, meeting->place);
+    if (traces())
+        trace_collective(meeting->arrived, meeting->what, meeting->place, moves_values(meeting->what) ? &warp : nullptr);
     if (counts_traffic()) note_collective(meeting->arrived);
     if (is_cost_counted()) note_cost_of_collective(meeting->arrived);
     for (unsigned rest = meeting->arrived & ~(1u << last.lane()); rest != 0; rest &= rest - 1)
@@ -210,7 +220,7 @@ std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_
     // A flipped top bit makes the order of signed numbers that of unsigned ones.
     const std::uint32_t flip = is_signed && (kind == Reduction::minimum || kind == Reduction::maximum) ? 0x80000000u : 0u;
     warp.value[thread.lane()] = value ^ flip;
-    together(what, mask, place, [kind](Warp& lanes) {
+    together(what, mask, place, [kind, flip](Warp& lanes) {
         auto result = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(lanes.present)]);
         for (unsigned rest = lanes.present & (lanes.present - 1); rest != 0; rest &= rest - 1) {
             const auto next = static_cast<std::uint32_t>(lanes.value[__builtin_ctz(rest)]);
@@ -223,9 +233,12 @@ std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_
                 case Reduction::bit_xor: result ^= next; break;
             }
         }
-        for (unsigned rest = lanes.present; rest != 0; rest &= rest - 1) lanes.result[__builtin_ctz(rest)] = result;
+        for (unsigned rest = lanes.present; rest != 0; rest &= rest - 1) {
+            lanes.value[__builtin_ctz(rest)] ^= flip;  // a trace shows them as they are
+            lanes.result[__builtin_ctz(rest)] = result ^ flip;
+        }
     });
-    return static_cast<std::uint32_t>(warp.result[thread.lane()]) ^ flip;
+    return static_cast<std::uint32_t>(warp.result[thread.lane()]);
 }
 
 void exchange(Exchange kind, unsigned mask, const void* value, std::size_t bytes, int source, void* result, Place place) {
@@ -246,8 +259,14 @@ void exchange(Exchange kind, unsigned mask, const void* value, std::size_t bytes
     together(what, mask, place, [bytes](Warp& lanes) {
         const auto part = [&](int lane) { return static_cast<const Part*>(lanes.part[lane]); };
         for (unsigned rest = lanes.present; rest != 0; rest &= rest - 1) {
-            const Part& to = *part(__builtin_ctz(rest));
-            if ((lanes.present >> to.source & 1u) != 0) std::memcpy(to.result, part(to.source)->value, bytes);
+            const int lane = __builtin_ctz(rest);
+            const Part& to = *part(lane);
+            const bool is_there = (lanes.present >> to.source & 1u) != 0;
+            lanes.value[lane] = lanes.result[lane] = 0;  // the first bytes, for a trace
+            std::memcpy(&lanes.value[lane], to.value, bytes < 8 ? bytes : 8);
+            if (is_there) std::memcpy(&lanes.result[lane], part(to.source)->value, bytes < 8 ? bytes : 8);
+            lanes.source[lane] = is_there ? static_cast<std::uint8_t>(to.source) : kNoLane;
+            if (is_there) std::memcpy(to.result, part(to.source)->value, bytes);
         }
     });
 }

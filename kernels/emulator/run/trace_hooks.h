@@ -12,6 +12,7 @@
 namespace heddle::emulator {
 
 struct Thread;
+struct Warp;
 
 namespace detail {
 extern constinit std::atomic<bool> trace_is_on;
@@ -41,8 +42,8 @@ void trace_mistake(const void* address, std::size_t bytes, Action action, const 
 void trace_piece(int start, int bytes, const char* name);
 void trace_commit();
 void trace_copy_wait(int pending, Place place);
-/// The lanes of the running thread's warp met. `what`: a literal.
-void trace_collective(unsigned lanes, const char* what, Place place);
+/// The lanes of the running thread's warp met. `what`: a literal. `values`: the warp, if its lanes exchanged values.
+void trace_collective(unsigned lanes, const char* what, Place place, const Warp* values = nullptr);
 /// A barrier of these threads is complete. They may be in any order.
 void trace_barrier(const Thread* const* threads, std::size_t count, const char* what, Place place);
 

@@ -21,7 +21,7 @@ namespace {
 
 struct Recorder {
     std::vector<TracedLaunch> launches;
-    std::size_t events = 0, most = 0;
+    std::size_t events = 0, most = 0, exchanges = 0;
     WhenFull when_full = WhenFull::end_launch;
     // Sites of the running launch: an instruction's address, or file and line; and the literal of a meeting.
     using Site = std::tuple<const void*, int, const char*>;
@@ -224,10 +224,24 @@ void trace_copy_wait(int pending, Place place) {
         event->address = static_cast<std::uint64_t>(pending);
 }
 
-void trace_collective(unsigned lanes, const char* what, Place place) {
+void trace_collective(unsigned lanes, const char* what, Place place, const Warp* values) {
     const Recording recording;
-    if (TraceEvent* const event = add(Action::collective, *scheduler->current, {place.file, place.line, what}))
-        event->lanes = lanes;
+    TraceEvent* const event = add(Action::collective, *scheduler->current, {place.file, place.line, what});
+    if (event == nullptr) return;
+    event->lanes = lanes;
+    Recorder& r = recorder();
+    if (values == nullptr || r.exchanges == kMostExchanges) return;
+    ++r.exchanges;
+    TracedExchange& exchange = r.launches.back().exchanges.emplace_back();
+    event->address = r.launches.back().exchanges.size();
+    const bool is_shuffle = std::strstr(what, "shfl") != nullptr;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const bool met = (lanes >> lane & 1u) != 0;
+        exchange.from[lane] = met && is_shuffle ? values->source[lane] : TracedExchange::kNobody;
+        if (!met) continue;
+        exchange.before[lane] = values->value[lane];
+        exchange.after[lane] = values->result[lane];
+    }
 }
 
 void trace_barrier(const Thread* const* threads, std::size_t count, const char* what, Place place) {

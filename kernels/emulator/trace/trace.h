@@ -21,7 +21,9 @@
 namespace heddle::emulator {
 
 struct TraceEvent {
-    std::uint64_t address = 0;            ///< global memory: the address; shared memory: the offset as the kernel counts it
+    /// Global memory: the address; shared memory: the offset as the kernel counts it; collective: 1 + the index in
+    /// TracedLaunch::exchanges, or 0 if it moves no values.
+    std::uint64_t address = 0;
     std::array<std::byte, 16> value{};    ///< the first bytes read, or those in memory after the write; none for copy_write
     std::uint32_t block = 0, site = 0;    ///< linear number in the grid; index in TracedLaunch::sites
     std::uint32_t lanes = 0;              ///< collective, barrier: the lanes of this warp that met
@@ -34,6 +36,13 @@ struct TraceEvent {
 struct TraceSite {
     std::string place;  ///< "kernels/softmax/softmax.cu:41", followed by " (in ...)" for functions of the device layer
     std::string what;   ///< a collective or barrier: "__syncthreads"
+};
+
+/// What the lanes of a shuffle, a vote or another collective that moves values gave and have after it.
+struct TracedExchange {
+    static constexpr std::uint8_t kNobody = 0xff;
+    std::array<std::uint64_t, 32> before{}, after{};  ///< of the lanes that met; bits, whose type is not known
+    std::array<std::uint8_t, 32> from{};              ///< a shuffle: whose value it is; kNobody: no lane's alone
 };
 
 inline constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
@@ -51,6 +60,7 @@ struct TracedLaunch {
     std::size_t shared_bytes = 0;
     std::vector<TraceSite> sites;
     std::vector<TraceEvent> events;
+    std::vector<TracedExchange> exchanges;  ///< of the first kMostExchanges collectives of a trace
     std::vector<TracedPiece> pieces;  ///< in the order in which a block takes them
     /// Indices in `events`. `mistake`: the reported access; it was not made, so it has no value. `earlier`: if the report is
     /// about a race, the other thread's latest access at the reported place.
@@ -60,6 +70,9 @@ struct TracedLaunch {
 
 /// The events that a trace holds unless told otherwise: about 100 MB.
 inline constexpr std::size_t kMostTraceEvents = 2'000'000;
+
+/// The collectives whose values a trace holds: about 50 MB.
+inline constexpr std::size_t kMostExchanges = 100'000;
 
 /// What happens to a launch that exceeds the events of a trace.
 enum class WhenFull {
