@@ -47,7 +47,7 @@ function cells_of(one) {
     const values = new Map(one && is_access(one) ? lanes_of(one).map(entry => [entry.lane, (entry.value ?? '').split(' ')[0]]) : []), moved = exchanged(one);
     return [...Array(32).keys()].map(lane => {
         const active = one && (one.lanes >>> lane & 1) === 1, pair = moved.get(lane);
-        const lines = !one?.before ? [values.get(lane) ?? ''] : !pair ? ['', ''] : [pair.before, pair.after + (pair.from >= 0 ? ` \u2190${pair.from}` : '')];
+        const lines = !one?.before ? [values.get(lane) ?? ''] : !pair ? [''] : [pair.before, pair.after, ...(pair.from >= 0 ? [`\u2190 ${pair.from}`] : [])];
         return {kind: active ? kind_of(one) : '', lines};
     });
 }
