@@ -866,8 +866,8 @@ tables.filter(table => table.querySelector('th')?.textContent === 'line').forEac
         cell.replaceChildren(to_line(cell.textContent, launches[i], file, Number(line)));
     }
 });
-const begin = () => shared ? move_to(Number(master.value)) : views[0].show({});
+const draw_again = () => views.forEach(view => view.show({}));
 is_ready = true;
 if (!restore()) shared ? move_to(first_place()) : views[0].go({});
-window.addEventListener('resize', begin);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', begin);
+window.addEventListener('resize', draw_again);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw_again);
