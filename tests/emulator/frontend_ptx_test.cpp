@@ -81,6 +81,8 @@ TEST(FrontendHeaders, ServeOrRefuseTheLibraries) {
     EXPECT_EQ(library_header("thrust/sort.h"), "#pragma once\n#include \"kernels/emulator/thrust/vectors.h\"\n#include \"kernels/emulator/thrust/sorts.h\"\n");
     EXPECT_NE(library_header("cub/cub.cuh").find("cub/device.h"), std::string::npos);
     EXPECT_EQ(library_header("cufft.h"), "#error \"cufft.h: cuFFT is not emulated; use a kernel of one's own\"\n");
+    EXPECT_EQ(library_header("device_functions.h"), "#pragma once\n#include \"kernels/emulator/include/cuda_runtime.h\"\n");
+    EXPECT_EQ(library_header("cuda/std/limits"), "#pragma once\n#include <limits>\n#include \"kernels/emulator/cuda/scopes.h\"\n");
     EXPECT_EQ(library_header("no_such_header.h"), "");
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/emulator/cublaslt/cublas_lt.h"
-#include "kernels/emulator/include/cublas_api.h"
+#include "kernels/emulator/include/cublas_v2.h"
 #include "kernels/emulator/runtime/streams.h"
 
 /// A handle's settings.

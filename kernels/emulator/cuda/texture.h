@@ -2,7 +2,6 @@
 // cudaCreateSurfaceObject (runtime/textures.cpp computes what is read).
 #pragma once
 
-#include "kernels/emulator/include/channel_descriptor.h"
 #include "kernels/emulator/include/cuda_runtime_api.h"
 #include "kernels/emulator/place.h"
 

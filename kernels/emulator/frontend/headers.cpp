@@ -13,11 +13,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names in a folder, without their common ending, and the headers of the emulator that serve them.
+/// Names in a folder, without their common ending, and the headers of the emulator that serve them. <> is the standard library's of
+/// the same name.
 struct Served {
     const char *folder, *ending, *names, *headers;
 };
 constexpr Served kServed[] = {
+    {"", ".h",
+     "cuda_device_runtime_api device_atomic_functions device_functions device_launch_parameters math_functions surface_functions "
+     "texture_fetch_functions",
+     "include/cuda_runtime.h"},
+    {"", ".h", "builtin_types cuda_profiler_api device_types", "include/cuda_runtime_api.h"},
+    {"", ".h", "vector_functions", "include/vector_types.h"},
+    {"", ".h", "channel_descriptor surface_types", "include/texture_types.h"},
+    {"", ".h", "cublas_api", "include/cublas_v2.h"},
+    {"", ".h", "cuda_pipeline_primitives", "include/cuda_pipeline.h"},
+    {"crt/", ".h", "host_defines", "include/host_defines.h"},
+    {"nvtx3/", ".h", "nvToolsExt nvToolsExtCudaRt", "include/nvToolsExt.h"},
+    {"cooperative_groups/", ".h", "scan", "include/cooperative_groups/reduce.h"},
+    {"cuda/std/", "",
+     "algorithm array bit cassert chrono climits cmath complex cstddef cstdint functional limits optional span tuple type_traits utility",
+     "<> cuda/scopes.h"},
+    {"cuda/std/", "", "atomic", "include/cuda/atomic"},
+    {"cuda/std/", "", "barrier", "include/cuda/barrier"},
     {"thrust/", ".h", "device_vector host_vector device_allocator universal_vector", "thrust/vectors.h"},
     {"thrust/", ".h",
      "device_ptr device_reference device_malloc device_free device_new device_delete memory device_malloc_allocator "
@@ -81,10 +99,11 @@ constexpr RefusedHeaders kRefused[] = {
      "this part of CUB", "use cub::BlockReduce, BlockScan, BlockLoad, BlockStore, BlockRadixSort, or a Device algorithm"},
 };
 
-std::string served_text(const char* headers) {
+std::string served_text(const std::string& name, const char* headers) {
     std::string text = "#pragma once\n";
     std::istringstream words(headers);
-    for (std::string header; words >> header;) text += "#include \"kernels/emulator/" + header + "\"\n";
+    for (std::string header; words >> header;)
+        text += "#include " + (header == "<>" ? "<" + name + ">" : "\"kernels/emulator/" + header + "\"") + "\n";
     return text;
 }
 std::string refused_text(std::string_view name, const RefusedHeaders& refused) {
@@ -97,7 +116,7 @@ void each_header(Visit&& visit) {
     for (const Served& served : kServed) {
         std::istringstream names(served.names);
         for (std::string name; names >> name;)
-            if (visit(served.folder + name + served.ending, served_text(served.headers))) return;
+            if (visit(served.folder + name + served.ending, served_text(name, served.headers))) return;
     }
     if (visit("thrust/complex.h", "#pragma once\n#include <complex>\nnamespace thrust {\nusing std::abs;\nusing std::arg;\nusing std::complex;\n"
                                   "using std::conj;\nusing std::exp;\nusing std::norm;\nusing std::polar;\nusing std::pow;\nusing std::sqrt;\n}\n"))
@@ -140,7 +159,7 @@ void write_library_headers(const fs::path& folder) {
         return false;
     });
     std::ofstream complete(draft / "complete");
-    complete << "headers of CUDA's libraries, for the emulator\n";
+    complete << "other names of CUDA's headers, for the emulator\n";
     if (!complete.flush()) throw std::runtime_error(draft.string() + " cannot be written; make room there");
     fs::rename(draft, folder, error);
     if (error) fs::remove_all(draft);  // another process was first

@@ -1,4 +1,374 @@
-// cuBLAS, for builds without CUDA: see cublas_api.h.
+// The part of cuBLAS that is emulated, under its names, for builds without CUDA. Matrices are column-major with leading dimensions.
+// Each call is work of the handle's stream that reads and writes known device memory, so races with other streams, freed memory and
+// memory that was never written are found.
+//
+// Products are those of the emulated cuBLASLt (plain sums in f32, f64 or integers; TF32 and the other fast forms are computed in full f32,
+// CUBLAS_COMPUTE_16F in f32 and rounded once). Results of vectors are summed in f64, in the order of the elements.
+// Refused by name: complex types, triangular, symmetric, packed and banded matrices, rotations.
 #pragma once
+#define CUBLAS_API_H_  // code that names the statuses of whichever library is included looks for this
+#define CUBLAS_V2_H_
 
-#include "kernels/emulator/include/cublas_api.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/emulator/include/cublas_types.h"
+#include "kernels/emulator/place.h"
+#if defined(__CUDACC__)  // foreign files find half and bfloat16 in it, too
+#include "kernels/emulator/include/cuda_bf16.h"
+#include "kernels/emulator/include/cuda_fp16.h"
+#endif
+
+typedef cudaDataType cublasDataType_t;
+typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1, CUBLAS_FILL_MODE_FULL = 2 } cublasFillMode_t;
+typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t;
+typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
+typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cublasPointerMode_t;
+typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
+/// All algorithms compute the same here.
+typedef enum {
+    CUBLAS_GEMM_DFALT = -1,
+    CUBLAS_GEMM_DEFAULT = -1,
+    CUBLAS_GEMM_ALGO0 = 0,
+    CUBLAS_GEMM_ALGO1 = 1,
+    CUBLAS_GEMM_ALGO2 = 2,
+    CUBLAS_GEMM_ALGO3 = 3,
+    CUBLAS_GEMM_ALGO4 = 4,
+    CUBLAS_GEMM_ALGO5 = 5,
+    CUBLAS_GEMM_ALGO6 = 6,
+    CUBLAS_GEMM_ALGO7 = 7,
+    CUBLAS_GEMM_ALGO8 = 8,
+    CUBLAS_GEMM_ALGO9 = 9,
+    CUBLAS_GEMM_ALGO23 = 23,
+    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99,
+    CUBLAS_GEMM_DFALT_TENSOR_OP = 99,
+    CUBLAS_GEMM_ALGO0_TENSOR_OP = 100,
+    CUBLAS_GEMM_ALGO15_TENSOR_OP = 115,
+} cublasGemmAlgo_t;
+typedef enum {
+    CUBLAS_DEFAULT_MATH = 0,
+    CUBLAS_TENSOR_OP_MATH = 1,
+    CUBLAS_PEDANTIC_MATH = 2,
+    CUBLAS_TF32_TENSOR_OP_MATH = 3,
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16,
+} cublasMath_t;
+
+#define CUBLAS_VER_MAJOR 13
+#define CUBLAS_VER_MINOR 0
+#define CUBLAS_VER_PATCH 0
+#define CUBLAS_VERSION 130000
+
+typedef struct cublasContext* cublasHandle_t;
+
+#define HEDDLE_PLACE heddle::emulator::Place place = heddle::emulator::Place::current()
+
+cublasStatus_t cublasCreate(cublasHandle_t* handle);
+cublasStatus_t cublasDestroy(cublasHandle_t handle);
+cublasStatus_t cublasGetVersion(cublasHandle_t handle, int* version);
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream);
+/// Kept and returned; the emulator's products need none.
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::size_t bytes);
+/// Where alpha, beta and results of vectors lie. In device memory they are read and written when the work runs.
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
+cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode);
+/// Kept and returned; all modes compute the same here.
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
+cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
+cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode);
+const char* cublasGetStatusName(cublasStatus_t status);
+/// For the status that was returned last on this thread, the emulator's reason.
+const char* cublasGetStatusString(cublasStatus_t status);
+
+/// Copies of vectors and matrices between host and device: elements of `size` bytes.
+cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y, int incy, HEDDLE_PLACE);
+cublasStatus_t cublasGetVector(int n, int size, const void* x, int incx, void* y, int incy, HEDDLE_PLACE);
+cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, HEDDLE_PLACE);
+cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, HEDDLE_PLACE);
+cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, HEDDLE_PLACE);
+cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, HEDDLE_PLACE);
+cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
+                                    HEDDLE_PLACE);
+cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
+                                    HEDDLE_PLACE);
+
+namespace heddle::emulator::cublas {
+
+/// Who calls.
+struct Call {
+    const char* name;
+    cublasHandle_t handle;
+    Place place;
+};
+/// A matrix, or the matrices of a batch: `stride` elements apart, or, with `each`, by pointers that lie in device memory.
+struct MatrixOf {
+    const void* data;
+    cudaDataType type;
+    std::int64_t leading;
+    std::int64_t stride = 0;
+    bool each = false;
+};
+/// A vector: element i at data + i step, for a negative step the last one first.
+struct VectorOf {
+    const void* data;
+    cudaDataType type;
+    std::int64_t step;
+    std::int64_t stride = 0;
+};
+struct ProductOf {
+    cublasOperation_t transpose_a, transpose_b;
+    std::int64_t m, n, k;
+    cublasComputeType_t compute;
+    std::int64_t batch = 1;
+};
+
+/// C = alpha op(A) op(B) + beta C.
+cublasStatus_t gemm(const Call& call, const ProductOf& product, const void* alpha, const MatrixOf& a, const MatrixOf& b,
+                    const void* beta, const MatrixOf& c);
+/// y = alpha op(A) x + beta y.
+cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t m, std::int64_t n, std::int64_t batch,
+                    const void* alpha, const MatrixOf& a, const VectorOf& x, const void* beta, const VectorOf& y);
+/// A += alpha x y^T.
+cublasStatus_t ger(const Call& call, std::int64_t m, std::int64_t n, const void* alpha, const VectorOf& x, const VectorOf& y,
+                   const MatrixOf& a);
+/// C = alpha op(A) + beta op(B).
+cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m, std::int64_t n,
+                    const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b, const MatrixOf& c);
+/// C = A diag(x), or diag(x) A.
+cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, std::int64_t m, std::int64_t n, const MatrixOf& a, const VectorOf& x,
+                    const MatrixOf& c);
+
+enum class Update { axpy, scal, copy, swap };
+/// y += alpha x, x *= alpha, y = x, x <-> y; `alpha` (of type `scale`) where there is one.
+cublasStatus_t update(const Call& call, Update kind, std::int64_t n, const void* alpha, cudaDataType scale, const VectorOf& x,
+                      const VectorOf& y);
+enum class Measure { dot, nrm2, asum, amax, amin };
+/// x . y, |x|, the sum of |x_i|, the first largest or smallest |x_i| (a position from 1, of type int).
+cublasStatus_t measure(const Call& call, Measure kind, std::int64_t n, const VectorOf& x, const VectorOf& y, void* result,
+                       cudaDataType type);
+
+}  // namespace heddle::emulator::cublas
+
+// The typed functions: S is f32, D is f64.
+#define HEDDLE_CUBLAS(name) (heddle::emulator::cublas::Call{name, handle, place})
+#define HEDDLE_TYPED(L, T, TYPE, COMPUTE)                                                                                            \
+    inline cublasStatus_t cublas##L##gemm(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,    \
+                                          const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c, int ldc,    \
+                                          HEDDLE_PLACE) {                                                                            \
+        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemm"), {ta, tb, m, n, k, COMPUTE}, alpha, {a, TYPE, lda},  \
+                                              {b, TYPE, ldb}, beta, {c, TYPE, ldc});                                                 \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##gemmStridedBatched(                                                                             \
+        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const T* alpha, const T* a, int lda, \
+        long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int batch,    \
+        HEDDLE_PLACE) {                                                                                                              \
+        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemmStridedBatched"), {ta, tb, m, n, k, COMPUTE, batch},    \
+                                              alpha, {a, TYPE, lda, stride_a}, {b, TYPE, ldb, stride_b}, beta,                       \
+                                              {c, TYPE, ldc, stride_c});                                                             \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##gemmBatched(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,    \
+                                                 int k, const T* alpha, const T* const a[], int lda, const T* const b[], int ldb,    \
+                                                 const T* beta, T* const c[], int ldc, int batch, HEDDLE_PLACE) {                    \
+        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemmBatched"), {ta, tb, m, n, k, COMPUTE, batch}, alpha,    \
+                                              {a, TYPE, lda, 0, true}, {b, TYPE, ldb, 0, true}, beta, {c, TYPE, ldc, 0, true});      \
+    }
+#define HEDDLE_VECTORS(L, I, T, TYPE)                                                                                                \
+    inline cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t transpose, int m, int n, const T* alpha,          \
+                                          const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy, HEDDLE_PLACE) {  \
+        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, 1, alpha, {a, TYPE, lda},          \
+                                              {x, TYPE, incx}, beta, {y, TYPE, incy});                                               \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##gemvStridedBatched(cublasHandle_t handle, cublasOperation_t transpose, int m, int n,            \
+                                                        const T* alpha, const T* a, int lda, long long stride_a, const T* x,         \
+                                                        int incx, long long stride_x, const T* beta, T* y, int incy,                 \
+                                                        long long stride_y, int batch, HEDDLE_PLACE) {                               \
+        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemvStridedBatched"), transpose, m, n, batch, alpha,        \
+                                              {a, TYPE, lda, stride_a}, {x, TYPE, incx, stride_x}, beta, {y, TYPE, incy, stride_y}); \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,      \
+                                         int incy, T* a, int lda, HEDDLE_PLACE) {                                                    \
+        return heddle::emulator::cublas::ger(HEDDLE_CUBLAS("cublas" #L "ger"), m, n, alpha, {x, TYPE, incx}, {y, TYPE, incy},        \
+                                             {a, TYPE, lda});                                                                        \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##geam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,           \
+                                          const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, int ldc,    \
+                                          HEDDLE_PLACE) {                                                                            \
+        return heddle::emulator::cublas::geam(HEDDLE_CUBLAS("cublas" #L "geam"), ta, tb, m, n, alpha, {a, TYPE, lda}, beta,          \
+                                              {b, TYPE, ldb}, {c, TYPE, ldc});                                                       \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n, const T* a, int lda,           \
+                                          const T* x, int incx, T* c, int ldc, HEDDLE_PLACE) {                                       \
+        return heddle::emulator::cublas::dgmm(HEDDLE_CUBLAS("cublas" #L "dgmm"), side, m, n, {a, TYPE, lda}, {x, TYPE, incx},        \
+                                              {c, TYPE, ldc});                                                                       \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy,        \
+                                          HEDDLE_PLACE) {                                                                            \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "axpy"), heddle::emulator::cublas::Update::axpy, n, alpha, \
+                                                TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                             \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx, HEDDLE_PLACE) {              \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "scal"), heddle::emulator::cublas::Update::scal, n, alpha, \
+                                                TYPE, {x, TYPE, incx}, {x, TYPE, incx});                                             \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy, HEDDLE_PLACE) {        \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "copy"), heddle::emulator::cublas::Update::copy, n,        \
+                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                    \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy, HEDDLE_PLACE) {              \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "swap"), heddle::emulator::cublas::Update::swap, n,        \
+                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                    \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result,        \
+                                         HEDDLE_PLACE) {                                                                             \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "dot"), heddle::emulator::cublas::Measure::dot, n,        \
+                                                 {x, TYPE, incx}, {y, TYPE, incy}, result, TYPE);                                    \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {             \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "nrm2"), heddle::emulator::cublas::Measure::nrm2, n,      \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                    \
+    }                                                                                                                                \
+    inline cublasStatus_t cublas##L##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {             \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "asum"), heddle::emulator::cublas::Measure::asum, n,      \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                    \
+    }                                                                                                                                \
+    inline cublasStatus_t cublasI##I##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {          \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amax"), heddle::emulator::cublas::Measure::amax, n,     \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                              \
+    }                                                                                                                                \
+    inline cublasStatus_t cublasI##I##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {          \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amin"), heddle::emulator::cublas::Measure::amin, n,     \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                              \
+    }
+
+HEDDLE_TYPED(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+HEDDLE_TYPED(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+struct __half;
+HEDDLE_TYPED(H, __half, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+HEDDLE_VECTORS(S, s, float, CUDA_R_32F)
+HEDDLE_VECTORS(D, d, double, CUDA_R_64F)
+#undef HEDDLE_TYPED
+#undef HEDDLE_VECTORS
+
+namespace heddle::emulator::cublas {
+/// As releases before 11 named it: the type of the sums.
+constexpr cublasComputeType_t compute_of(cudaDataType type) {
+    return type == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
+           : type == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+           : type == CUDA_R_32I ? CUBLAS_COMPUTE_32I
+                                : CUBLAS_COMPUTE_32F;
+}
+constexpr cublasComputeType_t compute_of(cublasComputeType_t type) { return type; }
+}  // namespace heddle::emulator::cublas
+
+template <class Compute>
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                            const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b, cudaDataType b_type,
+                            int ldb, const void* beta, void* c, cudaDataType c_type, int ldc, Compute compute, cublasGemmAlgo_t,
+                            HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return gemm(HEDDLE_CUBLAS("cublasGemmEx"), {ta, tb, m, n, k, compute_of(compute)}, alpha, {a, a_type, lda}, {b, b_type, ldb},
+                beta, {c, c_type, ldc});
+}
+template <class Compute>
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                                          const void* alpha, const void* a, cudaDataType a_type, int lda, long long stride_a,
+                                          const void* b, cudaDataType b_type, int ldb, long long stride_b, const void* beta,
+                                          void* c, cudaDataType c_type, int ldc, long long stride_c, int batch, Compute compute,
+                                          cublasGemmAlgo_t, HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return gemm(HEDDLE_CUBLAS("cublasGemmStridedBatchedEx"), {ta, tb, m, n, k, compute_of(compute), batch}, alpha,
+                {a, a_type, lda, stride_a}, {b, b_type, ldb, stride_b}, beta, {c, c_type, ldc, stride_c});
+}
+template <class Compute>
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                                   const void* alpha, const void* const a[], cudaDataType a_type, int lda, const void* const b[],
+                                   cudaDataType b_type, int ldb, const void* beta, void* const c[], cudaDataType c_type, int ldc,
+                                   int batch, Compute compute, cublasGemmAlgo_t, HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return gemm(HEDDLE_CUBLAS("cublasGemmBatchedEx"), {ta, tb, m, n, k, compute_of(compute), batch}, alpha,
+                {a, a_type, lda, 0, true}, {b, b_type, ldb, 0, true}, beta, {c, c_type, ldc, 0, true});
+}
+/// Sums in f32.
+inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                                    const float* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
+                                    cudaDataType b_type, int ldb, const float* beta, void* c, cudaDataType c_type, int ldc,
+                                    HEDDLE_PLACE) {
+    return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublasSgemmEx"), {ta, tb, m, n, k, CUBLAS_COMPUTE_32F}, alpha,
+                                          {a, a_type, lda}, {b, b_type, ldb}, beta, {c, c_type, ldc});
+}
+inline cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void* alpha, cudaDataType alpha_type, const void* x,
+                                   cudaDataType x_type, int incx, void* y, cudaDataType y_type, int incy, cudaDataType,
+                                   HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return update(HEDDLE_CUBLAS("cublasAxpyEx"), Update::axpy, n, alpha, alpha_type, {x, x_type, incx}, {y, y_type, incy});
+}
+inline cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void* alpha, cudaDataType alpha_type, void* x,
+                                   cudaDataType x_type, int incx, cudaDataType, HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return update(HEDDLE_CUBLAS("cublasScalEx"), Update::scal, n, alpha, alpha_type, {x, x_type, incx}, {x, x_type, incx});
+}
+inline cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx, const void* y,
+                                  cudaDataType y_type, int incy, void* result, cudaDataType type, cudaDataType, HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return measure(HEDDLE_CUBLAS("cublasDotEx"), Measure::dot, n, {x, x_type, incx}, {y, y_type, incy}, result, type);
+}
+inline cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx, void* result,
+                                   cudaDataType type, cudaDataType, HEDDLE_PLACE) {
+    using namespace heddle::emulator::cublas;
+    return measure(HEDDLE_CUBLAS("cublasNrm2Ex"), Measure::nrm2, n, {x, x_type, incx}, {x, x_type, incx}, result, type);
+}
+#undef HEDDLE_CUBLAS
+#undef HEDDLE_PLACE
+
+// The names that cuBLAS's library has since its second interface.
+#define cublasCreate_v2 cublasCreate
+#define cublasDestroy_v2 cublasDestroy
+#define cublasSetStream_v2 cublasSetStream
+#define cublasGetStream_v2 cublasGetStream
+#define cublasSetPointerMode_v2 cublasSetPointerMode
+#define cublasSgemm_v2 cublasSgemm
+#define cublasDgemm_v2 cublasDgemm
+#define cublasSgemv_v2 cublasSgemv
+#define cublasDgemv_v2 cublasDgemv
+#define cublasSaxpy_v2 cublasSaxpy
+#define cublasDaxpy_v2 cublasDaxpy
+#define cublasSdot_v2 cublasSdot
+#define cublasDdot_v2 cublasDdot
+#define cublasSscal_v2 cublasSscal
+#define cublasDscal_v2 cublasDscal
+#define cublasSnrm2_v2 cublasSnrm2
+#define cublasDnrm2_v2 cublasDnrm2
+
+// Refused: a call is a compile error that says so.
+#define HEDDLE_REFUSED(name)                                                                              \
+    template <class... Arguments>                                                                         \
+    cublasStatus_t name(Arguments...) {                                                                   \
+        static_assert(sizeof...(Arguments) == 0, #name " is not emulated: use gemm, gemv or a kernel");   \
+        return CUBLAS_STATUS_NOT_SUPPORTED;                                                               \
+    }
+HEDDLE_REFUSED(cublasStrsm)
+HEDDLE_REFUSED(cublasDtrsm)
+HEDDLE_REFUSED(cublasStrsmBatched)
+HEDDLE_REFUSED(cublasDtrsmBatched)
+HEDDLE_REFUSED(cublasStrmm)
+HEDDLE_REFUSED(cublasDtrmm)
+HEDDLE_REFUSED(cublasStrsv)
+HEDDLE_REFUSED(cublasDtrsv)
+HEDDLE_REFUSED(cublasSsymm)
+HEDDLE_REFUSED(cublasDsymm)
+HEDDLE_REFUSED(cublasSsymv)
+HEDDLE_REFUSED(cublasDsymv)
+HEDDLE_REFUSED(cublasSsyrk)
+HEDDLE_REFUSED(cublasDsyrk)
+HEDDLE_REFUSED(cublasSrot)
+HEDDLE_REFUSED(cublasDrot)
+HEDDLE_REFUSED(cublasCgemm)
+HEDDLE_REFUSED(cublasZgemm)
+HEDDLE_REFUSED(cublasCgemmStridedBatched)
+HEDDLE_REFUSED(cublasZgemmStridedBatched)
+HEDDLE_REFUSED(cublasSgetrfBatched)
+HEDDLE_REFUSED(cublasDgetrfBatched)
+HEDDLE_REFUSED(cublasSgetriBatched)
+HEDDLE_REFUSED(cublasDgetriBatched)
+#undef HEDDLE_REFUSED

@@ -3,9 +3,7 @@
 #pragma once
 #define __CUDA_RUNTIME_H__  // programs ask for it
 
-#include "kernels/emulator/include/channel_descriptor.h"
 #include "kernels/emulator/include/cuda_runtime_api.h"
-#include "kernels/emulator/include/vector_functions.h"
 #include "kernels/emulator/include/vector_types.h"
 
 #define HEDDLE_PLACE heddle::emulator::Place place = heddle::emulator::Place::current()

@@ -22,7 +22,6 @@
 
 #include "kernels/emulator/include/driver_types.h"
 #include "kernels/emulator/include/library_types.h"
-#include "kernels/emulator/include/surface_types.h"
 #include "kernels/emulator/include/texture_types.h"
 #include "kernels/emulator/place.h"
 

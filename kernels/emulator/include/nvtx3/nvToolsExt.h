@@ -1,4 +1,0 @@
-// NVTX of version 3.
-#pragma once
-
-#include "kernels/emulator/include/nvToolsExt.h"
