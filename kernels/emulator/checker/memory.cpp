@@ -1,7 +1,9 @@
-// The checker's interface for the runtime: which device memory is allocated and written.
+// Which memory is allocated and written, as the runtime and the scheduler tell it, and which belongs to the program itself.
 #include "kernels/emulator/run/checker_hooks.h"
 
 #if defined(HEDDLE_EMULATOR_CHECK)
+
+#include <link.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,6 +11,7 @@
 
 #include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
+#include "kernels/emulator/run/report.h"
 
 namespace heddle::emulator::checker {
 
@@ -149,6 +152,66 @@ std::vector<Touched> touched() {
                 }
         }
     return all;
+}
+
+void shared_piece(std::byte* start, std::size_t bytes) {
+    Block* const block = running_block();
+    if (!block || bytes == 0) return;
+    for (const auto& arena : state().arenas) {
+        if (arena->block != block || !arena->shadow->holds(start)) continue;
+        for (const ArenaPiece& piece : arena->pieces)
+            if (piece.start == start && piece.bytes >= bytes) return;
+        arena->pieces.push_back({start, bytes});
+        arena->shadow->set(&Page::allocated, arena->shadow->offset(start), bytes, true);
+    }
+}
+
+void name_shared_piece(std::byte* start, const char* name, const cuda::Shape& shape) {
+    for (const auto& arena : state().arenas)
+        for (ArenaPiece& piece : arena->pieces)
+            if (arena->block != nullptr && piece.start == start) {
+                piece.name = name;
+                piece.shape = &shape;
+            }
+}
+
+bool is_in_program(const void* address, bool writable_too) {
+    struct Segment {
+        std::uintptr_t start, end;
+        bool writable;
+    };
+    static const std::vector<Segment> segments = [] {
+        std::vector<Segment> found;
+        dl_iterate_phdr(
+            [](dl_phdr_info* info, std::size_t, void* out) {
+                for (int i = 0; i < info->dlpi_phnum; ++i) {
+                    const auto& header = info->dlpi_phdr[i];
+                    if (header.p_type != PT_LOAD && header.p_type != PT_GNU_RELRO) continue;
+                    const std::uintptr_t start = info->dlpi_addr + header.p_vaddr;
+                    const bool writable = header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0;
+                    static_cast<std::vector<Segment>*>(out)->push_back({start, start + header.p_memsz, writable});
+                }
+                return 0;
+            },
+            &found);
+        return found;
+    }();
+    const auto a = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(segments.begin(), segments.end(),
+                       [&](const Segment& s) { return a >= s.start && a < s.end && (writable_too || !s.writable); });
+}
+
+bool is_constant_data(const void* address) { return is_in_program(address, false); }
+
+bool is_library_code(Origin origin) {
+    if (origin.is_place()) return false;
+    static auto& known = *new std::unordered_map<std::uint64_t, bool>;
+    const auto [entry, is_new] = known.try_emplace(origin.value());
+    if (is_new) {
+        const std::string place = place_of_code(reinterpret_cast<const void*>(origin.value()));
+        entry->second = place.starts_with("/usr/") || place.find("kernels/emulator/") != std::string::npos;
+    }
+    return entry->second;
 }
 
 }  // namespace heddle::emulator::checker

@@ -4,8 +4,6 @@
 
 #if defined(HEDDLE_EMULATOR_CHECK)
 
-#include <link.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -53,26 +51,9 @@ std::string block_text(std::uint32_t ordinal) {
     return s.request && index < s.numbers.size() ? "block " + triple(s.numbers[index], s.request->grid) : "another block";
 }
 
-std::string verb(Kind kind) {
-    switch (kind) {
-        case Kind::read: return "reads";
-        case Kind::write: return "writes";
-        case Kind::atomic_read: return "atomically reads";
-        default: return "atomically changes";
-    }
-}
-std::string past(Kind kind) {
-    switch (kind) {
-        case Kind::read: return "read";
-        case Kind::write: return "wrote";
-        case Kind::atomic_read: return "atomically read";
-        default: return "atomically changed";
-    }
-}
-
 /// "writes 4 bytes of shared memory at kernels/x/x.cu:41"
 std::string deed(const Target& target, const std::string& memory) {
-    return verb(target.kind) + " " + count(target.bytes, "byte") + " of " + memory + at(target.origin);
+    return std::string(verb(target.kind)) + " " + count(target.bytes, "byte") + " of " + memory + at(target.origin);
 }
 
 // "`tile`[3][5]", and where in the element.
@@ -263,48 +244,9 @@ void tell_race(const Target& target, const Block& block, const Access& other, bo
            &other, {other.origin(), between(target, block, other), same_value});
 }
 
-bool in_program(const void* address, bool writable_too) {
-    struct Segment {
-        std::uintptr_t start, end;
-        bool writable;
-    };
-    static const std::vector<Segment> segments = [] {
-        std::vector<Segment> found;
-        dl_iterate_phdr(
-            [](dl_phdr_info* info, std::size_t, void* out) {
-                for (int i = 0; i < info->dlpi_phnum; ++i) {
-                    const auto& header = info->dlpi_phdr[i];
-                    if (header.p_type != PT_LOAD && header.p_type != PT_GNU_RELRO) continue;
-                    const std::uintptr_t start = info->dlpi_addr + header.p_vaddr;
-                    const bool writable = header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0;
-                    static_cast<std::vector<Segment>*>(out)->push_back({start, start + header.p_memsz, writable});
-                }
-                return 0;
-            },
-            &found);
-        return found;
-    }();
-    const auto a = reinterpret_cast<std::uintptr_t>(address);
-    return std::any_of(segments.begin(), segments.end(),
-                       [&](const Segment& s) { return a >= s.start && a < s.end && (writable_too || !s.writable); });
-}
-
 }  // namespace
 
 void forget_reported() { reported().reset(); }
-
-bool is_constant_data(const void* address) { return in_program(address, false); }
-
-bool is_library_code(Origin origin) {
-    if (origin.is_place()) return false;
-    static auto& known = *new std::unordered_map<std::uint64_t, bool>;
-    const auto [entry, is_new] = known.try_emplace(origin.value());
-    if (is_new) {
-        const std::string place = place_of_code(reinterpret_cast<const void*>(origin.value()));
-        entry->second = place.starts_with("/usr/") || place.find("kernels/emulator/") != std::string::npos;
-    }
-    return entry->second;
-}
 
 void report_race(const Target& target, const Block& block, const Access& other, bool shared) {
     const bool may_be_same =
@@ -407,7 +349,7 @@ void report_host_memory(const Target& target) {
             what = "a local variable of " + name_of(live.first[i], scheduler->current);
         }
     }
-    if (in_program(target.address, true)) {
+    if (is_in_program(target.address, true)) {
         what = is_constant_data(target.address) ? "constant data of the program"
                                                 : "a variable of the program, which a GPU cannot reach";
     }

@@ -331,27 +331,6 @@ void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory
     (*arena)->pieces.clear();
 }
 
-void shared_piece(std::byte* start, std::size_t bytes) {
-    Block* const block = running_block();
-    if (!block || bytes == 0) return;
-    for (const auto& arena : state().arenas) {
-        if (arena->block != block || !arena->shadow->holds(start)) continue;
-        for (const ArenaPiece& piece : arena->pieces)
-            if (piece.start == start && piece.bytes >= bytes) return;
-        arena->pieces.push_back({start, bytes});
-        arena->shadow->set(&Page::allocated, arena->shadow->offset(start), bytes, true);
-    }
-}
-
-void name_shared_piece(std::byte* start, const char* name, const cuda::Shape& shape) {
-    for (const auto& arena : state().arenas)
-        for (ArenaPiece& piece : arena->pieces)
-            if (arena->block != nullptr && piece.start == start) {
-                piece.name = name;
-                piece.shape = &shape;
-            }
-}
-
 void block_ends(std::uint64_t number) {
     State& s = state();
     const auto block = std::find_if(s.blocks.begin(), s.blocks.end(), [&](const auto& b) { return b->number == number; });

@@ -16,6 +16,16 @@ constexpr bool is_write(Kind kind) { return kind == Kind::write || kind == Kind:
 constexpr bool is_atomic(Kind kind) { return kind == Kind::atomic_read || kind == Kind::atomic_write; }
 /// Two unordered accesses are a race if one of them writes, unless both are atomic.
 constexpr bool conflict(Kind a, Kind b) { return (is_write(a) || is_write(b)) && !(is_atomic(a) && is_atomic(b)); }
+/// Its word in reports: "writes".
+constexpr const char* verb(Kind kind) {
+    constexpr const char* words[] = {"reads", "writes", "atomically reads", "atomically changes"};
+    return words[static_cast<int>(kind)];
+}
+/// "wrote".
+constexpr const char* past(Kind kind) {
+    constexpr const char* words[] = {"read", "wrote", "atomically read", "atomically changed"};
+    return words[static_cast<int>(kind)];
+}
 
 /// The origin of an access: a return address, or the number of a Place from intern().
 struct Origin {

@@ -123,6 +123,8 @@ void report_in_flight(const Target& target, const Block& block, const Copy& copy
 [[noreturn]] void report_time(Origin origin);
 /// Called when a launch begins: clears last_reported_access() (reported.h).
 void forget_reported();
+/// Whether it is data of the program: its constants, and its variables if `writable_too`.
+bool is_in_program(const void* address, bool writable_too);
 /// Whether a kernel may read this host memory: the program's constants.
 bool is_constant_data(const void* address);
 /// Whether the access is in a function of the standard library or the emulator. The linker keeps one copy of an inline function

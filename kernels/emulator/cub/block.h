@@ -11,56 +11,18 @@
 #include <vector>
 
 #include "kernels/emulator/cub/operators.h"
-#include "kernels/emulator/cuda/indices.h"
 #include "kernels/emulator/device_calls.h"
 
 namespace cub {
-
-enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
-enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
-enum BlockLoadAlgorithm {
-    BLOCK_LOAD_DIRECT,
-    BLOCK_LOAD_STRIPED,
-    BLOCK_LOAD_VECTORIZE,
-    BLOCK_LOAD_TRANSPOSE,
-    BLOCK_LOAD_WARP_TRANSPOSE,
-    BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED
-};
-enum BlockStoreAlgorithm {
-    BLOCK_STORE_DIRECT,
-    BLOCK_STORE_STRIPED,
-    BLOCK_STORE_VECTORIZE,
-    BLOCK_STORE_TRANSPOSE,
-    BLOCK_STORE_WARP_TRANSPOSE,
-    BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
-};
 
 namespace detail {
 
 using heddle::emulator::Place;
 
-inline int thread_in_block() {
-    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
-}
-inline int threads_of_block() { return static_cast<int>(blockDim.x * blockDim.y * blockDim.z); }
-
-/// Shared memory for N values, which are not constructed.
-template <class T, int N>
-struct Storage {
-    alignas(T) unsigned char bytes[sizeof(T) * N];
-    T* values() { return reinterpret_cast<T*>(bytes); }
-};
 /// The storage of a collective that was made without one.
 template <class S, class Tag>
 S& own_storage(Place place) {
     return heddle::emulator::cuda::shared<S, heddle::emulator::cuda::Tag<Tag, 0>>("a collective's own storage", place);
-}
-
-template <class T, int N, class Op>
-T combine(const T (&items)[N], Op op) {
-    T sum = items[0];
-    for (int i = 1; i < N; ++i) sum = op(sum, items[i]);
-    return sum;
 }
 
 /// The value of the lane `distance` below or above; lanes of logical warps of `width`.
@@ -448,6 +410,5 @@ class WarpScan {
 inline unsigned LaneId() { return static_cast<unsigned>(detail::thread_in_block() % 32); }
 inline unsigned WarpId() { return static_cast<unsigned>(detail::thread_in_block() / 32); }
 inline int RowMajorTid(int, int, int) { return detail::thread_in_block(); }
-
 
 }  // namespace cub

@@ -1,9 +1,30 @@
-// CUB's function objects and small types.
+// CUB's function objects and small types, and what its collectives share.
 #pragma once
+
+#include "kernels/emulator/cuda/indices.h"
 
 namespace cub {
 
 struct NullType {};
+
+enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockLoadAlgorithm {
+    BLOCK_LOAD_DIRECT,
+    BLOCK_LOAD_STRIPED,
+    BLOCK_LOAD_VECTORIZE,
+    BLOCK_LOAD_TRANSPOSE,
+    BLOCK_LOAD_WARP_TRANSPOSE,
+    BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED
+};
+enum BlockStoreAlgorithm {
+    BLOCK_STORE_DIRECT,
+    BLOCK_STORE_STRIPED,
+    BLOCK_STORE_VECTORIZE,
+    BLOCK_STORE_TRANSPOSE,
+    BLOCK_STORE_WARP_TRANSPOSE,
+    BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
+};
 
 template <class Key_, class Value_>
 struct KeyValuePair {
@@ -64,5 +85,29 @@ struct ArgMin {
         return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a;
     }
 };
+
+namespace detail {
+
+inline int thread_in_block() {
+    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+}
+inline int threads_of_block() { return static_cast<int>(blockDim.x * blockDim.y * blockDim.z); }
+
+/// Shared memory for N values, which are not constructed.
+template <class T, int N>
+struct Storage {
+    alignas(T) unsigned char bytes[sizeof(T) * N];
+    T* values() { return reinterpret_cast<T*>(bytes); }
+};
+
+/// The items of one thread, in order.
+template <class T, int N, class Op>
+T combine(const T (&items)[N], Op op) {
+    T sum = items[0];
+    for (int i = 1; i < N; ++i) sum = op(sum, items[i]);
+    return sum;
+}
+
+}  // namespace detail
 
 }  // namespace cub

@@ -1,4 +1,4 @@
-// Reads asm statements: their template string, their operands, and the instructions in it.
+// Reads the instructions in asm statements and puts their C++ together.
 #include "kernels/emulator/frontend/ptx.h"
 
 #include <algorithm>
@@ -15,128 +15,11 @@ constexpr std::string_view kSpaces = " \t\r\n\v\f";
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
 
-/// The template string, and for each character where it stands in the statement.
-struct Template {
-    std::string text;
-    std::vector<std::size_t> at;
-};
-
-/// An operand of the statement.
-struct AsmOperand {
-    std::string constraint, expression;
-    bool output = false;
-};
-
-/// Reads the statement's text, in which # lines are blank.
-class Statement {
-  public:
-    explicit Statement(std::string_view text) : text_(text) {
-        at_ = text_.find('(');
-        if (at_ == std::string_view::npos) throw PtxRefusal{"an asm statement without parentheses"};
-        ++at_;
-        read_template();
-        for (int section = 0; peek() == ':'; ++section) {
-            ++at_;
-            read_section(section);
-        }
-        simple_ = sections_ == 0;
-    }
-
-    const Template& code() const { return template_; }
-    const std::vector<AsmOperand>& operands() const { return operands_; }
-    /// Without operands and colons, a % stands for itself.
-    bool simple() const { return simple_; }
-
-  private:
-    char peek() {
-        while (at_ < text_.size() && kSpaces.find(text_[at_]) != std::string_view::npos) ++at_;
-        return at_ < text_.size() ? text_[at_] : '\0';
-    }
-
-    void read_template() {
-        while (peek() == '"' || (peek() == 'R' && text_.substr(at_, 2) == "R\"")) read_literal(template_);
-        if (template_.text.empty() && peek() != ':' && peek() != ')')
-            throw PtxRefusal{"an asm statement whose text is not a string literal"};
-    }
-
-    void read_literal(Template& to) {
-        const auto add = [&](char c, std::size_t at) {
-            to.text += c;
-            to.at.push_back(at);
-        };
-        if (text_[at_] == 'R') {
-            const std::size_t open = text_.find('(', at_);
-            const std::string end = ")" + std::string(text_.substr(at_ + 2, open - at_ - 2)) + "\"";
-            const std::size_t close = text_.find(end, open);
-            if (open == std::string_view::npos || close == std::string_view::npos) throw PtxRefusal{"an unfinished string"};
-            for (std::size_t i = open + 1; i < close; ++i) add(text_[i], i);
-            at_ = close + end.size();
-            return;
-        }
-        for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-            if (text_[at_] != '\\') {
-                add(text_[at_], at_);
-                continue;
-            }
-            ++at_;
-            const char c = at_ < text_.size() ? text_[at_] : ' ';
-            add(c == 'n' || c == 'r' ? '\n' : c == 't' || c == 'v' || c == 'f' ? ' ' : c, at_);
-        }
-        ++at_;
-    }
-
-    void read_section(int section) {
-        ++sections_;
-        while (peek() != ':' && peek() != ')' && peek() != '\0') {
-            if (text_[at_] == ',') {
-                ++at_;
-                continue;
-            }
-            if (text_[at_] == '[') throw PtxRefusal{"an asm operand with a name: nvcc knows numbered ones only"};
-            Template constraint;
-            if (text_[at_] != '"') throw PtxRefusal{"an asm operand without a constraint"};
-            while (peek() == '"') read_literal(constraint);
-            if (peek() != '(') continue;  // a clobber
-            const std::size_t open = at_;
-            skip_brackets();
-            std::string expression(text_.substr(open + 1, at_ - open - 2));
-            std::replace(expression.begin(), expression.end(), '\n', ' ');
-            operands_.push_back({constraint.text, std::move(expression), section == 0});
-        }
-    }
-
-    /// From an opening bracket to behind the closing one.
-    void skip_brackets() {
-        int depth = 0;
-        for (; at_ < text_.size(); ++at_) {
-            const char c = text_[at_];
-            if (c == '"' || c == '\'') {
-                for (++at_; at_ < text_.size() && text_[at_] != c; ++at_)
-                    if (text_[at_] == '\\') ++at_;
-            } else if (c == '(' || c == '[' || c == '{') {
-                ++depth;
-            } else if ((c == ')' || c == ']' || c == '}') && --depth == 0) {
-                ++at_;
-                return;
-            }
-        }
-    }
-
-    std::string_view text_;
-    std::size_t at_ = 0;
-    int sections_ = 0;
-    bool simple_ = false;
-    Template template_;
-    std::vector<AsmOperand> operands_;
-};
-
-std::string register_of(std::size_t operand) { return "heddle_" + std::to_string(operand); }
-
 /// Reads the instructions and writes their C++.
 class Code {
   public:
-    Code(const Template& from, std::size_t operands, bool simple, unsigned number)
-        : text_(from.text), from_(from.at), operands_(operands), simple_(simple), labels_("heddle_" + std::to_string(number) + "_") {
+    Code(const AsmStatement& from, unsigned number)
+        : text_(from.text), from_(from.at), operands_(from.operands.size()), simple_(from.simple), labels_("heddle_" + std::to_string(number) + "_") {
         blank_comments();
         scopes_.emplace_back();
     }
@@ -331,7 +214,7 @@ class Code {
                     number = number * 10 + static_cast<std::size_t>(text_[at_++] - '0');
                 if (number >= operands_) throw PtxRefusal{"inline PTX: there is no operand %" + std::to_string(number)};
                 operand.kind = PtxOperand::Kind::value;
-                operand.text = register_of(number);
+                operand.text = asm_register(number);
                 return;
             }
         }
@@ -400,42 +283,11 @@ class Lines {
     std::size_t next_ = 0;
 };
 
-char letter_of(const AsmOperand& operand) {
-    const std::size_t at = operand.constraint.find_first_not_of("=+&%");
-    return at == std::string::npos ? '?' : operand.constraint[at];
-}
-
-/// The declarations of the registers that stand for the statement's operands.
-std::string operand_registers(const std::vector<AsmOperand>& operands) {
-    std::string text;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-        const AsmOperand& operand = operands[i];
-        const char letter = letter_of(operand);
-        const std::string number = std::to_string(i), name = register_of(i);
-        if (std::isdigit(static_cast<unsigned char>(letter)) != 0) {  // the register of an output, with this value before
-            const std::string output(1, letter);
-            text += "heddle_" + output + " = heddle_ptx::in<'" + std::string(1, letter_of(operands[static_cast<std::size_t>(letter - '0')])) +
-                    "'>((" + operand.expression + ")); heddle_ptx::bits " + name + " = heddle_" + output + "; ";
-            continue;
-        }
-        if (std::string_view("hrlfdn").find(letter) == std::string_view::npos)
-            throw PtxRefusal{"inline PTX: the constraint \"" + operand.constraint + "\" is not emulated"};
-        const std::string read = "heddle_ptx::in<'" + std::string(1, letter) + "'>(";
-        if (operand.output) {
-            text += "auto&& heddle_o" + number + " = (" + operand.expression + "); heddle_ptx::bits " + name + " = ";
-            text += operand.constraint.find('+') != std::string::npos ? read + "heddle_o" + number + "); " : "0; ";
-        } else {
-            text += "heddle_ptx::bits " + name + " = " + read + "(" + operand.expression + ")); ";
-        }
-    }
-    return text;
-}
-
 std::string translate(std::string_view original, unsigned number, std::size_t& at) {
     std::string text(original);
     Lines lines(text);
-    const Statement statement(text);
-    Code code(statement.code(), statement.operands().size(), statement.simple(), number);
+    const AsmStatement statement = read_asm(text);
+    Code code(statement, number);
     std::string body;
     for (;;) {
         at = code.here();
@@ -445,11 +297,11 @@ std::string translate(std::string_view original, unsigned number, std::size_t& a
         body += lines.before(at) + *next + " ";
     }
     std::string made = "do { namespace heddle_ptx = ::heddle::emulator::cuda::ptx; [[maybe_unused]] heddle_ptx::bits heddle_cc = 0, heddle_none = 0; ";
-    made += operand_registers(statement.operands());
+    made += asm_registers(statement.operands);
     for (const std::string& name : code.declared()) made += "heddle_ptx::bits " + name + " = 0; ";
     made += body;
-    for (std::size_t i = 0; i < statement.operands().size(); ++i)
-        if (statement.operands()[i].output) made += "heddle_ptx::out(heddle_o" + std::to_string(i) + ", " + register_of(i) + "); ";
+    for (std::size_t i = 0; i < statement.operands.size(); ++i)
+        if (statement.operands[i].output) made += "heddle_ptx::out(heddle_o" + std::to_string(i) + ", " + asm_register(i) + "); ";
     return made + lines.before(original.size()) + "} while (false)";
 }
 

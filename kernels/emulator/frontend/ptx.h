@@ -30,6 +30,25 @@ PtxText translate_asm(std::string_view statement, unsigned number);
 
 // The parts, for ptx*.cpp and their tests.
 
+/// An operand of an asm statement.
+struct AsmOperand {
+    std::string constraint, expression;
+    bool output = false;
+};
+/// An asm statement as it is written.
+struct AsmStatement {
+    std::string text;             ///< its template string
+    std::vector<std::size_t> at;  ///< where each character of that stands in the statement
+    std::vector<AsmOperand> operands;
+    bool simple = false;  ///< it has no operands and no colons: a % stands for itself
+};
+/// `statement` is as for translate_asm(), with blanks in place of # lines.
+AsmStatement read_asm(std::string_view statement);
+/// The register that stands for an operand of the statement: "heddle_2".
+std::string asm_register(std::size_t operand);
+/// The declarations of these registers.
+std::string asm_registers(const std::vector<AsmOperand>& operands);
+
 /// An operand of an instruction.
 struct PtxOperand {
     enum class Kind : std::uint8_t { value, number, address, vector, name, none };

@@ -1,8 +1,6 @@
 // The C++ of each PTX instruction. An instruction that is not here is refused by its name.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -407,92 +405,10 @@ std::string Writer::write() {
     refuse();
 }
 
-struct SpecialRegister {
-    const char *name, *expression;
-};
-constexpr SpecialRegister kSpecialRegisters[] = {
-    {"laneid", "heddle_ptx::lane()"},
-    {"warpid", "heddle_ptx::warp()"},
-    {"nwarpid", "heddle_ptx::warps()"},
-    {"smid", "heddle_ptx::multiprocessor()"},
-    {"nsmid", "heddle_ptx::multiprocessors()"},
-    {"clock", "heddle_ptx::u32(heddle_ptx::clock_cycles())"},
-    {"clock_hi", "heddle_ptx::u32(heddle_ptx::clock_cycles() >> 32)"},
-    {"clock64", "heddle_ptx::clock_cycles()"},
-    {"globaltimer", "heddle_ptx::clock_cycles()"},
-    {"globaltimer_lo", "heddle_ptx::u32(heddle_ptx::clock_cycles())"},
-    {"globaltimer_hi", "heddle_ptx::u32(heddle_ptx::clock_cycles() >> 32)"},
-    {"lanemask_eq", "heddle_ptx::u32(1u << heddle_ptx::lane())"},
-    {"lanemask_lt", "heddle_ptx::u32((1u << heddle_ptx::lane()) - 1)"},
-    {"lanemask_le", "heddle_ptx::u32((2ull << heddle_ptx::lane()) - 1)"},
-    {"lanemask_gt", "heddle_ptx::u32(~((2ull << heddle_ptx::lane()) - 1))"},
-    {"lanemask_ge", "heddle_ptx::u32(~((1u << heddle_ptx::lane()) - 1))"},
-    {"gridid", "heddle_ptx::bits(0)"},
-};
-
 }  // namespace
-
-bool PtxInstruction::has(std::string_view word) const { return std::find(words.begin() + 1, words.end(), word) != words.end(); }
-std::string PtxInstruction::name() const {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ".") + word;
-    return text;
-}
 
 std::string ptx_statement(const PtxInstruction& instruction, const std::string& label_prefix) {
     return Writer(instruction, label_prefix).write();
-}
-
-std::string ptx_special_register(std::string_view name) {
-    if (name == "WARP_SZ") return "heddle_ptx::bits(32)";
-    if (name.empty() || name[0] != '%') return "";
-    name.remove_prefix(1);
-    for (const SpecialRegister& known : kSpecialRegisters)
-        if (name == known.name) return known.expression;
-    const std::pair<std::string_view, const char*> vectors[] = {
-        {"tid.", "thread_index()"}, {"ntid.", "block_size()"}, {"ctaid.", "block_index()"}, {"nctaid.", "grid_size()"}};
-    for (const auto& [start, function] : vectors)
-        if (name.substr(0, start.size()) == start && name.size() == start.size() + 1 && std::strchr("xyz", name.back()) != nullptr)
-            return "heddle_ptx::bits(heddle_ptx::" + std::string(function) + "." + name.back() + ")";
-    return "";
-}
-
-std::string ptx_number(std::string_view text, std::string_view type) {
-    std::string number(text);
-    const bool minus = !number.empty() && number[0] == '-';
-    const std::string digits = minus || number[0] == '+' ? number.substr(1) : number;
-    const bool hexadecimal = digits.size() > 1 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
-    std::uint64_t bits = 0;
-    const auto from_double = [&](double value) {
-        if (type == "f32") {
-            const auto single = static_cast<float>(value);
-            std::uint32_t word;
-            std::memcpy(&word, &single, sizeof word);
-            bits = word;
-        } else {
-            std::memcpy(&bits, &value, sizeof bits);
-        }
-    };
-    if (digits.size() == 10 && digits[0] == '0' && (digits[1] == 'f' || digits[1] == 'F')) {
-        const auto word = static_cast<std::uint32_t>(std::strtoull(digits.c_str() + 2, nullptr, 16)) ^ (minus ? 0x80000000u : 0u);
-        bits = word;
-        float single;
-        std::memcpy(&single, &word, sizeof single);
-        if (type == "f64") from_double(single);
-    } else if (digits.size() == 18 && digits[0] == '0' && (digits[1] == 'd' || digits[1] == 'D')) {
-        bits = std::strtoull(digits.c_str() + 2, nullptr, 16) ^ (minus ? std::uint64_t{1} << 63 : 0);
-    } else if (!hexadecimal && digits.find_first_of(".eE") != std::string::npos) {
-        from_double(std::strtod(number.c_str(), nullptr));
-    } else if (type == "f32" || type == "f64") {
-        from_double(std::strtod(number.c_str(), nullptr));
-    } else {
-        bits = std::strtoull(digits.c_str(), nullptr, digits.size() > 1 && (digits[1] == 'b' || digits[1] == 'B') && digits[0] == '0' ? 2 : 0);
-        if (digits.size() > 2 && (digits[1] == 'b' || digits[1] == 'B') && digits[0] == '0') bits = std::strtoull(digits.c_str() + 2, nullptr, 2);
-        if (minus) bits = ~bits + 1;
-    }
-    char literal[24];
-    std::snprintf(literal, sizeof literal, "0x%llxull", static_cast<unsigned long long>(bits));
-    return literal;
 }
 
 }  // namespace heddle::emulator::frontend

@@ -389,33 +389,6 @@ auto invoke_one_broadcast(const Group& group, Function&& function, Arguments&&..
     return group.shfl(result, 0);
 }
 
-// ---- operations for reduce and scan ----
-
-template <class T>
-struct plus {
-    T operator()(T a, T b) const { return a + b; }
-};
-template <class T>
-struct less {
-    T operator()(T a, T b) const { return b < a ? b : a; }
-};
-template <class T>
-struct greater {
-    T operator()(T a, T b) const { return a < b ? b : a; }
-};
-template <class T>
-struct bit_and {
-    T operator()(T a, T b) const { return a & b; }
-};
-template <class T>
-struct bit_or {
-    T operator()(T a, T b) const { return a | b; }
-};
-template <class T>
-struct bit_xor {
-    T operator()(T a, T b) const { return a ^ b; }
-};
-
 namespace experimental {
 using cooperative_groups::block_tile_memory;
 using cooperative_groups::this_thread_block;
