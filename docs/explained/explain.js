@@ -217,7 +217,7 @@ class Sheet {
             : `<rect x="${n(one.x)}" y="${n(one.y)}" width="${n(one.width)}" height="${n(one.height)}" ` +
               (one.stroke ? `fill="none" stroke="${one.stroke}" stroke-width="${one.line}"/>` : `fill="${one.fill}"${one.alpha < 1 ? ` opacity="${one.alpha}"` : ''}/>`);
         const height = Math.ceil(this.y + 8);
-        return `<svg xmlns="${['http:', '', 'www.w3.org', '2000', 'svg'].join('/')}" width="${this.width}" height="${height}" viewBox="0 0 ${this.width} ${height}" font-family="system-ui, sans-serif">\n` +
+        return `<svg xmlns="${['http', '//www.w3.org/2000/svg'].join(':')}" width="${this.width}" height="${height}" viewBox="0 0 ${this.width} ${height}" font-family="system-ui, sans-serif">\n` +
             `<rect width="100%" height="100%" fill="${color('--page')}"/>\n${this.shapes.map(shape).join('\n')}\n</svg>\n`;
     }
     canvas() {
