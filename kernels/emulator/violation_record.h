@@ -27,10 +27,10 @@ struct CostCounts {
 
 /// One violation, note or count.
 struct ViolationRecord {
-    /// race, uninitialized, out-of-bounds, misaligned, barrier, deadlock, no-progress, assert, stack-overflow, fault,
-    /// stream-race, host-access, bad-launch, leak, api; notes: portability, pending-work, skipped; counts: cost (a
-    /// kernel; its line is the one that wastes most), cost-line (a line of it), launched (a kernel, with the number of its
-    /// launches), and again (the violation with the same `id` in another launch).
+    /// race, uninitialized, out-of-bounds, misaligned, barrier, collective, deadlock, no-progress, assert, stack-overflow,
+    /// fault, stream-race, host-access, bad-launch, leak, api; notes: portability, pending-work, out-of-time, skipped; counts:
+    /// cost (a kernel; its line is the one that wastes most), cost-line (a line of it), launched (a kernel, with the number of
+    /// its launches), and again (the violation with the same `id` in another launch).
     std::string kind;
     bool note = false;                                 ///< no violation: it is shown and does not change the verdict
     std::uint64_t id = 0;                              ///< of the process's records, from 1

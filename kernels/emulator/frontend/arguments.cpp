@@ -83,6 +83,14 @@ void print_help(const std::vector<Row>& rows, const Settings& settings) {
     }
 }
 
+// A size as the emulator reads it (run/memory.cpp).
+bool is_memory_size(const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool has_unit = *end == 'K' || *end == 'M' || *end == 'G';
+    return end != text.c_str() && number > 0 && end[has_unit ? 1 : 0] == '\0';
+}
+
 }  // namespace
 
 std::vector<std::string> without_compiler_options(const std::vector<std::string>& words, Settings& settings) {
@@ -112,6 +120,8 @@ void check_settings(const Settings& settings) {
     constexpr const char* chips[] = {"sm_80", "sm_86", "sm_89", "sm_90"};
     if (std::find(std::begin(chips), std::end(chips), settings.chip) == std::end(chips))
         throw Refused("--chip is '" + settings.chip + "', wanted sm_80, sm_86, sm_89 or sm_90");
+    if (!settings.memory.empty() && !is_memory_size(settings.memory))
+        throw Refused("--memory is '" + settings.memory + "', wanted a size such as 512M or 2G");
 }
 
 bool read_arguments(const std::vector<std::string>& words, Settings& settings) {

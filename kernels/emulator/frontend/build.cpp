@@ -63,10 +63,9 @@ bool is_replaced(const std::string& option) {
     return false;
 }
 
-// The path as reports show it: below the folder that this process is in without that folder.
+// Reports show paths relative to the current folder.
 std::string prefix_map() { return "-ffile-prefix-map=" + fs::current_path().string() + "=."; }
 
-// The definitions in `text` of options that g++ and clang alone have.
 void write_text(const fs::path& file, const std::string& text) {
     std::ofstream stream(file, std::ios::binary);
     stream << text;
@@ -188,10 +187,13 @@ std::string Builder::compile(const SourceUnit& unit) const {
         throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
     }
     // Before version 15 clang watches copies and fills (those of a float4, too) by calls of the C library's functions.
-    if (is_clang_)
-        run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym", "memmove=__tsan_memmove",
-                  "--redefine-sym", "memset=__tsan_memset", cache_.draft(name).string()},
-                 longest_);
+    if (is_clang_) {
+        const ToolRun renamed = run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym",
+                                          "memmove=__tsan_memmove", "--redefine-sym", "memset=__tsan_memset",
+                                          cache_.draft(name).string()},
+                                         longest_);
+        if (!renamed.good()) throw std::runtime_error("objcopy failed for " + unit.source + ": " + renamed.errors);
+    }
     cache_.finish(name);
     return name;
 }

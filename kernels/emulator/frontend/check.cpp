@@ -38,13 +38,13 @@ std::string failure_of(const Ended& ended, double limit) {
     return ended.status == 0 ? "" : "it returned " + std::to_string(ended.status);
 }
 
-// One after another, the schedules of a program.
+// Runs the schedules of a program one after another.
 class Schedules {
   public:
     Schedules(const Settings& settings, std::string program, const Expectation* expectation = nullptr)
         : settings_(settings), program_(std::move(program)), expectation_(expectation) {}
 
-    /// Of the draws of GPUVerify's parameters: how many do not meet the kernel's __requires.
+    /// How many draws of GPUVerify's parameters do not meet the kernel's __requires.
     int unmet() const { return unmet_; }
 
     Outcome run() {
@@ -62,6 +62,7 @@ class Schedules {
                 stack_ = "1048576";
                 std::fprintf(stderr, "%s: a thread needs more than its 64 KB of stack; trying again with 1 MB\n\n",
                              settings_.name.c_str());
+                outcome.findings.restart(order);
                 failure = run_order(outcome.findings, order, limit, too_long);
             }
             outcome.orders = order;
@@ -142,14 +143,34 @@ void write_results(const std::string& file, const std::string& text) {
     if (!stream.flush()) throw std::runtime_error(file + " cannot be written");
 }
 
+// The results for programs. False, after a message, if a file cannot be written: the verdict is still to be told.
+bool write_all_results(const Outcome& outcome, const Settings& settings) {
+    try {
+        if (!settings.json.empty()) write_results(settings.json, json_of(outcome, settings));
+        if (!settings.sarif.empty()) write_results(settings.sarif, sarif_of(outcome));
+        return true;
+    } catch (const std::runtime_error& error) {
+        std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), error.what());
+        return false;
+    }
+}
+
+// Whether an option says what a harness launches.
+bool has_launch_options(const Settings& settings) {
+    const Settings none;
+    return settings.kernel != none.kernel || settings.call != none.call || settings.grid != none.grid ||
+           settings.block != none.block || settings.shared != none.shared || !settings.arguments.empty();
+}
+
 int check_program(const Settings& settings) {
     const auto start = Clock::now();
     const Cache cache;
     const Builder builder(settings, cache);
     std::vector<SourceUnit> units = builder.read(settings.sources);
     const bool has_main = std::any_of(units.begin(), units.end(), [](const SourceUnit& unit) { return unit.rewritten.has_main; });
-    if (has_main && !(settings.kernel.empty() && settings.call.empty()))
-        throw Refused(settings.sources[0] + " has a main(), which decides what is launched; leave out --kernel and --call");
+    if (has_main && has_launch_options(settings))
+        throw Refused(settings.sources[0] +
+                      " has a main(), which decides what is launched; leave out --kernel, --call, --grid, --block, --shared and --arg");
     if (!has_main) add_harness(units, settings);
     const std::filesystem::path program = builder.program(units);
     const double build_seconds = seconds_since(start);
@@ -157,16 +178,18 @@ int check_program(const Settings& settings) {
     Outcome outcome = Schedules(settings, program.string()).run();
     outcome.build_seconds = build_seconds;
     if (settings.cost) std::fputs(cost_table(outcome.findings.costs()).c_str(), stderr);
-    if (!settings.json.empty()) write_results(settings.json, json_of(outcome, settings));
-    if (!settings.sarif.empty()) write_results(settings.sarif, sarif_of(outcome));
+    const bool written = write_all_results(outcome, settings);
     std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), outcome.verdict().c_str());
-    return outcome.status();
+    return outcome.status() == 0 && !written ? 1 : outcome.status();
 }
 
 // GPUVerify takes a write of the value that already stands there for no race.
 int check_as_gpuverify(const Settings& given) {
     Settings settings = given;
     if (settings.sources.size() != 1) throw Refused("--gpuverify takes one file");
+    if (has_launch_options(settings)) throw Refused("--gpuverify launches what the file's first lines say; leave out the options of a launch");
+    if (settings.cost || !settings.json.empty() || !settings.sarif.empty() || !settings.program_arguments.empty())
+        throw Refused("--gpuverify has no --cost, --json, --sarif and arguments of the program");
     const Expectation expectation = read_expectation(settings.sources[0]);
     const Cache cache;
     settings.same_value = true;

@@ -53,6 +53,13 @@ const Finding* Findings::add(const ViolationRecord& record, int order) {
     return &all_.back();
 }
 
+void Findings::restart(int order) {
+    ids_.erase(std::remove_if(ids_.begin(), ids_.end(), [&](const Id& id) { return id.order == order; }), ids_.end());
+    if (order != 1) return;
+    costs_.clear();
+    kernels_ = launches_ = 0;
+}
+
 std::uint64_t Findings::violations() const {
     return static_cast<std::uint64_t>(std::count_if(all_.begin(), all_.end(), [](const Finding& f) { return !f.record.note; }));
 }

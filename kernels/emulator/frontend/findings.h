@@ -26,6 +26,8 @@ class Findings {
   public:
     /// Takes a record of the schedule `order`. The finding if it is new: to be printed now; else null.
     const Finding* add(const ViolationRecord& record, int order);
+    /// The schedule runs again, in a new process: drops what was counted in it.
+    void restart(int order);
     const std::vector<Finding>& all() const { return all_; }
     const std::vector<KernelCost>& costs() const { return costs_; }
     /// Different kernels that the first schedule launched, and its launches.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 
@@ -75,11 +76,11 @@ std::string product_of(const std::string& extents) {
     return std::to_string(product);
 }
 
-// Whether the text is a number, as C++ reads it.
+// Whether the text is a finite number, as C++ reads it.
 bool is_number(const std::string& text) {
     char* end = nullptr;
-    std::strtod(text.c_str(), &end);
-    return !text.empty() && *end == '\0';
+    const double number = std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == '\0' && std::isfinite(number);
 }
 
 // The low and the high end of "0..9"; two empty texts if it is none.
@@ -168,7 +169,7 @@ const char* const kHarnessStart =
     "    for (unsigned long long i = 0; i < count; ++i) {\n"
     "        const double unit = (double)(next() >> 11) / 9007199254740992.0;\n"
     "        const double number = fill[0] == 'i' ? (double)i\n"
-    "            : T(0.5f) != T(0) ? low + unit * (high - low) : (double)(long long)(low + unit * (high - low + 1));\n"
+    "            : T(0.5f) != T(0) ? low + unit * (high - low) : low + (double)(unsigned long long)(unit * (high - low + 1));\n"
     "        host[i] = T((T(0.5f) != T(0)) ? (float)number : number);\n"
     "    }\n"
     "    cudaMemcpy(device, host, count * sizeof(T), cudaMemcpyHostToDevice);\n"
@@ -199,7 +200,9 @@ std::string main_of(const Settings& settings, const std::string& arrays, const s
 
 // A main() that calls a host function of the last file with all arguments, in their order.
 void add_call(std::vector<SourceUnit>& units, const Settings& settings) {
-    if (!settings.kernel.empty()) throw Refused("--call and --kernel exclude each other: a host function launches its kernels");
+    const Settings none;
+    if (!settings.kernel.empty() || settings.grid != none.grid || settings.block != none.block || settings.shared != none.shared)
+        throw Refused("--call excludes --kernel, --grid, --block and --shared: a host function launches its kernels itself");
     if (!is_value(settings.call)) throw Refused("--call is '" + settings.call + "', wanted the name of a host function");
     std::string values, text;
     for (const std::string& word : settings.arguments) {

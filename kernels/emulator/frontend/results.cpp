@@ -120,6 +120,7 @@ constexpr Rule kRules[] = {
     {"out-of-bounds", "A thread accesses memory outside of every allocation."},
     {"misaligned", "An address is not a multiple of the access's size."},
     {"barrier", "Not every thread of a block comes to the same barrier."},
+    {"collective", "Lanes of a warp come to different shuffles or votes, or with different masks."},
     {"deadlock", "No thread can go on."},
     {"no-progress", "The threads that are left only wait in loops."},
     {"assert", "An assertion in a kernel fails."},
@@ -131,8 +132,9 @@ constexpr Rule kRules[] = {
     {"leak", "Memory of the device is still allocated at exit."},
     {"api", "A function of CUDA is called in a way that it refuses."},
     {"portability", "The result depends on what only some chips do."},
-    {"skipped", "Launches were left out, as --repeats wants."},
     {"pending-work", "The program ends before its work on the device does."},
+    {"out-of-time", "A launch is cut off because its time is over."},
+    {"skipped", "Launches were left out, as --repeats wants."},
 };
 
 std::string sarif_uri(const std::string& file) {

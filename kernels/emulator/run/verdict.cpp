@@ -85,10 +85,15 @@ void foreign_program() {
     made->process = getpid();
     const char* const wanted = std::getenv("HEDDLE_EMULATOR_REPORTS");
     constexpr int kHigh = 100;  // out of the way of programs that close or count their descriptors
-    if (wanted != nullptr && *wanted != 0) made->output = fcntl(std::atoi(wanted), F_DUPFD_CLOEXEC, kHigh);
+    const int given = wanted != nullptr && *wanted != 0 ? std::atoi(wanted) : -1;
+    if (given >= 0) made->output = fcntl(given, F_DUPFD_CLOEXEC, kHigh);
+    if (made->output >= 0) {
+        ::close(given);
+    } else if (given >= 0 && fcntl(given, F_SETFD, FD_CLOEXEC) == 0) {
+        made->output = given;  // so high a number is not allowed
+    }
     made->has_pipe = made->output >= 0;
     if (!made->has_pipe) made->output = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kHigh);
-    if (made->has_pipe) ::close(std::atoi(wanted));
     made->same_values = is_set("HEDDLE_EMULATOR_SAME_VALUE");
     made->leaks = is_set("HEDDLE_EMULATOR_LEAKS");
     made->cost = is_set("HEDDLE_EMULATOR_COST");
