@@ -31,7 +31,8 @@ bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, st
     Access* place = nullptr;
     for (Access& old : kept) {
         const bool gone = old.block < since;
-        const bool covered = !gone && (old.kind() == now.kind() || is_atomic(old.kind())) && before(old, now, block);
+        const bool covered = !gone && (old.kind() == now.kind() || is_atomic(old.kind())) && old.mixes() >= now.mixes() &&
+                             before(old, now, block);
         if (!gone && !covered) continue;
         if (place)
             old.block = 0;
@@ -64,9 +65,19 @@ inline bool is_repeated(const Access& a, const Access& b) {
 
 }  // namespace detail
 
+/// Whether the access may stand unordered beside atomic updates or plain reads of the same word: `old = *p` before a loop of
+/// atomicCAS, or `if (x > *best) atomicMax(best, x)`. In shared memory only updates mix whose thread has read the word itself,
+/// because there it is mostly a barrier that is missing: between the updates of a histogram and its use.
+inline bool mixes(const Thread& thread, const void* address, std::size_t bytes, Kind kind, bool updates, bool is_shared) {
+    if (bytes > 8 || (bytes & (bytes - 1)) != 0 || reinterpret_cast<std::uintptr_t>(address) % bytes != 0) return false;
+    if (kind == Kind::read) return true;
+    return kind == Kind::atomic_write && updates && (!is_shared || thread.has_read(address));
+}
+
 /// The result of entering an access.
 struct Entered {
-    const Access* race = nullptr;  // the earlier access that it races with
+    const Access* race = nullptr;   // the earlier access that it races with
+    const Access* mixed = nullptr;  // the plain read or atomic update that it would race with if they did not mix
     bool kept = false;             // a read that the cell now keeps
     bool left_out = false;         // a read that it does not keep
 };
@@ -80,8 +91,12 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
                 old.code = now.code;
                 return {};
             }
+    const Access* mixed = nullptr;
     const auto races = [&](const Access& old) {
-        return old.block >= since && conflict(old.kind(), kind) && !detail::before(old, now, block);
+        if (old.block < since || !conflict(old.kind(), kind) || detail::before(old, now, block)) return false;
+        const bool mix = old.mixes() && now.mixes();
+        if (mix) mixed = &old;
+        return !mix;
     };
     if (races(cell.write)) return {&cell.write};
     if (kind != Kind::atomic_write && kind != Kind::atomic_read)
@@ -99,10 +114,10 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
         case Kind::atomic_write: detail::keep(cell.atomics, now, block, since); break;
         default: {
             const bool kept = detail::keep(cell.reads, now, block, since);
-            return {nullptr, kept, !kept};
+            return {nullptr, mixed, kept, !kept};
         }
     }
-    return {};
+    return {nullptr, mixed};
 }
 
 /// Enters a plain access to the whole word into a small cell. False if it cannot hold it: nothing is changed then. `race` is the

@@ -54,6 +54,20 @@ struct Thread {
     std::shared_ptr<const Snapshot> own;                  // replaces the block's
     std::shared_ptr<const Snapshot> to_block, to_device;  // since its last fences
     std::vector<std::shared_ptr<const Releases>> seen;    // seen by atomics, not yet acquired by a fence
+    struct PlainRead {
+        const void* address = nullptr;
+        std::uint32_t clock = 0;
+    };
+    std::array<PlainRead, 4> plain_reads{};  // the last ones of shared memory, in programs of the front end
+    std::uint32_t next_plain_read = 0;
+
+    void note_plain_read(const void* address) { plain_reads[next_plain_read++ % 4] = {address, clock}; }
+    /// Whether it has read there plainly and not synchronised since.
+    bool has_read(const void* address) const {
+        for (const PlainRead& read : plain_reads)
+            if (read.address == address && read.clock == clock) return true;
+        return false;
+    }
 };
 
 struct Block {

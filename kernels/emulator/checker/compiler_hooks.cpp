@@ -24,6 +24,12 @@ inline __attribute__((always_inline)) void access(const volatile void* address, 
     if (__builtin_expect(checker::running.thread < 0, 0)) return;
     checker::check(const_cast<const void*>(address), bytes, kind, Origin::of_code(__builtin_return_address(0)), reads);
 }
+/// What g++ calls for a structure, too. A scalar of 2 to 8 bytes is an aligned access.
+inline __attribute__((always_inline)) void structure_read(const void* address, std::size_t bytes) {
+    namespace checker = heddle::emulator::checker;
+    if (__builtin_expect(checker::running.thread < 0, 0)) return;
+    checker::check(address, bytes, Kind::read, Origin::of_code(__builtin_return_address(0)), false, true);
+}
 inline __attribute__((always_inline)) void aligned_access(const void* address, std::size_t bytes, Kind kind) {
     namespace checker = heddle::emulator::checker;
     if (__builtin_expect(checker::running.thread < 0, 0)) return;
@@ -52,21 +58,21 @@ void __tsan_read1(void* p) { access(p, 1, Kind::read); }
 void __tsan_read2(void* p) { aligned_access(p, 2, Kind::read); }
 void __tsan_read4(void* p) { aligned_access(p, 4, Kind::read); }
 void __tsan_read8(void* p) { aligned_access(p, 8, Kind::read); }
-void __tsan_read16(void* p) { access(p, 16, Kind::read); }
+void __tsan_read16(void* p) { structure_read(p, 16); }
 void __tsan_write1(void* p) { access(p, 1, Kind::write); }
 void __tsan_write2(void* p) { aligned_access(p, 2, Kind::write); }
 void __tsan_write4(void* p) { aligned_access(p, 4, Kind::write); }
 void __tsan_write8(void* p) { aligned_access(p, 8, Kind::write); }
 void __tsan_write16(void* p) { access(p, 16, Kind::write); }
-void __tsan_unaligned_read2(void* p) { access(p, 2, Kind::read); }
-void __tsan_unaligned_read4(void* p) { access(p, 4, Kind::read); }
-void __tsan_unaligned_read8(void* p) { access(p, 8, Kind::read); }
-void __tsan_unaligned_read16(void* p) { access(p, 16, Kind::read); }
+void __tsan_unaligned_read2(void* p) { structure_read(p, 2); }
+void __tsan_unaligned_read4(void* p) { structure_read(p, 4); }
+void __tsan_unaligned_read8(void* p) { structure_read(p, 8); }
+void __tsan_unaligned_read16(void* p) { structure_read(p, 16); }
 void __tsan_unaligned_write2(void* p) { access(p, 2, Kind::write); }
 void __tsan_unaligned_write4(void* p) { access(p, 4, Kind::write); }
 void __tsan_unaligned_write8(void* p) { access(p, 8, Kind::write); }
 void __tsan_unaligned_write16(void* p) { access(p, 16, Kind::write); }
-void __tsan_read_range(void* p, std::size_t bytes) { access(p, bytes, Kind::read); }
+void __tsan_read_range(void* p, std::size_t bytes) { structure_read(p, bytes); }
 void __tsan_write_range(void* p, std::size_t bytes) { access(p, bytes, Kind::write); }
 void __tsan_vptr_read(void** p) { access(p, sizeof *p, Kind::read); }
 void __tsan_vptr_update(void** p, void*) { access(p, sizeof *p, Kind::write); }
@@ -105,12 +111,12 @@ HEDDLE_VOLATILE(16)
 
 // g++ calls the C library for copies whose size is known only when they run; cuda/prelude.h renames these calls.
 void* heddle_memcpy(void* to, const void* from, std::size_t bytes) {
-    access(from, bytes, Kind::read);
+    structure_read(from, bytes);
     access(to, bytes, Kind::write);
     return std::memcpy(to, from, bytes);
 }
 void* heddle_memmove(void* to, const void* from, std::size_t bytes) {
-    access(from, bytes, Kind::read);
+    structure_read(from, bytes);
     access(to, bytes, Kind::write);
     return std::memmove(to, from, bytes);
 }
@@ -130,12 +136,12 @@ void* __tsan_memset(void* to, int value, std::size_t bytes) {
     return std::memset(to, value, bytes);
 }
 void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
-    access(from, bytes, Kind::read);
+    structure_read(from, bytes);
     access(to, bytes, Kind::write);
     return std::memcpy(to, from, bytes);
 }
 void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
-    access(from, bytes, Kind::read);
+    structure_read(from, bytes);
     access(to, bytes, Kind::write);
     return std::memmove(to, from, bytes);
 }

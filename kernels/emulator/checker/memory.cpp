@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "kernels/emulator/checker/state.h"
+#include "kernels/emulator/foreign.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 
@@ -124,7 +125,9 @@ const void* first_unwritten(const void* start, std::size_t bytes) {
     const Alone alone;
     State& s = state();
     if (!s.device || !s.device->holds(start) || s.forgives_unwritten) return nullptr;
-    const std::size_t first = s.device->offset(start), found = s.device->first_clear(&Page::written, first, bytes);
+    const std::size_t first = s.device->offset(start), found = is_foreign_program()
+                                                                          ? s.device->first_missing(first, bytes, true)
+                                                                          : s.device->first_clear(&Page::written, first, bytes);
     return found < first + bytes ? s.device->start() + found : nullptr;
 }
 

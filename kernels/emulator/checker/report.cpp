@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "kernels/emulator/checker/state.h"
 #include "kernels/emulator/run/memory.h"
@@ -256,6 +257,29 @@ void report_race(const Target& target, const Block& block, const Access& other, 
     detail::unsettled = true;
     unsettled_race = {target, &block, other, shared, {}};
     std::memcpy(unsettled_race.before.data(), target.address, target.bytes);
+}
+
+void note_mixed(const Target& target, const Block& block, const Access& other, bool shared) {
+    if (std::exchange(state().mix_is_told, true)) return;
+    const Unwatched own_code;
+    std::string who = thread_text(other.thread());
+    if (other.block != block.ordinal) who += " of " + block_text(other.block);
+    const SourceLine line = line_of(target.origin), earlier = line_of(other.origin());
+    ViolationRecord note =
+        mistake("portability", {},
+                deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
+                    at(other.origin()) +
+                    ": a plain read beside atomic updates may get any of their values; use " +
+                    (shared ? "an atomic read" : "a volatile or atomic read"));
+    note.note = true;
+    note.verb = verb(target.kind);
+    note.file = line.file;
+    note.line = line.line;
+    note.other_thread = who;
+    note.other_verb = past(other.kind());
+    note.other_file = earlier.file;
+    note.other_line = earlier.line;
+    remark(std::move(note));
 }
 
 bool detail::unsettled = false;

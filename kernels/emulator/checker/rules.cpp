@@ -59,13 +59,15 @@ struct Visit {
     Block& owner;  // the running thread's block
     Target target;
     Access access;
-    bool reads;
+    bool reads, structure;
 };
 
 std::byte* address_of(const Visit& v, std::size_t offset) { return v.space.start() + offset; }
 
 void enter_or_report(const Visit& v, Cell& cell) {
-    const Access* const other = enter(cell, v.access, v.owner, v.space.since).race;
+    const Entered entered = enter(cell, v.access, v.owner, v.space.since);
+    if (entered.mixed) note_mixed(v.target, v.owner, *entered.mixed, v.arena != nullptr);
+    const Access* const other = entered.race;
     if (other == nullptr) return;
     report_race(v.target, v.owner, *other, v.arena != nullptr);
     if (v.target.kind != Kind::write) return;
@@ -77,6 +79,7 @@ void enter_or_report(const Visit& v, Cell& cell) {
 /// A plain read of a whole word.
 void enter_read(const Visit& v, Cell& word, Settled& settled) {
     const Entered entered = enter(word, v.access, v.owner, v.space.since);
+    if (entered.mixed) note_mixed(v.target, v.owner, *entered.mixed, v.arena != nullptr);
     if (entered.race) return report_race(v.target, v.owner, *entered.race, v.arena != nullptr);
     if (entered.kept)
         settled = {};
@@ -178,8 +181,11 @@ void visit(const Visit& v) {
         }
         std::uint64_t& written = page.written[offset % kPage / 64];
         if (v.reads && (written & mask) != mask && !s.is_quiet &&
-            (v.arena ? s.unwritten_shared_is_reported && !s.held : !s.forgives_unwritten))
-            report_unwritten(v.target, address_of(v, v.space.first_clear(&Page::written, offset, count)), v.arena);
+            (v.arena ? s.unwritten_shared_is_reported && !s.held : !s.forgives_unwritten)) {
+            const std::size_t all = v.target.bytes, missing =
+                v.structure ? v.space.first_missing(end - all, all, false) : v.space.first_clear(&Page::written, offset, count);
+            if (missing != end) report_unwritten(v.target, address_of(v, missing), v.arena);
+        }
         if (is_write(v.target.kind)) written |= mask;
         offset = stop;
     }
@@ -228,7 +234,7 @@ bool is_own_host_memory(const void* address, Kind kind) {
 
 }  // namespace
 
-void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too) {
+void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too, bool structure) {
     if (running.thread < 0 || bytes == 0 || lies_in(address, running.stack, running.stack_bytes)) return;
     Block* const block = running_block();
     if (!block) return;
@@ -237,21 +243,27 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     State& s = state();
     if (is_write(kind)) ++s.writes;
     if (s.is_foreign && !is_atomic(kind)) scheduler->spins = 0;
-    const Thread& thread = block->threads[running.thread];
+    Thread& thread = block->threads[running.thread];
     const bool may_be_settled = kind == Kind::read && thread.crowd != 0;
     const auto look_into = [&](Space& space, Arena* arena) {
         if (!may_be_settled || !are_settled(space, address, bytes, thread.crowd, running.thread)) {
             const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
             const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
-            const Access access = make_access(block->ordinal, running.thread, clock, kind, origin);
-            visit({space, arena, *block, target, access, reads_too || !is_write(kind)});
+            const bool mix = s.is_foreign && mixes(thread, address, bytes, kind, reads_too, arena != nullptr);
+            const Access access = make_access(block->ordinal, running.thread, clock, kind, origin, mix);
+            visit({space, arena, *block, target, access, reads_too || !is_write(kind), structure && s.is_foreign});
         }
         if (s.counts_costs) count_cost(address, bytes, origin);
         if (traces()) trace(address, bytes, kind, origin);
     };
     if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
     for (const auto& arena : s.arenas)
-        if (arena->block && arena->shadow->holds(address)) return look_into(*arena->shadow, arena.get());
+        if (arena->block && arena->shadow->holds(address)) {
+            look_into(*arena->shadow, arena.get());
+            if (s.is_foreign && (kind == Kind::read || (kind == Kind::atomic_write && thread.has_read(address))))
+                thread.note_plain_read(address);
+            return;
+        }
     if (is_index(address)) return;
     if (MappedRange* const mapped = mapped_range(address)) {
         if (mapped->constant && is_write(kind)) report_constant({static_cast<const std::byte*>(address), bytes, kind, origin});
@@ -270,7 +282,7 @@ void launch_begins(const LaunchRequest& request) {
     forget_reported();
     s.copy_step = State::CopyStep::none;  // a violation may have ended the last launch in one
     s.is_foreign = request.is_foreign;
-    s.is_quiet = s.same_value_is_told = false;
+    s.is_quiet = s.same_value_is_told = s.mix_is_told = false;
     s.counts_costs = is_cost_counted();
     s.first_ordinal = s.next_ordinal;
     s.numbers.clear();

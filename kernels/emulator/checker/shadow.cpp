@@ -121,6 +121,25 @@ std::size_t Space::first_clear(Bits bits, std::size_t offset, std::size_t bytes)
     return offset;
 }
 
+std::size_t Space::first_missing(std::size_t offset, std::size_t bytes, bool array) const {
+    constexpr std::size_t kWidest = 16;
+    const std::size_t end = offset + bytes;
+    const auto is_padding = [&](std::size_t first, std::size_t next) {
+        if (first == offset) return false;
+        if (array) return next % 4 == 0 && (next - first == 2 || next - first == 3);
+        for (std::size_t alignment = 2; alignment <= kWidest && alignment < bytes; alignment *= 2)
+            if ((offset | bytes | next) % alignment == 0 && next - first < alignment) return true;
+        return false;
+    };
+    for (std::size_t at = offset;;) {
+        const std::size_t first = first_clear(&Page::written, at, end - at);
+        if (first == end) return end;
+        at = first;
+        while (at < end && at - first < kWidest && first_clear(&Page::written, at, 1) == at) ++at;
+        if (!is_padding(first, at)) return first;
+    }
+}
+
 void Space::forget(std::size_t offset, std::size_t bytes) {
     const std::size_t end = (offset + bytes) / kPage * kPage;
     for (offset = (offset + kPage - 1) / kPage * kPage; offset < end; offset += kPage) {

@@ -42,14 +42,19 @@ struct Origin {
 struct Access {
     std::uint32_t block = 0;  // ordinal; 0: none
     std::uint32_t clock = 0;
-    std::uint64_t code = 0;  // origin: 48 bits, thread: 10, kind: 2, last bit: whether the origin is the number of a Place
+    // origin: 48 bits, thread: 10, kind: 2, whether it mixes: 1, last bit: whether the origin is the number of a Place
+    std::uint64_t code = 0;
 
     int thread() const { return static_cast<int>(code >> 48 & 1023); }
     Kind kind() const { return static_cast<Kind>(code >> 58 & 3); }
     Origin origin() const { return {code & ~(std::uint64_t{0x7fff} << 48)}; }
+    /// A plain read or an atomic update of one word in a program of the front end, which may stand beside each other (check()).
+    bool mixes() const { return (code >> 60 & 1) != 0; }
 };
-inline Access make_access(std::uint32_t block, int thread, std::uint32_t clock, Kind kind, Origin origin) {
-    return {block, clock, origin.bits | static_cast<std::uint64_t>(thread) << 48 | static_cast<std::uint64_t>(kind) << 58};
+inline Access make_access(std::uint32_t block, int thread, std::uint32_t clock, Kind kind, Origin origin, bool mixes = false) {
+    return {block, clock,
+            origin.bits | static_cast<std::uint64_t>(thread) << 48 | static_cast<std::uint64_t>(kind) << 58 |
+                static_cast<std::uint64_t>(mixes) << 60};
 }
 
 /// The accesses to a word, or to a byte of a word that is used in parts, that a later access may conflict with.
@@ -148,6 +153,10 @@ class Space {
     void set(Bits bits, std::size_t offset, std::size_t bytes, bool value, bool only_existing = false);
     /// The first byte of the range whose bit is clear, or the range's end.
     std::size_t first_clear(Bits bits, std::size_t offset, std::size_t bytes) const;
+    /// The first byte of the range that nobody has written and that cannot be a structure's padding, or the range's end. Padding
+    /// follows a written byte and is shorter than the alignment of what begins behind it. Of an `array`, which may have any
+    /// elements, only two or three bytes before a multiple of four count as padding.
+    std::size_t first_missing(std::size_t offset, std::size_t bytes, bool array) const;
     /// Drops the accesses to the pages that are entirely in the range.
     void forget(std::size_t offset, std::size_t bytes);
 

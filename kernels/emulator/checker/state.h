@@ -74,7 +74,7 @@ struct State {
     // A launch of a program of the front end goes on after a race or a read of what nobody wrote.
     bool is_foreign = false, counts_costs = false;
     bool is_quiet = false;           // that violation is told: accesses are only noted from then on
-    bool same_value_is_told = false;
+    bool same_value_is_told = false, mix_is_told = false;
     /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.
     std::optional<ViolationRecord> held;
     bool forgives_unwritten = false;  // a launch was abandoned: global memory may lack what it would have written
@@ -96,8 +96,8 @@ Page& new_mapped_page(Space& space, std::size_t offset);
 /// The mapped range that contains the address, with its shadow; null if there is none.
 MappedRange* mapped_range(const void* address);
 
-/// Makes all checks of one access by the running thread.
-void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too = false);
+/// Makes all checks of one access by the running thread. `structure`: it may be a copy of one, with padding.
+void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too = false, bool structure = false);
 
 /// A volatile access by the running thread, before which another thread may run.
 void volatile_access(void* address, std::size_t bytes, bool writes, const void* code);
@@ -112,6 +112,8 @@ struct Target {
 /// The kind of event for an access of this kind, at the current step of a copy.
 Action traced_action(Kind kind);
 void report_race(const Target& target, const Block& block, const Access& other, bool shared);
+/// Once in each launch: the two would race if they did not mix().
+void note_mixed(const Target& target, const Block& block, const Access& other, bool shared);
 void report_unwritten(const Target& target, const std::byte* byte, const Arena* arena);
 [[noreturn]] void report_not_allocated(const Target& target, const std::byte* byte);
 [[noreturn]] void report_outside_shared(const Target& target, const std::byte* byte, const Block& block, const Arena& arena);

@@ -90,11 +90,11 @@ Builder::Builder(const Settings& settings, const Cache& cache) : settings_(setti
     write_library_headers(cache_.folder() / ("headers-" + library_headers_version()));
 }
 
-// What preprocessing and compiling have in common. CUDA's own default is gnu++17; nothing that is valid there breaks in gnu++20
-// but words that C++20 took, and -std=c++17 gives them back.
+// What preprocessing and compiling have in common. The default is nvcc's: names that C++20 added, such as std::lerp, would
+// collide with a program's own.
 std::vector<std::string> Builder::language_options() const {
     std::vector<std::string> words = compiler_;
-    std::string standard = "-std=gnu++20";
+    std::string standard = "-std=gnu++17";
     for (const std::string& option : settings_.compile_options) {
         if (option.compare(0, 5, "-std=") != 0) continue;
         standard = option;

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "kernels/emulator/foreign.h"
+#include "kernels/emulator/run/fiber.h"
 #include "kernels/emulator/run/fused_sum.h"
 #include "kernels/emulator/run/run.h"
 
@@ -42,6 +44,12 @@ const Profile& profile() {
         throw std::runtime_error("HEDDLE_EMULATOR_CHIP=" + std::string(wanted) + ": wanted sm_80, sm_86, sm_89 or sm_90");
     }();
     return chosen;
+}
+
+int multiprocessor_count() {
+    const Profile& chip = profile();
+    if (!is_foreign_program()) return chip.multiprocessors;
+    return std::min(chip.multiprocessors, static_cast<int>(kMostFibers) / chip.threads_per_multiprocessor);
 }
 
 std::uint64_t resident_blocks(std::uint64_t threads, std::size_t shared) { return resident_blocks(profile(), threads, shared); }
@@ -93,7 +101,7 @@ std::string geometry_error(const LaunchRequest& request) {
     if (request.cooperative) {
         const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
         const std::uint64_t most =
-            static_cast<std::uint64_t>(chip.multiprocessors) * resident_blocks(chip, threads, request.shared);
+            static_cast<std::uint64_t>(multiprocessor_count()) * resident_blocks(chip, threads, request.shared);
         if (blocks > most)
             return "a cooperative grid of " + std::to_string(blocks) + " blocks, but " + std::to_string(most) + " fit at once" +
                    on;

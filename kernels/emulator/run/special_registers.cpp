@@ -5,7 +5,7 @@
 
 namespace heddle::emulator::cuda::ptx {
 
-bits multiprocessors() { return static_cast<bits>(profile().multiprocessors); }
+bits multiprocessors() { return static_cast<bits>(multiprocessor_count()); }
 bits multiprocessor() { return in_kernel("%smid").current->block->number % multiprocessors(); }
 
 }  // namespace heddle::emulator::cuda::ptx

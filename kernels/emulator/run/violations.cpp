@@ -127,9 +127,25 @@ void failed_requirement(const char* message, Place place) {
 
 void trap(Place place) { violate(mistake("fault", place, "executes __trap() at " + text_of(place))); }
 
+namespace {
+
+// The function as written: a kernel's body is a closure, which compilers name k(int)::<lambda()> mutable.
+std::string written_name(std::string function) {
+    for (const std::string closure : {"::<lambda()> mutable", "::(anonymous class)::operator()()"}) {
+        const std::size_t at = function.find(closure);
+        if (at == std::string::npos) continue;
+        function.erase(at, closure.size());
+        if (function.starts_with("auto ")) function.erase(0, 5);
+        break;
+    }
+    return function;
+}
+
+}  // namespace
+
 void failed_assertion(const char* expression, const char* file, int line, const char* function) {
     const std::string what =
-        "the assertion `" + std::string(expression) + "' of " + function + " failed at " + text_of({file, line});
+        "the assertion `" + std::string(expression) + "' of " + written_name(function) + " failed at " + text_of({file, line});
     if (in_a_kernel()) violate(mistake("assert", {file, line}, what));
     std::fflush(stdout);
     std::fprintf(stderr, "%s:%d: %s: Assertion `%s' failed.\n", file, line, function, expression);

@@ -6,6 +6,7 @@
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
+#include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/access.h"
 #include "kernels/emulator/runtime/copies.h"
 #include "kernels/emulator/runtime/pinned.h"
@@ -49,20 +50,35 @@ void run_copy(const Copy& copy, const std::string& name) {
     if (unwritten) throw *unwritten;
 }
 
+/// How the kind contradicts the pointers, or "".
+std::string contradiction(const Copy& copy, cudaMemcpyKind kind) {
+    if (kind == cudaMemcpyDefault) return "";
+    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    if (from_device != copy.from_device && !is_on_both_sides(copy.from.start))
+        return std::string("the kind says that the source is the ") +
+               (from_device ? "device's, but it is the host's" : "host's, but it is the device's");
+    if (to_device != copy.to_device && !is_on_both_sides(copy.to.start))
+        return std::string("the kind says that the destination is the ") +
+               (to_device ? "device's, but it is the host's" : "host's, but it is the device's");
+    return "";
+}
+
+/// CUDA leaves such a copy open. With one range of addresses for both sides it goes by the pointers, and programs rely on that.
+void note_contradiction(const std::string& call, const std::string& why, Place place) {
+    ViolationRecord note = mistake("portability", place,
+                                   call + " at " + text_of(place) + ": " + why +
+                                       ": CUDA leaves open what such a copy does; here it goes by what the pointers are");
+    note.note = true;
+    tell(std::move(note));
+}
+
 /// The reason why the copy is refused at the call, or "".
 std::string why_refused(const Copy& copy, cudaMemcpyKind kind) {
     if (copy.to.start == nullptr || copy.from.start == nullptr) return "a null pointer";
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return "no such kind of copy";
-    if (kind != cudaMemcpyDefault) {
-        const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-        const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-        if (from_device != copy.from_device && !is_on_both_sides(copy.from.start))
-            return std::string("the kind says that the source is the ") +
-                   (from_device ? "device's, but it is the host's" : "host's, but it is the device's");
-        if (to_device != copy.to_device && !is_on_both_sides(copy.to.start))
-            return std::string("the kind says that the destination is the ") +
-                   (to_device ? "device's, but it is the host's" : "host's, but it is the device's");
-    }
+    if (!is_foreign_program())
+        if (std::string why = contradiction(copy, kind); !why.empty()) return why;
     if (copy.to_device)
         if (std::string why = device_error(copy.to, "writes"); !why.empty()) return why;
     if (copy.from_device)
@@ -79,6 +95,7 @@ cudaError_t copy_in(const char* call, Copy copy, cudaMemcpyKind kind, cudaStream
     if (copy.from.empty()) return cudaSuccess;
     if (const std::string why = why_refused(copy, kind); !why.empty())
         return refuse(cudaErrorInvalidValue, std::string(call) + " at " + text_of(place) + ": " + why);
+    if (const std::string why = contradiction(copy, kind); !why.empty()) note_contradiction(call, why, place);
 
     Operation operation;
     operation.what = call;

@@ -153,7 +153,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.totalConstMem = 64 * kKilobyte;
     p.major = profile().major;
     p.minor = profile().minor;
-    p.multiProcessorCount = profile().multiprocessors;
+    p.multiProcessorCount = multiprocessor_count();
     p.maxThreadsPerMultiProcessor = profile().threads_per_multiprocessor;
     p.maxBlocksPerMultiProcessor = profile().blocks_per_multiprocessor;
     p.clockRate = facts().clock;

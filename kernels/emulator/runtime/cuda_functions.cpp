@@ -210,7 +210,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
     if (!profile().clusters) return refuse(cudaErrorNotSupported, std::string(call) + ": no clusters on " + profile().name);
     const auto threads = static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z);
     *clusters =
-        resident(*kernel, threads, config->dynamicSmemBytes) * profile().multiprocessors / static_cast<int>(cluster_of(*config));
+        resident(*kernel, threads, config->dynamicSmemBytes) * multiprocessor_count() / static_cast<int>(cluster_of(*config));
     return cudaSuccess;
 }
 
@@ -231,6 +231,6 @@ cudaError_t heddle::emulator::best_block(int* grid, int* block, const void* func
         blocks = fit;
         *block = size;
     }
-    *grid = blocks * profile().multiprocessors;
+    *grid = blocks * multiprocessor_count();
     return cudaSuccess;
 }
