@@ -2,7 +2,7 @@
 // Small programs for frontend_programs_slow_test.cpp, which cuts this file at its CASE lines and gives each to `heddle check`. A program without a
 // mistake compares what it computed and returns 0. After the name stands the verdict: `right`; `KIND LINE` for a violation on that line, where
 // the line below CASE is 1, or `KIND FILE LINE`; or `refused LINE: TEXT` for what does not get as far as running.
-// FILE lines begin further files; a .cu is one more source of the program.
+// FILE lines begin further files; a .cu is one more source of the program. A WITH line is an option for the compiler.
 
 // CASE launch_with_numbers: right
 __global__ void k(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
@@ -195,6 +195,7 @@ int main() {
     return cudaDeviceSynchronize() != cudaSuccess || x[0] != 3;
 }
 // CASE a_constraint_before_a_kernel: right
+// WITH -std=c++20
 template <class T> concept Small = sizeof(T) <= 4;
 template <class T> requires Small<T> && (sizeof(T) > 1) __global__ void k(T* x) { *x = 1; }
 template <class T> __global__ void k(T* x) requires (!Small<T>) { *x = 2; }

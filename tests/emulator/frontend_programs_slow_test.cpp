@@ -21,11 +21,12 @@ struct File {
 // A case of frontend_programs.cu.
 struct Program {
     std::string name, verdict;
-    std::vector<File> files;  // the first is the program's source
+    std::vector<File> files;           // the first is the program's source
+    std::vector<std::string> options;  // of the compiler
 };
 
 std::vector<Program> read_programs() {
-    constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ";
+    constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ", with = "// WITH ";
     std::vector<Program> programs;
     for (const char* const file : {"frontend_programs.cu", "frontend_names.cu", "check_verdicts.cu"}) {
         std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator" / file);
@@ -33,11 +34,13 @@ std::vector<Program> read_programs() {
             if (line.starts_with(new_case)) {
                 const std::size_t colon = line.find(": ");
                 const std::string name = line.substr(new_case.size(), colon - new_case.size());
-                programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}});
+                programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}, {}});
             } else if (programs.empty()) {
                 continue;
             } else if (line.starts_with(new_file)) {
                 programs.back().files.push_back({line.substr(new_file.size()), ""});
+            } else if (line.starts_with(with)) {
+                programs.back().options.push_back(line.substr(with.size()));
             } else {
                 programs.back().files.back().text += line + "\n";
             }
@@ -55,6 +58,7 @@ TEST_P(FrontendPrograms, GetTheirVerdict) {
     const fs::path folder = fs::path(testing::TempDir()) / ("frontend_programs_" + program.name);
     fs::create_directories(folder);
     Settings settings;
+    settings.compile_options = program.options;
     for (const File& file : program.files) {
         std::ofstream(folder / file.name) << file.text;
         if (file.name.ends_with(".cu")) settings.sources.push_back((folder / file.name).string());
