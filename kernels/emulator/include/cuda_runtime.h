@@ -116,7 +116,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     return [&](Parameters... values) {
         void* addresses[sizeof...(Parameters) + 1] = {(void*)&values..., nullptr};
         return cudaLaunchKernelExC(config, (const void*)kernel, addresses);
-    }(static_cast<Arguments&&>(arguments)...);
+    }(static_cast<Parameters>(static_cast<Arguments&&>(arguments))...);
 }
 template <class T>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T function, int block, std::size_t shared) {
