@@ -1,5 +1,5 @@
-// What CUDA's wider set of device functions calls (kernels/emulator/cuda, kernels/emulator/include), beside what interface.h
-// declares.
+// Functions behind CUDA's wider set of device functions (kernels/emulator/cuda, kernels/emulator/include). interface.h declares
+// the others.
 #pragma once
 
 #include <cstddef>

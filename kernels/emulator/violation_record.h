@@ -11,7 +11,7 @@
 
 namespace heddle::emulator {
 
-/// What a kernel asked of memory, in the units of a chip (trace/traffic.h), for records of the kinds `cost` and `cost-line`.
+/// A kernel's memory traffic in the units of a chip (trace/traffic.h), for records of the kinds `cost` and `cost-line`.
 struct CostCounts {
     std::uint64_t launches = 0;
     std::uint64_t accesses = 0;       ///< of warps to global memory

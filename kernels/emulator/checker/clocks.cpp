@@ -205,7 +205,7 @@ void pass_fence(Block& block, int thread, bool device_wide) {
     if (!t.seen.empty()) {
         t.own = now;
         block.has_own = true;
-        // What threads of this block released is known now; what others did, a later fence for the device may still acquire.
+        // Releases by this block are acquired now; those by other blocks may still be acquired by a later fence for the device.
         std::erase_if(t.seen, [&](const auto& releases) {
             return device_wide || std::all_of(releases->begin(), releases->end(),
                                               [&](const Released& r) { return r.ordinal == block.ordinal; });

@@ -160,7 +160,7 @@ struct DeviceScan {
         HEDDLE_ASKED;
         return scan("cub::DeviceScan::InclusiveSum", in, out, cub::Sum(), detail::value_of<In>(), n, false, stream, place);
     }
-    /// In place.
+    /// The same sum in place: `data` is both the input and the output.
     template <class It, class N, class = std::enable_if_t<std::is_integral_v<N>>>
     static cudaError_t ExclusiveSum(HEDDLE_TEMPORARY, It data, N n, HEDDLE_STREAM) {
         return ExclusiveSum(temporary, bytes, data, data, n, stream, place);

@@ -72,7 +72,7 @@ struct Inequality {
         return a != b;
     }
 };
-/// Of two pairs the one with the larger value; of equal ones that with the smaller key.
+/// Returns the pair with the larger value, and of two equal ones that with the smaller key.
 struct ArgMax {
     template <class Pair>
     constexpr Pair operator()(const Pair& a, const Pair& b) const {

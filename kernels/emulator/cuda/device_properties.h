@@ -1,4 +1,4 @@
-// What a program can ask about the device. Names and values of the attributes are CUDA's.
+// Attributes and properties of the device. Names and values of the attributes are CUDA's.
 #pragma once
 
 #include <cstddef>
@@ -173,7 +173,7 @@ struct cudaDeviceProp {
     int deviceNumaId, mpsEnabled, hostNumaId;
     unsigned gpuPciDeviceID, gpuPciSubsystemID;
     int hostNumaMultinodeIpcSupported;
-    // Of CUDA 12:
+    // Fields of CUDA 12 that CUDA 13 removed:
     int clockRate, memoryClockRate;  ///< kHz
     int deviceOverlap, kernelExecTimeoutEnabled, computeMode, maxTexture1DLinear, singleToDoublePrecisionPerfRatio;
     int cooperativeMultiDeviceLaunch;

@@ -1,4 +1,4 @@
-// What foreign kernels call under CUDA's names: integers, bits, conversions, cached loads and stores, clocks. The rest is in
+// Functions that foreign kernels call under CUDA's names: integers, bits, conversions, cached loads and stores, clocks. The rest is in
 // math.h, simd.h, warp.h and atomics.h.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What launches and kernels of CUDA C++ become (frontend/rewrite.h):
+// Launches and kernels of CUDA C++ are rewritten to these calls (frontend/rewrite.h):
 //
 //     k<float><<<grid, block, shared, stream>>>(x, n);        (configure(grid, block, shared, stream), k<float>(x, n));
 //

@@ -1,4 +1,4 @@
-// What every file of CUDA C++ gets in front (frontend/build.h): nvcc includes <cuda_runtime.h> and some of the C library by
+// Included in front of every file of CUDA C++ (frontend/build.h): nvcc includes <cuda_runtime.h> and some of the C library by
 // itself, too.
 #pragma once
 

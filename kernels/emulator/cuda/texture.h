@@ -7,7 +7,7 @@
 
 namespace heddle::emulator::cuda {
 
-/// What a texture gives: up to four components of 32 bits each, integers or floats.
+/// The value of a texture read: up to four components of 32 bits each, integers or floats.
 struct Texel {
     unsigned bits[4];
 };

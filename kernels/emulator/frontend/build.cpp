@@ -90,7 +90,7 @@ Builder::Builder(const Settings& settings, const Cache& cache) : settings_(setti
     write_library_headers(cache_.folder() / ("headers-" + library_headers_version()));
 }
 
-// What preprocessing and compiling have in common. The default is nvcc's: names that C++20 added, such as std::lerp, would
+// Options for both preprocessing and compiling. The default is nvcc's: names that C++20 added, such as std::lerp, would
 // collide with a program's own.
 std::vector<std::string> Builder::language_options() const {
     std::vector<std::string> words = compiler_;

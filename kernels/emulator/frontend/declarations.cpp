@@ -19,7 +19,7 @@ class Walk {
     Declarations take() { return std::move(found_); }
 
   private:
-    // What is known of a declaration when its `{`, `=` or `;` is reached.
+    // A declaration as far as it was read when its `{`, `=` or `;` is reached.
     struct Head {
         Function function;
         Variables variables;

@@ -1,4 +1,4 @@
-// What the schedules of a program found: each violation once, with how often it was seen.
+// The findings of all schedules of a program: each violation once, with how often it was seen.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Findings {
     /// Different kernels that the first schedule launched, and its launches.
     std::uint64_t kernels() const { return kernels_; }
     std::uint64_t launches() const { return launches_; }
-    /// Without the notes.
+    /// The number of violations, without the notes.
     std::uint64_t violations() const;
     /// "race" or "race, barrier": the kinds of the violations.
     std::string kinds() const;

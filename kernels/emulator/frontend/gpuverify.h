@@ -11,7 +11,7 @@
 
 namespace heddle::emulator::frontend {
 
-/// What the first lines of such a file say: `//pass` or `//xfail:NOT_ALL_VERIFIED`, and `//--blockDim=64 --gridDim=[2,2] -DN=3`.
+/// Read from the first lines of such a file: `//pass` or `//xfail:NOT_ALL_VERIFIED`, and `//--blockDim=64 --gridDim=[2,2] -DN=3`.
 struct Expectation {
     bool passes = false;
     bool only_barriers = false;  ///< --only-divergence: races do not count

@@ -152,7 +152,7 @@ std::string kernel_list(const std::vector<SourceUnit>& units, const Settings& se
     return text;
 }
 
-// What the harness begins with. Random values lie in [-1, 1); those of integers in 0 to 15: an index made of them stays small.
+// The start of the harness. Random values lie in [-1, 1); those of integers in 0 to 15, so that an index made of them stays small.
 const char* const kHarnessStart =
     "\n# 1 \"the harness of heddle check\"\n"
     "namespace heddle_check_harness {\n"

@@ -79,7 +79,7 @@ void rewrite_launch(TranslationUnit& unit, std::uint32_t token) {
     if (end == kNone) unit.fail(token, "this <<< has no >>> with arguments in parentheses after it");
     const std::uint32_t arguments = end + 3;
     if (tokens[arguments].pair == kNone) unit.fail(token, "the arguments of this launch have no closing parenthesis");
-    // What moves forward must not take its line breaks along: they stay where they were.
+    // The configuration moves forward as one line, so that later lines keep their numbers.
     unit.changes.before(callee, "(" + std::string(kCuda) + "configure(" + one_line(tokens, {token + 3, end}) + "), ");
     unit.changes.remove({token, arguments});
     unit.changes.after(tokens[arguments].pair, ")");

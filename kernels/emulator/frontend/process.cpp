@@ -71,7 +71,7 @@ Pipe make_pipe() {
 
 void never_wait(int descriptor) { ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK); }
 
-// What the child has in place of this process's streams; -1: the same.
+// The descriptors that replace this process's streams in the child; -1: the same.
 struct Streams {
     int in = -1, out = -1, error = -1;
     int kept = -1;  // a further descriptor that the child keeps under its number

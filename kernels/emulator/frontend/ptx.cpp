@@ -193,7 +193,7 @@ class Code {
         return (text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E') && at_ > 1 &&
                text_.find_last_of("xX", at_) == std::string::npos;
     }
-    /// What is added to an address: a number, or the value of a constant operand, which joins the base.
+    /// The offset of an address: a number; the value of a constant operand is added to the base instead.
     long long read_offset(PtxOperand& address) {
         const bool minus = text_[at_++] == '-';
         const PtxOperand offset = read_operand();

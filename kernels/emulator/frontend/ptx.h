@@ -18,7 +18,7 @@
 
 namespace heddle::emulator::frontend {
 
-/// What an asm statement becomes.
+/// The C++ that replaces an asm statement.
 struct PtxText {
     std::string text;    ///< one statement without its semicolon; it has the line ends and # lines of the original
     std::string error;   ///< or why it is refused, with the instruction's name

@@ -1,4 +1,4 @@
-// What stands in asm statements: their template string and operands, and the special registers and numbers of PTX.
+// Parses the parts of asm statements: their template string and operands, and the special registers and numbers of PTX.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>

@@ -11,7 +11,7 @@ namespace heddle::emulator::frontend {
 /// A finding with both of its lines quoted.
 std::string report_of(const Finding& finding);
 
-/// What each kernel asked of memory, with the line that wastes most.
+/// A table of each kernel's memory traffic, with the line that wastes most.
 std::string cost_table(const std::vector<KernelCost>& costs);
 
 /// The whole outcome as one JSON object.

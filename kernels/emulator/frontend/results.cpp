@@ -113,7 +113,7 @@ struct Rule {
     const char* id;
     const char* text;
 };
-// In the order of violation_record.h.
+// The kinds in the order of violation_record.h.
 constexpr Rule kRules[] = {
     {"race", "Two threads access the same memory, one of them writing, and nothing orders the two."},
     {"uninitialized", "A thread reads memory that nothing has written."},

@@ -79,7 +79,7 @@ void rewrite_device_code(TranslationUnit& unit, std::uint32_t brace) {
     rewrite_static_locals(unit, brace);
 }
 
-// What stands in functions, wherever they are.
+// Rewrites launches, shared memory and keywords wherever they stand.
 void rewrite_tokens(TranslationUnit& unit) {
     const Tokens& tokens = unit.tokens;
     for (std::uint32_t i = 0; i < tokens.size(); ++i) {

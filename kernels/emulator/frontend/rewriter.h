@@ -69,7 +69,7 @@ struct TranslationUnit {
 /// Turns the body of a kernel into a closure that is launched. Declarations are left alone. `scope`
 /// is where the kernel is declared: "ns::".
 void rewrite_kernel(TranslationUnit& unit, const Function& kernel, const std::string& scope);
-/// What rewrite() tells about a kernel.
+/// The description of a kernel that rewrite() returns.
 Kernel describe_kernel(const Tokens& tokens, const Declarations& declarations, const Function& kernel);
 /// `token` is the first < of <<<.
 void rewrite_launch(TranslationUnit& unit, std::uint32_t token);

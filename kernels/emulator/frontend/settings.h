@@ -1,4 +1,4 @@
-// What `heddle check` is asked for. The command line of Heddle and that of the program heddle-check fill the same structure.
+// The settings of `heddle check`. The command line of Heddle and that of the program heddle-check fill the same structure.
 #pragma once
 
 #include <cstdint>

@@ -158,7 +158,7 @@ inline cluster_group this_cluster() { return {}; }
 
 namespace details {
 
-/// What groups within a warp share.
+/// Base of the groups within a warp.
 class lanes_group : public thread_group {
   protected:
     using thread_group::thread_group;

@@ -251,7 +251,7 @@ HEDDLE_VECTORS(D, d, double, CUDA_R_64F)
 #undef HEDDLE_VECTORS
 
 namespace heddle::emulator::cublas {
-/// As releases before 11 named it: the type of the sums.
+/// The type of the sums, from the data type that releases before 11 named instead.
 constexpr cublasComputeType_t compute_of(cudaDataType type) {
     return type == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
            : type == CUDA_R_64F ? CUBLAS_COMPUTE_64F

@@ -67,7 +67,7 @@ cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();
-// Of CUDA before 4.0.
+// Names of CUDA before 4.0.
 cudaError_t cudaThreadSynchronize();
 cudaError_t cudaThreadExit();
 cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config);

@@ -89,7 +89,7 @@ std::uint64_t apply(Atomic kind, Number type, void* address, std::uint64_t value
     return old;
 }
 
-/// What each atomic of a kernel begins with.
+/// Checks before each atomic of a kernel.
 void before_atomic(Atomic kind, const void* address, std::size_t bytes, Place place) {
     Scheduler& self = in_kernel("an atomic");
     if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)

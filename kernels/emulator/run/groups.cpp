@@ -1,4 +1,4 @@
-// What the groups of cooperative_groups.h need beside a warp's collectives and the block's barrier.
+// Functions for the groups of cooperative_groups.h, beside a warp's collectives and the block's barrier.
 #include <cstring>
 
 #include "kernels/emulator/device_calls.h"

@@ -265,7 +265,7 @@ class Memory {
         madvise(start, bytes, apart ? MADV_DODUMP : MADV_DONTDUMP);
 #endif
     }
-    /// What the host may do with an allocation while no kernel and no copy runs.
+    /// The host's access rights to an allocation while no kernel and no copy runs.
     int protection_of(const Living& living) const {
         return living.allocation.kind == MemoryKind::managed && !managed_closed_ ? PROT_READ | PROT_WRITE : PROT_NONE;
     }

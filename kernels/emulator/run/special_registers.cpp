@@ -1,4 +1,4 @@
-// What PTX's special registers say about the emulated chip.
+// PTX's special registers of the emulated chip.
 #include "kernels/emulator/cuda/ptx.h"
 #include "kernels/emulator/run/run.h"
 #include "kernels/emulator/run/scheduler.h"

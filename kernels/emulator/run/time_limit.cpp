@@ -39,7 +39,7 @@ constexpr double kTick = 0.1;
 constexpr int kTicksOfPatience = 3;
 constexpr double kLookBack = 1;  // seconds before the end from which on it is watched whether threads come any further
 
-// Of the CPU thread that runs launches. A signal's handler reads it.
+// The timer of the CPU thread that runs launches. A signal's handler reads it.
 struct Clockwork {
     timer_t timer{};
     bool made = false;

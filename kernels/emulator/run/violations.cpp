@@ -1,4 +1,4 @@
-// What ends a launch: violations, and how they are told.
+// Violations: how they are reported, and how they end a launch.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

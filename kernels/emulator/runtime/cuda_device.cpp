@@ -21,7 +21,7 @@ constexpr int kKilobyte = 1024;
 constexpr int kSharedUnasked = 48 * kKilobyte;
 constexpr int kRegisters = 65536;
 
-/// What a program can ask of a chip and the emulator has no other use for: the A100's, A40's, L40's and H100's.
+/// Properties of the A100, A40, L40 and H100 that programs can query and the emulator does not use itself.
 struct Facts {
     int major, minor;
     int clock, memory_clock;  // kHz
@@ -74,7 +74,7 @@ void set_texture_limits(cudaDeviceProp& p) {
     set(p.maxSurfaceCubemapLayered, {32768, 2046});
 }
 
-/// What the emulated device can do. Host memory that is not registered, IPC, sparse arrays and graphics it cannot.
+/// Sets the abilities of the emulated device. It has no unregistered host memory, IPC, sparse arrays or graphics.
 void set_abilities(cudaDeviceProp& p) {
     p.canMapHostMemory = p.concurrentKernels = p.ECCEnabled = p.unifiedAddressing = p.deviceOverlap = 1;
     p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = 1;

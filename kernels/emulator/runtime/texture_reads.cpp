@@ -1,4 +1,4 @@
-// What a kernel reads from a texture or surface, and writes to one (CUDA C++ programming guide, "Texture fetching").
+// Reads of textures and surfaces in kernels, and writes to surfaces (CUDA C++ programming guide, "Texture fetching").
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

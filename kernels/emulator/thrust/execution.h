@@ -1,7 +1,7 @@
 // Where an algorithm of Thrust or CUB runs, and how: on the device as a kernel of the emulator, whose accesses are watched like
 // those of any kernel; on the host as a loop.
 //
-// What treats elements alone is one thread an element. Sums, scans and sorts are one thread in a fixed order: the emulator has no
+// Algorithms that treat each element alone run one thread for each. Sums, scans and sorts are one thread in a fixed order: the emulator has no
 // use for a parallel one, and the result does not change from run to run.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace thrust {
 
-/// What an algorithm throws when a kernel or a copy has failed.
+/// Thrown by an algorithm when a kernel or a copy has failed.
 class system_error : public std::runtime_error {
   public:
     explicit system_error(cudaError_t error) : std::runtime_error(cudaGetErrorString(error)), error_(error) {}
@@ -94,7 +94,7 @@ class Scratch {
     T* data_ = nullptr;
 };
 
-/// What body() returns, by one thread.
+/// Runs body() in one thread and returns its result.
 template <class T, class Body>
 T run_for(const Policy& policy, const char* name, Body body) {
     if (!policy.on_device) return body();

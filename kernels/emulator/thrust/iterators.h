@@ -83,7 +83,7 @@ class device_reference {
     T* at_;
 };
 
-/// What the arithmetic of random-access iterators is made of: at(i) and a position.
+/// Base of random-access iterators: makes their arithmetic of at(i) and a position.
 template <class Derived, class Value, class Reference, class Pointer = void>
 class iterator_base {
   public:
@@ -359,7 +359,7 @@ void advance(It& it, N n) {
 
 namespace detail {
 
-// What kernels get of an iterator: pointers instead of device_ptr.
+// The form of an iterator that kernels get: pointers instead of device_ptr.
 template <class It>
 auto raw(It it) {
     return it;

@@ -1,4 +1,4 @@
-// What each kernel of a program of the front end asks of memory, by source line (HEDDLE_EMULATOR_COST), told when the program ends.
+// Counts the memory traffic of each kernel by source line (HEDDLE_EMULATOR_COST) and reports it when the program ends.
 //
 // An access is a warp's, as in traffic.cpp: between two waits, the n-th accesses of its lanes at one instruction. Lanes that are
 // missing in it diverged. Of what a warp does between two of its waits the first kMostOpen accesses are counted.

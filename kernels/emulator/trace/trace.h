@@ -38,7 +38,7 @@ struct TraceSite {
     std::string what;   ///< a collective or barrier: "__syncthreads"
 };
 
-/// What the lanes of a shuffle, a vote or another collective that moves values gave and have after it.
+/// Values of the lanes before and after a shuffle, a vote or another collective that moves values.
 struct TracedExchange {
     static constexpr std::uint8_t kNobody = 0xff;
     std::array<std::uint64_t, 32> before{}, after{};  ///< of the lanes that met; bits, whose type is not known

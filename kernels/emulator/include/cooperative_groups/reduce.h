@@ -60,7 +60,7 @@ T reduce_lanes(unsigned mask, T value, Op& op, heddle::emulator::Place place) {
     return result;
 }
 
-/// Of whole warps.
+/// Reduces over groups of more than one warp.
 template <class T, class Op>
 T reduce_threads(const thread_group& group, const T& value, Op& op, heddle::emulator::Place place) {
     const T own = value;
@@ -110,7 +110,7 @@ T scan_lanes(unsigned mask, T value, Op& op, bool inclusive, T first, heddle::em
     return result;
 }
 
-// What an exclusive scan gives rank 0.
+// The value that an exclusive scan gives rank 0.
 template <class T, class Op>
 struct identity {
     static constexpr T value() { return T{}; }
