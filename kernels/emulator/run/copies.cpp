@@ -7,6 +7,7 @@
 #include "kernels/emulator/run/scheduler.h"
 #include "kernels/emulator/run/trace_hooks.h"
 #include "kernels/emulator/run/traffic_hooks.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -19,8 +20,8 @@ bool aligned(const void* address, std::size_t to) { return reinterpret_cast<std:
 
 void load_vector(void* to, const void* from, std::size_t bytes, Place place) {
     if (!aligned(from, bytes))
-        violate("loads " + std::to_string(bytes) + " bytes at " + text_of(place) +
-                " from an address that is not a multiple of that");
+        violate(mistake("misaligned", place, "loads " + std::to_string(bytes) + " bytes at " + text_of(place) +
+                                                 " from an address that is not a multiple of that"));
     if constexpr (checker::kEnabled) checker::read(from, bytes, place);
     if (counts_traffic()) note_traffic(from, bytes, place);
     std::memcpy(to, from, bytes);
@@ -28,8 +29,8 @@ void load_vector(void* to, const void* from, std::size_t bytes, Place place) {
 
 void store_vector(void* to, const void* from, std::size_t bytes, Place place) {
     if (!aligned(to, bytes))
-        violate("stores " + std::to_string(bytes) + " bytes at " + text_of(place) +
-                " to an address that is not a multiple of that");
+        violate(mistake("misaligned", place, "stores " + std::to_string(bytes) + " bytes at " + text_of(place) +
+                                                 " to an address that is not a multiple of that"));
     if constexpr (checker::kEnabled) checker::write(to, bytes, place);
     if (counts_traffic()) note_traffic(to, bytes, place);
     std::memcpy(to, from, bytes);
@@ -54,20 +55,21 @@ void copy_async(void* to, const void* from, int bytes, int valid, Place place) {
     Scheduler& self = in_kernel("copy_async");
     Thread& thread = *self.current;
     const std::string where = " at " + text_of(place);
+    const auto refuse = [&](const char* kind, const std::string& what) { violate(mistake(kind, place, "copies" + what)); };
     if (bytes != 4 && bytes != 8 && bytes != 16)
-        violate("copies " + std::to_string(bytes) + " bytes" + where + ": wanted 4, 8 or 16");
+        refuse("fault", " " + std::to_string(bytes) + " bytes" + where + ": wanted 4, 8 or 16");
     if (valid < 0 || valid > bytes)
-        violate("copies " + std::to_string(bytes) + " bytes" + where + ", of which " + std::to_string(valid) + " are valid");
+        refuse("fault", " " + std::to_string(bytes) + " bytes" + where + ", of which " + std::to_string(valid) + " are valid");
     const auto size = static_cast<std::size_t>(bytes);
     if (!aligned(to, size))
-        violate("copies " + std::to_string(bytes) + " bytes" + where + " to an address that is not a multiple of that");
+        refuse("misaligned", " " + std::to_string(bytes) + " bytes" + where + " to an address that is not a multiple of that");
     if (!aligned(from, size))
-        violate("copies " + std::to_string(bytes) + " bytes" + where + " from an address that is not a multiple of that");
+        refuse("misaligned", " " + std::to_string(bytes) + " bytes" + where + " from an address that is not a multiple of that");
     if (!in_shared_piece(*thread.block, to, size))
-        violate("copies" + where + " to an address that does not lie in one piece of the block's shared memory");
+        refuse("out-of-bounds", where + " to an address that does not lie in one piece of the block's shared memory");
     const auto* const source = static_cast<const std::byte*>(from);
     if (source >= thread.block->arena && source < thread.block->arena + thread.block->arena_bytes)
-        violate("copies" + where + " from shared memory: the source must be global");
+        refuse("fault", where + " from shared memory: the source must be global");
     PendingCopy copy{++self.launch->copies, static_cast<std::byte*>(to),     source, bytes, valid,
                      thread.groups,         (self.random.next() >> 63) != 0, place};
     if constexpr (checker::kEnabled) checker::copy_issued(copy.number, to, from, bytes, valid, place);

@@ -4,6 +4,7 @@
 #include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 
@@ -12,11 +13,12 @@ void partial_barrier(unsigned first, unsigned count, Place place) {
     Block& block = *thread.block;
     const auto threads = static_cast<unsigned>(block.threads);
     const unsigned end = first + count < threads ? first + count : threads;
-    if (first % 32 != 0 || first >= end) violate("a group's sync at " + text_of(place) + ": the group is not of whole warps");
+    if (first % 32 != 0 || first >= end) 
+        violate(mistake("barrier", place, "a group's sync at " + text_of(place) + ": the group is not of whole warps"));
     for (unsigned i = first; i < end; ++i)
         if (block.first[i].state == State::exited)
-            violate("a group's sync at " + text_of(place) + ", but " + name_of(block.first[i]) +
-                    " has left the kernel and never will");
+            violate(mistake("barrier", place, "a group's sync at " + text_of(place) + ", but " + name_of(block.first[i]) +
+                                                  " has left the kernel and never comes to it"));
     block.named_used = true;
     meet(block.partial[first / 32], static_cast<int>(end - first), 0, "a group's sync", place);
 }
@@ -42,9 +44,11 @@ void* cluster_shared(const void* address, unsigned block, Place place) {
     const Block& own = *self.current->block;
     const auto* const at = static_cast<const std::byte*>(address);
     if (at < own.arena || at >= own.arena + own.arena_bytes)
-        violate("map_shared_rank at " + text_of(place) + ": the address is not in the block's shared memory");
+        violate(mistake("out-of-bounds", place,
+                        "map_shared_rank at " + text_of(place) + ": the address is not in the block's shared memory"));
     if (block >= self.blocks.size())
-        violate("map_shared_rank at " + text_of(place) + ": the cluster has no block " + std::to_string(block));
+        violate(mistake("out-of-bounds", place,
+                        "map_shared_rank at " + text_of(place) + ": the cluster has no block " + std::to_string(block)));
     return self.blocks[block].arena + (at - own.arena);
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/scheduler.h"
+#include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator {
 namespace {
@@ -28,7 +29,8 @@ struct SplitBarrier {
 void check_address(const void* object, const char* what, Place place) {
     in_kernel(what);
     if (reinterpret_cast<std::uintptr_t>(object) % 8 != 0)
-        violate(std::string(what) + " at " + text_of(place) + ": the barrier's address is not a multiple of 8");
+        violate(mistake("misaligned", place,
+                        std::string(what) + " at " + text_of(place) + ": the barrier's address is not a multiple of 8"));
 }
 
 struct Wish {
@@ -72,8 +74,8 @@ bool test(Wish wish, Place place) {
 void split_barrier_init(void* barrier, std::uint32_t expected, Place place) {
     check_address(barrier, "a barrier's init", place);
     if (expected == 0 || expected > kMostArrivals)
-        violate("a barrier's init at " + text_of(place) + ": expects " + std::to_string(expected) + " arrivals, wanted 1 to " +
-                std::to_string(kMostArrivals));
+        violate(mistake("barrier", place, "a barrier's init at " + text_of(place) + ": expects " + std::to_string(expected) +
+                                              " arrivals, wanted 1 to " + std::to_string(kMostArrivals)));
     if constexpr (checker::kEnabled) checker::write(barrier, 8, place);
     SplitBarrier{0, expected, expected}.write(barrier);
 }
@@ -88,9 +90,9 @@ std::uint64_t split_barrier_arrive(void* barrier, std::uint32_t count, bool drop
     }
     SplitBarrier state = SplitBarrier::of(barrier);
     if (count > state.pending || (drop && count > state.expected))
-        violate("a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +
-                " arrivals, but the phase expects only " + std::to_string(state.pending) + " more of " +
-                std::to_string(state.expected));
+        violate(mistake("barrier", place, "a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +
+                                              " arrivals, but the phase expects only " + std::to_string(state.pending) +
+                                              " more of " + std::to_string(state.expected)));
     const std::uint64_t token = state.phase;
     state.pending -= count;
     if (drop) state.expected -= count;

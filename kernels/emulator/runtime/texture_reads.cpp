@@ -9,6 +9,7 @@
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/textures.h"
 
 namespace heddle::emulator {
@@ -96,14 +97,15 @@ cuda::Texel texel_of(const TextureObject& texture, const Components& components)
 const TextureObject& readable(unsigned long long handle, int dimensions, cuda::TexelType type, const char* call, Place place) {
     const TextureObject* const texture = texture_object(handle);
     const std::string where = std::string("calls ") + call + " at " + text_of(place);
-    if (texture == nullptr || texture->is_surface) violate(where + " for a texture that does not exist, or was destroyed");
+    const auto refuse = [&](const std::string& why) { violate(mistake("fault", place, where + why)); };
+    if (texture == nullptr || texture->is_surface) refuse(" for a texture that does not exist, or was destroyed");
     if (dimensions != texture->dimensions)
-        violate(where + " for a texture of " + std::to_string(texture->dimensions) + " dimensions");
+        refuse(" for a texture of " + std::to_string(texture->dimensions) + " dimensions");
     if (type.is_float != texture->gives_floats())
-        violate(where + (type.is_float ? " as floats, but the texture has integers (cudaReadModeElementType)"
+        refuse((type.is_float ? " as floats, but the texture has integers (cudaReadModeElementType)"
                                        : " as integers, but the texture gives floats"));
     if (!type.is_float && type.bits != texture->format.x)
-        violate(where + " with components of " + std::to_string(type.bits) + " bits, but the texture's have " +
+        refuse(" with components of " + std::to_string(type.bits) + " bits, but the texture's have " +
                 std::to_string(texture->format.x));
     return *texture;
 }
@@ -140,14 +142,15 @@ std::byte* surface_bytes(unsigned long long handle, std::size_t bytes, int dimen
                          cudaSurfaceBoundaryMode mode, const char* verb, Place place) {
     const TextureObject* const surface = texture_object(handle);
     const std::string where = std::string(verb) + " a surface at " + text_of(place);
-    if (surface == nullptr || !surface->is_surface) violate(where + " that does not exist, or was destroyed");
+    const auto refuse = [&](const char* kind, const std::string& why) { violate(mistake(kind, place, where + why)); };
+    if (surface == nullptr || !surface->is_surface) refuse("fault", " that does not exist, or was destroyed");
     if (dimensions != surface->dimensions)
-        violate(where + " that has " + std::to_string(surface->dimensions) + " dimensions, not " + std::to_string(dimensions));
+        refuse("fault", " that has " + std::to_string(surface->dimensions) + " dimensions, not " + std::to_string(dimensions));
     if (bytes != surface->element)
-        violate(where + ": " + std::to_string(bytes) + " bytes, but its elements have " + std::to_string(surface->element));
+        refuse("fault", ": " + std::to_string(bytes) + " bytes, but its elements have " + std::to_string(surface->element));
     const auto size = static_cast<int>(bytes);
     if (at[0] % size != 0)
-        violate(where + ": x counts bytes, and " + std::to_string(at[0]) + " is no multiple of an element's " +
+        refuse("misaligned", ": x counts bytes, and " + std::to_string(at[0]) + " is no multiple of an element's " +
                 std::to_string(bytes) + "; multiply the column by them");
     int index[3] = {at[0] / size, at[1], at[2]};
     if (at[0] < 0) index[0] = -1;
@@ -155,7 +158,7 @@ std::byte* surface_bytes(unsigned long long handle, std::size_t bytes, int dimen
         if (index[axis] >= 0 && index[axis] < surface->size[axis]) continue;
         if (mode == cudaBoundaryModeZero) return nullptr;
         if (mode != cudaBoundaryModeClamp)
-            violate(where + ": " + "xyz"[axis] + " is " + std::to_string(index[axis]) + (axis == 0 ? " elements" : "") +
+            refuse("out-of-bounds", std::string(": ") + "xyz"[axis] + " is " + std::to_string(index[axis]) + (axis == 0 ? " elements" : "") +
                     ", but the surface has " + std::to_string(surface->size[axis]));
         index[axis] = std::clamp(index[axis], 0, surface->size[axis] - 1);
     }
@@ -168,7 +171,7 @@ cuda::Texel cuda::sample_texture(cudaTextureObject_t handle, int dimensions, con
     const char* const call = dimensions == 1 ? "tex1D" : dimensions == 2 ? "tex2D" : "tex3D";
     const TextureObject& texture = readable(handle, dimensions, type, call, place);
     if (texture.resource.resType == cudaResourceTypeLinear)
-        violate("calls tex1D at " + text_of(place) + " for linear memory, which only tex1Dfetch reads");
+        violate(mistake("fault", place, "calls tex1D at " + text_of(place) + " for linear memory, which only tex1Dfetch reads"));
     float x[3];
     for (int axis = 0; axis < 3; ++axis) {
         x[axis] = texture.reading.normalizedCoords != 0 ? at[axis] * static_cast<float>(texture.size[axis]) : at[axis];
@@ -184,7 +187,7 @@ cuda::Texel cuda::sample_texture(cudaTextureObject_t handle, int dimensions, con
 cuda::Texel cuda::fetch_texture(cudaTextureObject_t handle, int x, TexelType type, Place place) {
     const TextureObject& texture = readable(handle, 1, type, "tex1Dfetch", place);
     if (texture.resource.resType != cudaResourceTypeLinear)
-        violate("calls tex1Dfetch at " + text_of(place) + " for an array, which tex1D reads");
+        violate(mistake("fault", place, "calls tex1Dfetch at " + text_of(place) + " for an array, which tex1D reads"));
     if (x < 0 || x >= texture.size[0]) return {};  // as documented
     return texel_of(texture, read_element(texture, {x, 0, 0}, place));
 }
@@ -209,7 +212,7 @@ void cuda::write_surface(cudaSurfaceObject_t handle, const void* from, unsigned 
 }
 
 void cuda::refuse_in_kernel(const char* call, const char* why, Place place) {
-    violate(std::string("calls ") + call + " at " + text_of(place) + ", which is not emulated: " + why);
+    violate(mistake("fault", place, std::string("calls ") + call + " at " + text_of(place) + ", which is not emulated: " + why));
 }
 
 }  // namespace heddle::emulator
