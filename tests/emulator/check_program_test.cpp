@@ -130,6 +130,8 @@ TEST_F(Check, WrongUsageIsStatus2) {
     refused("sound.cu --chip sm_10", "--chip");
     refused("sound.cu --ordres 2", "there is no option --ordres");
     refused("sound.cu -DRETURNED=0 --kernel reverse", "has a main()");
+    refused("sound.cu -DRETURNED=0 --grid 4", "has a main()");
+    refused("sound.cu --memory 2X", "--memory is '2X'");
 }
 
 TEST_F(Check, TheProgramHasItsArgumentsAndEachRunTheSameInput) {
@@ -176,6 +178,10 @@ int main() {
 
 TEST_F(Check, ResultsAreWrittenAsJson) {
     here.write("racy.cu", kRacy);
+    const ProgramResult unwritten = check("racy.cu -DRETURNED=0 --json no/such/folder.json");
+    EXPECT_EQ(unwritten.status, 3);
+    EXPECT_THAT(unwritten.err, HasSubstr("no/such/folder.json cannot be written"));
+    EXPECT_THAT(last_line(unwritten.err), HasSubstr("violation"));
     ASSERT_EQ(check("racy.cu -DRETURNED=0 --json results.json --seed 7").status, 3);
     const nlohmann::json results = nlohmann::json::parse(here.read("results.json"));
     EXPECT_EQ(results["status"], 3);

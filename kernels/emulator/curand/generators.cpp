@@ -80,7 +80,7 @@ curandStatus_t generate(const char* call, curandGenerator_t generator, T* to, st
     operation.place = place;
     operation.writes = {rows};
     operation.work = [=, name = title(operation)]() mutable {
-        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why);
+        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why, "out-of-bounds");
         fill(state, to, n);
         wrote(rows);
     };

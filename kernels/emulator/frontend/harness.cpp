@@ -126,10 +126,22 @@ bool is_pointer(const std::string& type) {
     return text.find('*') != std::string::npos || text.find('[') != std::string::npos;
 }
 
+// A file's name as a shell takes it.
+std::string shell_word(const std::string& name) {
+    const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || std::string("_+-./,:@%").find(static_cast<char>(c)) != std::string::npos;
+    });
+    if (plain) return name;
+    std::string word = "'";
+    for (const char c : name) word += c == '\'' ? "'\\''" : std::string(1, c);
+    return word + "'";
+}
+
 // A command line with a value for each parameter, to begin with.
 std::string ready_command(const Kernel& kernel, const Settings& settings) {
-    std::string text = settings.name + " " + settings.sources[0] + " --kernel " +
-                       (kernel.is_template ? "'" + kernel.name + "<float>'" : kernel.name) + " --grid 2 --block 64";
+    std::string text = settings.name;
+    for (const std::string& source : settings.sources) text += " " + shell_word(source);
+    text += " --kernel " + (kernel.is_template ? "'" + kernel.name + "<float>'" : kernel.name) + " --grid 2 --block 64";
     for (const KernelParameter& parameter : kernel.parameters) {
         std::string type = "f32";
         for (const ElementType& each : kElementTypes)
