@@ -86,6 +86,7 @@ class Schedules {
         std::vector<ViolationRecord> drawn;
         if (expectation_ != nullptr) run.words.push_back(std::to_string((order - 1) % 3 + 1));
         const auto take = [&](const ViolationRecord& record) {
+            if (overflowed_) return;  // it comes of the failed launch, and the run is repeated
             if (record.kind == "stack-overflow" && stack_.empty()) {
                 overflowed_ = true;
                 return;
