@@ -70,7 +70,6 @@ class Schedules {
             // Another schedule would take as long and say no more.
             if (too_long || outcome.findings.has("no-progress")) break;
         }
-        outcome.run_seconds = seconds_since(start);
         return outcome;
     }
 
@@ -164,7 +163,6 @@ bool has_launch_options(const Settings& settings) {
 }
 
 int check_program(const Settings& settings) {
-    const auto start = Clock::now();
     const Cache cache;
     const Builder builder(settings, cache);
     std::vector<SourceUnit> units = builder.read(settings.sources);
@@ -174,10 +172,8 @@ int check_program(const Settings& settings) {
                       " has a main(), which decides what is launched; leave out --kernel, --call, --grid, --block, --shared and --arg");
     if (!has_main) add_harness(units, settings);
     const std::filesystem::path program = builder.program(units);
-    const double build_seconds = seconds_since(start);
 
-    Outcome outcome = Schedules(settings, program.string()).run();
-    outcome.build_seconds = build_seconds;
+    const Outcome outcome = Schedules(settings, program.string()).run();
     if (settings.cost) std::fputs(cost_table(outcome.findings.costs()).c_str(), stderr);
     const bool written = write_all_results(outcome, settings);
     std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), outcome.verdict().c_str());

@@ -56,7 +56,6 @@ struct Outcome {
     Findings findings;
     int orders = 0;            ///< that ran
     std::string failure = {};  ///< why the program failed by itself: "it returned 5"
-    double build_seconds = 0, run_seconds = 0;
 
     /// 0, 1 or 3.
     int status() const;
