@@ -7,7 +7,6 @@
 #include "apps/command/sibling_program.h"
 #include "apps/options/option_table.h"
 #include "apps/terminal/terminal.h"
-#include "kernels/emulator/frontend/arguments.h"
 #include "kernels/emulator/frontend/check.h"
 
 namespace heddle::app {

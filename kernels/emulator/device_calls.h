@@ -39,7 +39,7 @@ std::uint32_t reduce(Reduction kind, bool is_signed, unsigned mask, std::uint32_
 enum class Exchange { shuffle, up, down, exclusive_or, reduce, scan };
 void exchange(Exchange kind, unsigned mask, const void* value, std::size_t bytes, int source, void* result, Place place);
 
-// ---- groups of cooperative_groups.h (run/groups.cpp) ----
+// ---- groups of cooperative_groups.h (run/split_barriers.cpp) ----
 
 /// A barrier of the threads first .. first + count - 1 of the block, whole warps.
 void partial_barrier(unsigned first, unsigned count, Place place);

@@ -6,11 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernels/emulator/frontend/arguments.h"
+#include "kernels/emulator/frontend/check.h"
 #include "kernels/emulator/frontend/cache.h"
-#include "kernels/emulator/frontend/gpuverify.h"
+#include "kernels/emulator/frontend/harness.h"
 #include "kernels/emulator/frontend/process.h"
-#include "kernels/emulator/frontend/quote.h"
 #include "kernels/emulator/frontend/report.h"
 #include "tests/support.h"
 

@@ -1,9 +1,10 @@
-#include "kernels/emulator/frontend/arguments.h"
+#include "kernels/emulator/frontend/check.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 
 namespace heddle::emulator::frontend {

@@ -11,7 +11,7 @@
 
 #include "kernels/emulator/frontend/headers.h"
 #include "kernels/emulator/frontend/process.h"
-#include "kernels/emulator/frontend/quote.h"
+#include "kernels/emulator/frontend/report.h"
 
 namespace heddle::emulator::frontend {
 namespace {

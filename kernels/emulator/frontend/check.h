@@ -1,6 +1,9 @@
 // `heddle check`: builds CUDA C++, runs it on the emulated device in several orders of its threads, and decides.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "kernels/emulator/frontend/settings.h"
 
 namespace heddle::emulator::frontend {
@@ -9,5 +12,16 @@ namespace heddle::emulator::frontend {
 /// the exit status: 0 without a violation, 3 with one, whatever the program returned, and 1 if the program failed by itself.
 /// Refused if there is nothing that can be run; std::runtime_error for the machine's errors.
 int check(const Settings& settings);
+
+// Its command line, as far as it is not a table of options (arguments.cpp): what the compiler takes, and what follows --.
+
+/// Moves what belongs to the compiler and to the program out of `words` and into `settings`; the rest is returned.
+std::vector<std::string> without_compiler_options(const std::vector<std::string>& words, Settings& settings);
+
+/// Refused for values that no check can have, such as the chip sm_10.
+void check_settings(const Settings& settings);
+
+/// Reads a whole command line, as heddle-check has it. False when --help was asked for: it was printed.
+bool read_arguments(const std::vector<std::string>& words, Settings& settings);
 
 }  // namespace heddle::emulator::frontend

@@ -1,4 +1,5 @@
-#include "kernels/emulator/frontend/gpuverify.h"
+// Files of GPUVerify's testsuite as programs.
+#include "kernels/emulator/frontend/harness.h"
 
 #include <algorithm>
 #include <cctype>

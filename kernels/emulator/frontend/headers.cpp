@@ -28,7 +28,7 @@ constexpr Served kServed[] = {
     {"", ".h", "channel_descriptor surface_types", "include/texture_types.h"},
     {"", ".h", "cublas_api", "include/cublas_v2.h"},
     {"", ".h", "cuda_pipeline_primitives", "include/cuda_pipeline.h"},
-    {"crt/", ".h", "host_defines", "include/host_defines.h"},
+    {"", ".h", "host_defines crt/host_defines", "include/driver_types.h"},
     {"nvtx3/", ".h", "nvToolsExt nvToolsExtCudaRt", "include/nvToolsExt.h"},
     {"cooperative_groups/", ".h", "scan", "include/cooperative_groups/reduce.h"},
     {"cuda/std/", "",

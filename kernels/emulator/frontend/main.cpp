@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/frontend/arguments.h"
 #include "kernels/emulator/frontend/check.h"
 
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "kernels/emulator/frontend/quote.h"
 #include "kernels/emulator/frontend/report.h"
 
 namespace heddle::emulator::frontend {

@@ -6,8 +6,16 @@
 
 #include "kernels/emulator/cuda/device_properties.h"
 #include "kernels/emulator/cuda/error_codes.h"
-#include "kernels/emulator/include/host_defines.h"
 #include "kernels/emulator/include/vector_types.h"
+
+// The macros of CUDA's headers that are no keywords. __host__, __device__ and their kin are the rewriter's.
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define CUDART_CB
+#define CUDARTAPI
+#define CUDAAPI
+#define __cudart_builtin__
+#define __device_builtin__
 
 struct CUstream_st;
 struct CUevent_st;

@@ -6,10 +6,12 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "kernels/emulator/cuda/ptx.h"
 #include "kernels/emulator/foreign.h"
 #include "kernels/emulator/run/fiber.h"
 #include "kernels/emulator/run/fused_sum.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/scheduler.h"
 
 namespace heddle::emulator {
 namespace {
@@ -110,3 +112,11 @@ std::string geometry_error(const LaunchRequest& request) {
 }
 
 }  // namespace heddle::emulator
+
+// The special registers of PTX that tell about the chip.
+namespace heddle::emulator::cuda::ptx {
+
+bits multiprocessors() { return static_cast<bits>(multiprocessor_count()); }
+bits multiprocessor() { return in_kernel("%smid").current->block->number % multiprocessors(); }
+
+}  // namespace heddle::emulator::cuda::ptx

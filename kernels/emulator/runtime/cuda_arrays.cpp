@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/runtime/arrays.h"
+#include "kernels/emulator/runtime/textures.h"
 #include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;

@@ -8,9 +8,8 @@
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/access.h"
-#include "kernels/emulator/runtime/copies.h"
-#include "kernels/emulator/runtime/pinned.h"
 #include "kernels/emulator/runtime/runtime.h"
+#include "kernels/emulator/runtime/pinned.h"
 
 using namespace heddle::emulator;
 

@@ -3,8 +3,7 @@
 
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/runtime/arrays.h"
-#include "kernels/emulator/runtime/copies.h"
+#include "kernels/emulator/runtime/textures.h"
 #include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;

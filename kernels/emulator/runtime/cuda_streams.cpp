@@ -1,6 +1,7 @@
-// Streams, events, and waiting for them.
+// Streams, events, waiting for them, and work that nobody waits for.
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/memory.h"
@@ -45,6 +46,22 @@ cudaError_t tell(cudaStream_t handle, T* to, const char* call, Get get) {
 }
 
 }  // namespace
+
+void heddle::emulator::run_without_waits() {
+    if (!is_foreign_program()) return;
+    static const bool started = [] {
+        std::thread([] {
+            for (std::uint64_t before = 0;;) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                const std::uint64_t now = queued_operations;
+                if (now == before && !streams().left_over().empty()) streams().wait_for_all(true);
+                before = now;
+            }
+        }).detach();
+        return true;
+    }();
+    static_cast<void>(started);
+}
 
 namespace heddle::emulator {
 

@@ -35,5 +35,9 @@ cudaError_t submit(cudaStream_t stream, Operation operation);
 void run_without_waits();
 /// Waits for the operation queued last in the stream. Refused while the stream is captured.
 cudaError_t wait_in(cudaStream_t stream, const char* call);
+/// Queues the copy of rows as `call`; `waits`: the host waits for it.
+cudaError_t copy_rows(const char* call, Rows to, Rows from, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place);
+/// The same for a fill.
+cudaError_t fill_rows(const char* call, const Rows& rows, int byte, cudaStream_t stream, Place place);
 
 }  // namespace heddle::emulator

@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "kernels/emulator/run/memory.h"
-#include "kernels/emulator/runtime/arrays.h"
 #include "kernels/emulator/runtime/runtime.h"
 
 namespace heddle::emulator {
