@@ -43,15 +43,15 @@ OptionTable check_table(frontend::Settings& settings) {
         .more_than(0);
     table.add("chip", settings.chip, "the emulated device").one_of({"sm_80", "sm_86", "sm_89", "sm_90"});
     table.add("memory", settings.memory, "its memory, such as 512M or 2G").called("SIZE").defaults_to("the emulator's own");
-    table.add("repeats", settings.repeats, "run only the first N of launches of a kernel with the same arguments at the same line")
+    table
+        .add("repeats", settings.repeats, "run only the first N of launches of a kernel with the same arguments at the same line")
         .called("N")
         .defaults_to("all");
     table.add("leaks", settings.leaks, "memory of the device that is still allocated at exit is a violation");
     table.add("allow-same-value", settings.same_value, "two threads may write the value that already stands there");
     table.group(OptionGroup::launch);
     table.add("call", settings.call, "a host function to call with the values of --arg, in their order").called("NAME");
-    table.add("kernel", settings.kernel, "the kernel to launch, such as saxpy or 'scale<float>'")
-        .called("NAME");
+    table.add("kernel", settings.kernel, "the kernel to launch, such as saxpy or 'scale<float>'").called("NAME");
     table.add("grid", settings.grid, "its grid: 2 or 2x3x4").called("G");
     table.add("block", settings.block, "its block").called("B");
     table.add("shared", settings.shared, "bytes of dynamic shared memory");

@@ -1,5 +1,6 @@
-// Functions that kernels call: barriers, collectives, copies, atomics and shared memory of the emulator, each with a last parameter for the
-// caller's source location. kernel.h puts CUDA's names on top of it for Heddle's kernels, cuda/prelude.h for anybody's.
+// Functions that kernels call: barriers, collectives, copies, atomics and shared memory of the emulator, each with a last
+// parameter for the caller's source location. kernel.h puts CUDA's names on top of it for Heddle's kernels, cuda/prelude.h for
+// anybody's.
 //
 // Every file of foreign CUDA C++ reads this header, in C++17 too: it includes nothing that takes long to compile.
 #pragma once

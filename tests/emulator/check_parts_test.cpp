@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernels/emulator/frontend/check.h"
 #include "kernels/emulator/frontend/cache.h"
+#include "kernels/emulator/frontend/check.h"
 #include "kernels/emulator/frontend/harness.h"
 #include "kernels/emulator/frontend/process.h"
 #include "kernels/emulator/frontend/report.h"

@@ -35,7 +35,8 @@ TEST_F(EmulatorCublas, MultipliesInEachTransposeAndLayout) {
                     const std::vector<double> a = numbers(static_cast<std::size_t>(lda * (ta ? m : k)), 1),
                                               b = numbers(static_cast<std::size_t>(ldb * (tb ? k : n)), 2),
                                               c = numbers(static_cast<std::size_t>(ldc * n), 3);
-                    const Numbers da(CUDA_R_64F, a), db(CUDA_R_64F, b), dc(CUDA_R_64F, c), fa(CUDA_R_32F, a), fb(CUDA_R_32F, b), fc(CUDA_R_32F, c);
+                    const Numbers da(CUDA_R_64F, a), db(CUDA_R_64F, b), dc(CUDA_R_64F, c), fa(CUDA_R_32F, a), fb(CUDA_R_32F, b),
+                        fc(CUDA_R_32F, c);
                     const double alpha = 2;
                     const float alpha_f = 2, beta_f = static_cast<float>(beta);
                     const auto op = [](bool t) { return t ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -52,8 +53,10 @@ TEST_F(EmulatorCublas, MultipliesInEachTransposeAndLayout) {
                             const auto at = static_cast<std::size_t>(i + j * ldc);
                             double sum = 0;
                             for (int t = 0; i < m && t < k; ++t)
-                                sum += a[static_cast<std::size_t>(ta ? t + i * lda : i + t * lda)] * b[static_cast<std::size_t>(tb ? j + t * ldb : t + j * ldb)];
-                            const double wanted = i < m ? alpha * sum + beta * c[at] : c[at];  // between the columns nothing changes
+                                sum += a[static_cast<std::size_t>(ta ? t + i * lda : i + t * lda)] *
+                                       b[static_cast<std::size_t>(tb ? j + t * ldb : t + j * ldb)];
+                            const double wanted =
+                                i < m ? alpha * sum + beta * c[at] : c[at];  // between the columns nothing changes
                             EXPECT_DOUBLE_EQ(wide[at], wanted) << ta << tb << gap << beta << " at " << i << ", " << j;
                             EXPECT_NEAR(single[at], wanted, 1e-5);
                         }
@@ -70,16 +73,18 @@ TEST_F(EmulatorCublas, MultipliesHalvesIntegersAndBatches) {
     expect_ok(cudaMalloc(&dc, a.size() * 2));
     expect_ok(cudaMemcpy(da, a.data(), a.size() * 2, cudaMemcpyHostToDevice));
     const float one = 1, zero = 0;
-    ASSERT_EQ(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, da, CUDA_R_16F, n, n * n, da, CUDA_R_16F, n, n * n, &zero,
-                                         dc, CUDA_R_16F, n, n * n, batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, da, CUDA_R_16F, n, n * n, da, CUDA_R_16F, n,
+                                   n * n, &zero, dc, CUDA_R_16F, n, n * n, batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        CUBLAS_STATUS_SUCCESS);
     expect_ok(cudaMemcpy(c.data(), dc, c.size() * 2, cudaMemcpyDeviceToHost));
     for (int b = 0; b < batch; ++b)
         for (int i = 0; i < n; ++i)
             for (int j = 0; j < n; ++j) {
                 double sum = 0;
                 for (int t = 0; t < n; ++t)
-                    sum += numbers_of_a[static_cast<std::size_t>(b * 16 + i + t * 4)] * numbers_of_a[static_cast<std::size_t>(b * 16 + j + t * 4)];
+                    sum += numbers_of_a[static_cast<std::size_t>(b * 16 + i + t * 4)] *
+                           numbers_of_a[static_cast<std::size_t>(b * 16 + j + t * 4)];
                 EXPECT_EQ(c[static_cast<std::size_t>(b * 16 + i + j * 4)], element::to_f16(static_cast<float>(sum)));
             }
     // The same by pointers that lie in device memory, and in int8.
@@ -89,17 +94,18 @@ TEST_F(EmulatorCublas, MultipliesHalvesIntegersAndBatches) {
     expect_ok(cudaMalloc(&on_device, sizeof pointers));
     expect_ok(cudaMemcpy(on_device, pointers, sizeof pointers, cudaMemcpyHostToDevice));
     expect_ok(cudaMemset(dc, 0, c.size() * 2));
-    ASSERT_EQ(cublasGemmBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, on_device, CUDA_R_16F, n, on_device, CUDA_R_16F, n, &zero,
-                                  on_device + batch, CUDA_R_16F, n, batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        cublasGemmBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, on_device, CUDA_R_16F, n, on_device, CUDA_R_16F, n,
+                            &zero, on_device + batch, CUDA_R_16F, n, batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        CUBLAS_STATUS_SUCCESS);
     std::vector<std::uint16_t> again(c.size());
     expect_ok(cudaMemcpy(again.data(), dc, c.size() * 2, cudaMemcpyDeviceToHost));
     EXPECT_EQ(again, c);
     const std::vector<std::int8_t> bytes = {127, -128, 3, 4, 5, -6, 7, 8, 9, 10, 11, 12, 13, 14, 15, -16};
     expect_ok(cudaMemcpy(da, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
     const std::int32_t two = 2, none = 0;
-    ASSERT_EQ(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &two, da, CUDA_R_8I, n, da, CUDA_R_8I, n, &none, dc, CUDA_R_32I, n,
-                           CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
+    ASSERT_EQ(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &two, da, CUDA_R_8I, n, da, CUDA_R_8I, n, &none, dc,
+                           CUDA_R_32I, n, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
               CUBLAS_STATUS_SUCCESS);
     std::int32_t sums[16];
     expect_ok(cudaMemcpy(sums, dc, sizeof sums, cudaMemcpyDeviceToHost));
@@ -109,7 +115,8 @@ TEST_F(EmulatorCublas, MultipliesHalvesIntegersAndBatches) {
             for (std::size_t t = 0; t < 4; ++t) sum += bytes[i + 4 * t] * bytes[t + 4 * j];
             EXPECT_EQ(sums[i + 4 * j], 2 * sum);
         }
-    for (void* pointer : {static_cast<void*>(da), static_cast<void*>(dc), static_cast<void*>(on_device)}) expect_ok(cudaFree(pointer));
+    for (void* pointer : {static_cast<void*>(da), static_cast<void*>(dc), static_cast<void*>(on_device)})
+        expect_ok(cudaFree(pointer));
 }
 
 TEST_F(EmulatorCublas, ComputesOnVectors) {
@@ -161,7 +168,8 @@ TEST_F(EmulatorCublas, RefusesWhatContradictsItself) {
     EXPECT_NE(std::string(cublasGetStatusString(CUBLAS_STATUS_INVALID_VALUE)).find("less than its 8 rows"), std::string::npos);
     EXPECT_EQ(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 9, 8, 8, &one, p, 9, p, 8, &one, p, 9), CUBLAS_STATUS_INVALID_VALUE);
     EXPECT_NE(std::string(cublasGetStatusString(CUBLAS_STATUS_INVALID_VALUE)).find("too many"), std::string::npos);
-    EXPECT_EQ(cublasSgemm(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &one, p, 1), CUBLAS_STATUS_NOT_INITIALIZED);
+    EXPECT_EQ(cublasSgemm(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, 1, p, 1, &one, p, 1),
+              CUBLAS_STATUS_NOT_INITIALIZED);
     float result = 0;
     EXPECT_EQ(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(cublasSdot(handle, 4, p, 1, p, 1, &result), CUBLAS_STATUS_INVALID_VALUE);
@@ -179,7 +187,8 @@ TEST(EmulatorCurand, HasPhiloxsPublishedBits) {
     };
     expect(words(0, 0), {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     expect(words(0xffffffff, 0xffffffff), {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-    expect(curand::philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0), {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+    expect(curand::philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0),
+           {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
     curandStatePhilox4_32_10_t state, ahead;
     curand_init(0, 0, 0, &state);
     EXPECT_EQ(::curand(&state), 0x6627e8d5u);
@@ -247,8 +256,9 @@ TEST(EmulatorPtx, ComputesIntegersAsCpp) {
         EXPECT_EQ(static_cast<std::int32_t>(ptx::multiply_high<ptx::s32>(x, y)), static_cast<std::int64_t>(sa) * sb >> 32);
         EXPECT_EQ(static_cast<std::int64_t>(ptx::multiply_wide<ptx::s32>(x, y)), static_cast<std::int64_t>(sa) * sb);
         __extension__ using Wide = __int128;
-        EXPECT_EQ(static_cast<std::int64_t>(ptx::multiply_high<ptx::s64>(x, y)),
-                  static_cast<std::int64_t>(static_cast<Wide>(static_cast<std::int64_t>(x)) * static_cast<std::int64_t>(y) >> 64));
+        EXPECT_EQ(
+            static_cast<std::int64_t>(ptx::multiply_high<ptx::s64>(x, y)),
+            static_cast<std::int64_t>(static_cast<Wide>(static_cast<std::int64_t>(x)) * static_cast<std::int64_t>(y) >> 64));
         EXPECT_EQ(ptx::lop3(x, y, z, 0x96), a ^ b ^ c);
         EXPECT_EQ(ptx::lop3(x, y, z, 0xe8), (a & b) | (a & c) | (b & c));
         EXPECT_EQ(ptx::reverse<ptx::u32>(ptx::reverse<ptx::u32>(x)), a);
@@ -256,14 +266,18 @@ TEST(EmulatorPtx, ComputesIntegersAsCpp) {
         const std::uint64_t start = y % 32, length = z % 33;
         const std::uint64_t mask = (std::uint64_t{1} << length) - 1;
         EXPECT_EQ(ptx::extract<ptx::u32>(x, start, length), (static_cast<std::uint64_t>(a) >> start) & mask);
-        EXPECT_EQ(ptx::insert<ptx::u32>(x, y, start, length), static_cast<std::uint32_t>((b & ~(mask << start)) | ((x & mask) << start)));
-        EXPECT_EQ(ptx::funnel_left(x, y, z, false), static_cast<std::uint32_t>((static_cast<std::uint64_t>(b) << 32 | a) >> (32 - (z & 31))));
+        EXPECT_EQ(ptx::insert<ptx::u32>(x, y, start, length),
+                  static_cast<std::uint32_t>((b & ~(mask << start)) | ((x & mask) << start)));
+        EXPECT_EQ(ptx::funnel_left(x, y, z, false),
+                  static_cast<std::uint32_t>((static_cast<std::uint64_t>(b) << 32 | a) >> (32 - (z & 31))));
         std::uint64_t carry = 0;
-        const std::uint64_t low = ptx::add_carry<ptx::u32>(x, y, carry, false, true), high = ptx::add_carry<ptx::u32>(x >> 32, y >> 32, carry, true, true);
+        const std::uint64_t low = ptx::add_carry<ptx::u32>(x, y, carry, false, true),
+                            high = ptx::add_carry<ptx::u32>(x >> 32, y >> 32, carry, true, true);
         EXPECT_EQ(high << 32 | low, x + y);
         EXPECT_EQ(carry, x + y < x ? 1u : 0u);
         std::uint64_t borrow = 0;
-        const std::uint64_t less = ptx::subtract_carry<ptx::u32>(x, y, borrow, false, true), more = ptx::subtract_carry<ptx::u32>(x >> 32, y >> 32, borrow, true, true);
+        const std::uint64_t less = ptx::subtract_carry<ptx::u32>(x, y, borrow, false, true),
+                            more = ptx::subtract_carry<ptx::u32>(x >> 32, y >> 32, borrow, true, true);
         EXPECT_EQ(more << 32 | less, x - y);
     }
     EXPECT_EQ(ptx::shift_left<ptx::u32>(1, 32), 0u);

@@ -1,5 +1,5 @@
-// The programs of frontend_programs.cu, frontend_names.cu and check_verdicts.cu, each through the whole front end: rewritten, compiled, run in
-// three orders and judged.
+// The programs of frontend_programs.cu, frontend_names.cu and check_verdicts.cu, each through the whole front end: rewritten,
+// compiled, run in three orders and judged.
 #include <gtest/gtest.h>
 
 #include <filesystem>

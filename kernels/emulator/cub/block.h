@@ -1,7 +1,7 @@
 // CUB's collectives of a block and of a warp.
 //
-// A block's collective stores each thread's value in its TempStorage, meets at a barrier, and thread 0 combines them in order. So its
-// TempStorage is used as on a GPU: using it again without __syncthreads() between is a race that the checker finds. A warp's
+// A block's collective stores each thread's value in its TempStorage, meets at a barrier, and thread 0 combines them in order. So
+// its TempStorage is used as on a GPU: using it again without __syncthreads() between is a race that the checker finds. A warp's
 // collectives are shuffles.
 #pragma once
 
@@ -281,8 +281,8 @@ class BlockStore {
     TempStorage& storage_;
 };
 
-template <class Key, int X, int N, class Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1,
-          int Z = 1, int = 0>
+template <class Key, int X, int N, class Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS,
+          int = 0, int Y = 1, int Z = 1, int = 0>
 class BlockRadixSort {
     static constexpr int kThreads = X * Y * Z, kItems = kThreads * N;
     struct Entry {

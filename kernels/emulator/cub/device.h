@@ -73,11 +73,12 @@ struct DeviceReduce {
     template <class In, class Out, class Op, class T, class N>
     static cudaError_t Reduce(HEDDLE_TEMPORARY, In in, Out out, N n, Op op, T start, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return detail::queue("cub::DeviceReduce", stream, place, [from = detail::raw(in), to = detail::raw(out), n, op, start]() mutable {
-            T sum = start;
-            for (N i = 0; i < n; ++i) sum = static_cast<T>(op(sum, from[i]));
-            *to = sum;
-        });
+        return detail::queue("cub::DeviceReduce", stream, place,
+                             [from = detail::raw(in), to = detail::raw(out), n, op, start]() mutable {
+                                 T sum = start;
+                                 for (N i = 0; i < n; ++i) sum = static_cast<T>(op(sum, from[i]));
+                                 *to = sum;
+                             });
     }
     template <class In, class Out, class N>
     static cudaError_t Sum(HEDDLE_TEMPORARY, In in, Out out, N n, HEDDLE_STREAM) {
@@ -85,11 +86,13 @@ struct DeviceReduce {
     }
     template <class In, class Out, class N>
     static cudaError_t Max(HEDDLE_TEMPORARY, In in, Out out, N n, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, n, thrust::maximum<>(), std::numeric_limits<detail::value_of<In>>::lowest(), stream, place);
+        return Reduce(temporary, bytes, in, out, n, thrust::maximum<>(), std::numeric_limits<detail::value_of<In>>::lowest(),
+                      stream, place);
     }
     template <class In, class Out, class N>
     static cudaError_t Min(HEDDLE_TEMPORARY, In in, Out out, N n, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, n, thrust::minimum<>(), std::numeric_limits<detail::value_of<In>>::max(), stream, place);
+        return Reduce(temporary, bytes, in, out, n, thrust::minimum<>(), std::numeric_limits<detail::value_of<In>>::max(), stream,
+                      place);
     }
     template <class In, class Out, class N>
     static cudaError_t ArgMax(HEDDLE_TEMPORARY, In in, Out out, N n, HEDDLE_STREAM) {
@@ -104,11 +107,12 @@ struct DeviceReduce {
         return Reduce(temporary, bytes, thrust::make_transform_iterator(in, function), out, n, op, start, stream, place);
     }
     template <class Keys, class Unique, class Values, class Aggregates, class Runs, class Op, class N>
-    static cudaError_t ReduceByKey(HEDDLE_TEMPORARY, Keys keys, Unique unique, Values values, Aggregates aggregates, Runs runs, Op op, N n,
-                                   HEDDLE_STREAM) {
+    static cudaError_t ReduceByKey(HEDDLE_TEMPORARY, Keys keys, Unique unique, Values values, Aggregates aggregates, Runs runs,
+                                   Op op, N n, HEDDLE_STREAM) {
         HEDDLE_ASKED;
         return detail::queue("cub::DeviceReduce::ReduceByKey", stream, place,
-                             [k = detail::raw(keys), u = detail::raw(unique), v = detail::raw(values), a = detail::raw(aggregates), r = detail::raw(runs), op, n]() mutable {
+                             [k = detail::raw(keys), u = detail::raw(unique), v = detail::raw(values),
+                              a = detail::raw(aggregates), r = detail::raw(runs), op, n]() mutable {
                                  N made = 0;
                                  for (N i = 0; i < n; ++made) {
                                      const auto key = k[i];
@@ -125,7 +129,8 @@ struct DeviceReduce {
     template <class In, class Out>
     using result_of = std::conditional_t<std::is_void_v<detail::value_of<Out>>, detail::value_of<In>, detail::value_of<Out>>;
     template <class In, class Out, class N, class Less>
-    static cudaError_t extreme(const char* name, HEDDLE_TEMPORARY, In in, Out out, N n, Less before, cudaStream_t stream, detail::Place place) {
+    static cudaError_t extreme(const char* name, HEDDLE_TEMPORARY, In in, Out out, N n, Less before, cudaStream_t stream,
+                               detail::Place place) {
         HEDDLE_ASKED;
         return detail::queue(name, stream, place, [from = detail::raw(in), to = detail::raw(out), n, before]() mutable {
             N best = 0;
@@ -172,44 +177,54 @@ struct DeviceScan {
 
   private:
     template <class In, class Out, class Op, class T, class N>
-    static cudaError_t scan(const char* name, In in, Out out, Op op, T start, N n, bool exclusive, cudaStream_t stream, detail::Place place) {
-        return detail::queue(name, stream, place, [from = detail::raw(in), to = detail::raw(out), op, start, n, exclusive]() mutable {
-            T sum = start;
-            for (N i = 0; i < n; ++i) {
-                const detail::value_of<In> value = from[i];
-                if (exclusive) to[i] = sum;
-                sum = i == 0 && !exclusive ? static_cast<T>(value) : static_cast<T>(op(sum, static_cast<T>(value)));
-                if (!exclusive) to[i] = sum;
-            }
-        });
+    static cudaError_t scan(const char* name, In in, Out out, Op op, T start, N n, bool exclusive, cudaStream_t stream,
+                            detail::Place place) {
+        return detail::queue(
+            name, stream, place, [from = detail::raw(in), to = detail::raw(out), op, start, n, exclusive]() mutable {
+                T sum = start;
+                for (N i = 0; i < n; ++i) {
+                    const detail::value_of<In> value = from[i];
+                    if (exclusive) to[i] = sum;
+                    sum = i == 0 && !exclusive ? static_cast<T>(value) : static_cast<T>(op(sum, static_cast<T>(value)));
+                    if (!exclusive) to[i] = sum;
+                }
+            });
     }
 };
 
 struct DeviceRadixSort {
     template <class Key, class N>
-    static cudaError_t SortKeys(HEDDLE_TEMPORARY, const Key* in, Key* out, N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
-        return sort<Key, Key>("cub::DeviceRadixSort::SortKeys", temporary, bytes, in, out, nullptr, nullptr, n, false, begin_bit, end_bit, stream, place);
+    static cudaError_t SortKeys(HEDDLE_TEMPORARY, const Key* in, Key* out, N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key),
+                                HEDDLE_STREAM) {
+        return sort<Key, Key>("cub::DeviceRadixSort::SortKeys", temporary, bytes, in, out, nullptr, nullptr, n, false, begin_bit,
+                              end_bit, stream, place);
     }
     template <class Key, class N>
-    static cudaError_t SortKeysDescending(HEDDLE_TEMPORARY, const Key* in, Key* out, N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
-        return sort<Key, Key>("cub::DeviceRadixSort::SortKeysDescending", temporary, bytes, in, out, nullptr, nullptr, n, true, begin_bit, end_bit, stream, place);
+    static cudaError_t SortKeysDescending(HEDDLE_TEMPORARY, const Key* in, Key* out, N n, int begin_bit = 0,
+                                          int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
+        return sort<Key, Key>("cub::DeviceRadixSort::SortKeysDescending", temporary, bytes, in, out, nullptr, nullptr, n, true,
+                              begin_bit, end_bit, stream, place);
     }
     template <class Key, class Value, class N>
-    static cudaError_t SortPairs(HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in, Value* values_out, N n, int begin_bit = 0,
-                                 int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
-        return sort("cub::DeviceRadixSort::SortPairs", temporary, bytes, in, out, values_in, values_out, n, false, begin_bit, end_bit, stream, place);
+    static cudaError_t SortPairs(HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in, Value* values_out, N n,
+                                 int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
+        return sort("cub::DeviceRadixSort::SortPairs", temporary, bytes, in, out, values_in, values_out, n, false, begin_bit,
+                    end_bit, stream, place);
     }
     template <class Key, class Value, class N>
-    static cudaError_t SortPairsDescending(HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in, Value* values_out, N n,
-                                           int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
-        return sort("cub::DeviceRadixSort::SortPairsDescending", temporary, bytes, in, out, values_in, values_out, n, true, begin_bit, end_bit, stream, place);
+    static cudaError_t SortPairsDescending(HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in, Value* values_out,
+                                           N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
+        return sort("cub::DeviceRadixSort::SortPairsDescending", temporary, bytes, in, out, values_in, values_out, n, true,
+                    begin_bit, end_bit, stream, place);
     }
     template <class Key, class N>
-    static cudaError_t SortKeys(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
+    static cudaError_t SortKeys(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key),
+                                HEDDLE_STREAM) {
         return sort_buffers<Key, Key>(temporary, bytes, keys, nullptr, n, false, begin_bit, end_bit, stream, place);
     }
     template <class Key, class N>
-    static cudaError_t SortKeysDescending(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, N n, int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
+    static cudaError_t SortKeysDescending(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, N n, int begin_bit = 0,
+                                          int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
         return sort_buffers<Key, Key>(temporary, bytes, keys, nullptr, n, true, begin_bit, end_bit, stream, place);
     }
     template <class Key, class Value, class N>
@@ -218,17 +233,19 @@ struct DeviceRadixSort {
         return sort_buffers(temporary, bytes, keys, &values, n, false, begin_bit, end_bit, stream, place);
     }
     template <class Key, class Value, class N>
-    static cudaError_t SortPairsDescending(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, DoubleBuffer<Value>& values, N n, int begin_bit = 0,
-                                           int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
+    static cudaError_t SortPairsDescending(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, DoubleBuffer<Value>& values, N n,
+                                           int begin_bit = 0, int end_bit = 8 * sizeof(Key), HEDDLE_STREAM) {
         return sort_buffers(temporary, bytes, keys, &values, n, true, begin_bit, end_bit, stream, place);
     }
 
   private:
     template <class Key, class Value, class N>
-    static cudaError_t sort(const char* name, HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in, Value* values_out, N n,
-                            bool descending, int begin_bit, int end_bit, cudaStream_t stream, detail::Place place) {
+    static cudaError_t sort(const char* name, HEDDLE_TEMPORARY, const Key* in, Key* out, const Value* values_in,
+                            Value* values_out, N n, bool descending, int begin_bit, int end_bit, cudaStream_t stream,
+                            detail::Place place) {
         HEDDLE_ASKED;
-        thrust::detail::SortRequest request = thrust::detail::sort_request<Key>(name, static_cast<std::size_t>(n), descending, stream, place);
+        thrust::detail::SortRequest request =
+            thrust::detail::sort_request<Key>(name, static_cast<std::size_t>(n), descending, stream, place);
         request.keys_in = in;
         request.keys_out = out;
         request.values_in = values_in;
@@ -239,12 +256,13 @@ struct DeviceRadixSort {
         return thrust::detail::sort_numbers(request);
     }
     template <class Key, class Value, class N>
-    static cudaError_t sort_buffers(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, DoubleBuffer<Value>* values, N n, bool descending, int begin_bit,
-                                    int end_bit, cudaStream_t stream, detail::Place place) {
+    static cudaError_t sort_buffers(HEDDLE_TEMPORARY, DoubleBuffer<Key>& keys, DoubleBuffer<Value>* values, N n, bool descending,
+                                    int begin_bit, int end_bit, cudaStream_t stream, detail::Place place) {
         HEDDLE_ASKED;
-        const cudaError_t error = sort<Key, Value>("cub::DeviceRadixSort", temporary, bytes, keys.Current(), keys.Alternate(),
-                                                   values != nullptr ? values->Current() : nullptr, values != nullptr ? values->Alternate() : nullptr,
-                                                   n, descending, begin_bit, end_bit, stream, place);
+        const cudaError_t error =
+            sort<Key, Value>("cub::DeviceRadixSort", temporary, bytes, keys.Current(), keys.Alternate(),
+                             values != nullptr ? values->Current() : nullptr, values != nullptr ? values->Alternate() : nullptr,
+                             n, descending, begin_bit, end_bit, stream, place);
         keys.selector ^= 1;
         if (values != nullptr) values->selector ^= 1;
         return error;
@@ -256,12 +274,18 @@ struct DeviceMergeSort {
     template <class Keys, class N, class Less>
     static cudaError_t SortKeys(HEDDLE_TEMPORARY, Keys keys, N n, Less before, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return sorted([&] { thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::size_t>(n), nullptr, before); });
+        return sorted([&] {
+            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::size_t>(n),
+                                      nullptr, before);
+        });
     }
     template <class Keys, class Values, class N, class Less>
     static cudaError_t SortPairs(HEDDLE_TEMPORARY, Keys keys, Values values, N n, Less before, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return sorted([&] { thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::size_t>(n), values, before); });
+        return sorted([&] {
+            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::size_t>(n),
+                                      values, before);
+        });
     }
 
   private:
@@ -280,44 +304,55 @@ struct DeviceSelect {
     template <class In, class Flags, class Out, class Count, class N>
     static cudaError_t Flagged(HEDDLE_TEMPORARY, In in, Flags flags, Out out, Count count, N n, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return select("cub::DeviceSelect::Flagged", in, out, count, n, [f = detail::raw(flags)](auto, N i) mutable { return static_cast<bool>(f[i]); }, stream, place);
+        return select(
+            "cub::DeviceSelect::Flagged", in, out, count, n,
+            [f = detail::raw(flags)](auto, N i) mutable { return static_cast<bool>(f[i]); }, stream, place);
     }
     template <class In, class Out, class Count, class N, class Predicate>
     static cudaError_t If(HEDDLE_TEMPORARY, In in, Out out, Count count, N n, Predicate predicate, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return select("cub::DeviceSelect::If", in, out, count, n, [predicate](auto from, N i) mutable { return static_cast<bool>(predicate(from[i])); }, stream, place);
+        return select(
+            "cub::DeviceSelect::If", in, out, count, n,
+            [predicate](auto from, N i) mutable { return static_cast<bool>(predicate(from[i])); }, stream, place);
     }
     template <class In, class Out, class Count, class N>
     static cudaError_t Unique(HEDDLE_TEMPORARY, In in, Out out, Count count, N n, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return select("cub::DeviceSelect::Unique", in, out, count, n, [](auto from, N i) { return i == 0 || !(from[i] == from[i - 1]); }, stream, place);
+        return select(
+            "cub::DeviceSelect::Unique", in, out, count, n, [](auto from, N i) { return i == 0 || !(from[i] == from[i - 1]); },
+            stream, place);
     }
 
   private:
     template <class In, class Out, class Count, class N, class Keep>
-    static cudaError_t select(const char* name, In in, Out out, Count count, N n, Keep keep, cudaStream_t stream, detail::Place place) {
-        return detail::queue(name, stream, place, [from = detail::raw(in), to = detail::raw(out), c = detail::raw(count), n, keep]() mutable {
-            N kept = 0;
-            for (N i = 0; i < n; ++i)
-                if (keep(from, i)) to[kept++] = from[i];
-            *c = kept;
-        });
+    static cudaError_t select(const char* name, In in, Out out, Count count, N n, Keep keep, cudaStream_t stream,
+                              detail::Place place) {
+        return detail::queue(name, stream, place,
+                             [from = detail::raw(in), to = detail::raw(out), c = detail::raw(count), n, keep]() mutable {
+                                 N kept = 0;
+                                 for (N i = 0; i < n; ++i)
+                                     if (keep(from, i)) to[kept++] = from[i];
+                                 *c = kept;
+                             });
     }
 };
 
 struct DeviceRunLengthEncode {
     template <class In, class Unique, class Counts, class Runs, class N>
     static cudaError_t Encode(HEDDLE_TEMPORARY, In in, Unique unique, Counts counts, Runs runs, N n, HEDDLE_STREAM) {
-        return DeviceReduce::ReduceByKey(temporary, bytes, in, unique, thrust::constant_iterator<detail::value_of<Counts>>(1), counts, runs, cub::Sum(), n, stream, place);
+        return DeviceReduce::ReduceByKey(temporary, bytes, in, unique, thrust::constant_iterator<detail::value_of<Counts>>(1),
+                                         counts, runs, cub::Sum(), n, stream, place);
     }
 };
 
 struct DeviceSegmentedReduce {
     template <class In, class Out, class Begin, class End, class Op, class T>
-    static cudaError_t Reduce(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, Op op, T start, HEDDLE_STREAM) {
+    static cudaError_t Reduce(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, Op op, T start,
+                              HEDDLE_STREAM) {
         HEDDLE_ASKED;
         return detail::queue("cub::DeviceSegmentedReduce", stream, place,
-                             [from = detail::raw(in), to = detail::raw(out), b = detail::raw(begin), e = detail::raw(end), segments, op, start]() mutable {
+                             [from = detail::raw(in), to = detail::raw(out), b = detail::raw(begin), e = detail::raw(end),
+                              segments, op, start]() mutable {
                                  for (int s = 0; s < segments; ++s) {
                                      T sum = start;
                                      for (auto i = b[s]; i < e[s]; ++i) sum = static_cast<T>(op(sum, from[i]));
@@ -331,42 +366,49 @@ struct DeviceSegmentedReduce {
     }
     template <class In, class Out, class Begin, class End>
     static cudaError_t Max(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::maximum<>(), std::numeric_limits<detail::value_of<In>>::lowest(), stream, place);
+        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::maximum<>(),
+                      std::numeric_limits<detail::value_of<In>>::lowest(), stream, place);
     }
     template <class In, class Out, class Begin, class End>
     static cudaError_t Min(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::minimum<>(), std::numeric_limits<detail::value_of<In>>::max(), stream, place);
+        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::minimum<>(),
+                      std::numeric_limits<detail::value_of<In>>::max(), stream, place);
     }
 };
 
 struct DeviceHistogram {
     /// levels - 1 bins of equal width in [lower, upper).
     template <class Samples, class Counter, class Level, class N>
-    static cudaError_t HistogramEven(HEDDLE_TEMPORARY, Samples samples, Counter* histogram, int levels, Level lower, Level upper, N n, HEDDLE_STREAM) {
+    static cudaError_t HistogramEven(HEDDLE_TEMPORARY, Samples samples, Counter* histogram, int levels, Level lower, Level upper,
+                                     N n, HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return detail::queue("cub::DeviceHistogram::HistogramEven", stream, place, [from = detail::raw(samples), histogram, levels, lower, upper, n]() mutable {
-            for (int b = 0; b < levels - 1; ++b) histogram[b] = 0;
-            for (N i = 0; i < n; ++i) {
-                const auto sample = from[i];
-                if (sample < lower || !(sample < upper)) continue;
-                const double bin = (static_cast<double>(sample) - static_cast<double>(lower)) * (levels - 1) / (static_cast<double>(upper) - static_cast<double>(lower));
-                ++histogram[static_cast<int>(bin) < levels - 1 ? static_cast<int>(bin) : levels - 2];
-            }
-        });
+        return detail::queue("cub::DeviceHistogram::HistogramEven", stream, place,
+                             [from = detail::raw(samples), histogram, levels, lower, upper, n]() mutable {
+                                 for (int b = 0; b < levels - 1; ++b) histogram[b] = 0;
+                                 for (N i = 0; i < n; ++i) {
+                                     const auto sample = from[i];
+                                     if (sample < lower || !(sample < upper)) continue;
+                                     const double bin = (static_cast<double>(sample) - static_cast<double>(lower)) *
+                                                        (levels - 1) / (static_cast<double>(upper) - static_cast<double>(lower));
+                                     ++histogram[static_cast<int>(bin) < levels - 1 ? static_cast<int>(bin) : levels - 2];
+                                 }
+                             });
     }
     /// Bin b holds the samples in [edges[b], edges[b + 1]).
     template <class Samples, class Counter, class Level, class N>
-    static cudaError_t HistogramRange(HEDDLE_TEMPORARY, Samples samples, Counter* histogram, int levels, const Level* edges, N n, HEDDLE_STREAM) {
+    static cudaError_t HistogramRange(HEDDLE_TEMPORARY, Samples samples, Counter* histogram, int levels, const Level* edges, N n,
+                                      HEDDLE_STREAM) {
         HEDDLE_ASKED;
-        return detail::queue("cub::DeviceHistogram::HistogramRange", stream, place, [from = detail::raw(samples), histogram, levels, edges, n]() mutable {
-            for (int b = 0; b < levels - 1; ++b) histogram[b] = 0;
-            for (N i = 0; i < n; ++i) {
-                const auto sample = from[i];
-                int b = 0;
-                while (b < levels && !(sample < edges[b])) ++b;
-                if (b > 0 && b < levels) ++histogram[b - 1];
-            }
-        });
+        return detail::queue("cub::DeviceHistogram::HistogramRange", stream, place,
+                             [from = detail::raw(samples), histogram, levels, edges, n]() mutable {
+                                 for (int b = 0; b < levels - 1; ++b) histogram[b] = 0;
+                                 for (N i = 0; i < n; ++i) {
+                                     const auto sample = from[i];
+                                     int b = 0;
+                                     while (b < levels && !(sample < edges[b])) ++b;
+                                     if (b > 0 && b < levels) ++histogram[b - 1];
+                                 }
+                             });
     }
 };
 #undef HEDDLE_ASKED

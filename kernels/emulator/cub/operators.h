@@ -88,9 +88,7 @@ struct ArgMin {
 
 namespace detail {
 
-inline int thread_in_block() {
-    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
-}
+inline int thread_in_block() { return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)); }
 inline int threads_of_block() { return static_cast<int>(blockDim.x * blockDim.y * blockDim.z); }
 
 /// Shared memory for N values, which are not constructed.

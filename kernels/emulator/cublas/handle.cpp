@@ -6,8 +6,8 @@
 
 #include "kernels/emulator/cublas/cublas.h"
 #include "kernels/emulator/cublaslt/elements.h"
-#include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/include/cublasLt.h"
+#include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/memory.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/runtime/access.h"
@@ -33,13 +33,13 @@ bool is_handle(cublasHandle_t handle) {
 
 /// Sets or reads a member of the handle.
 template <class T>
-cublasStatus_t set_member(const char* call, cublasHandle_t handle, T cublasContext::* member, T value) {
+cublasStatus_t set_member(const char* call, cublasHandle_t handle, T cublasContext::*member, T value) {
     if (!is_handle(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, std::string(call) + ": not a handle"});
     handle->*member = value;
     return CUBLAS_STATUS_SUCCESS;
 }
 template <class T>
-cublasStatus_t get_member(const char* call, cublasHandle_t handle, T cublasContext::* member, T* value) {
+cublasStatus_t get_member(const char* call, cublasHandle_t handle, T cublasContext::*member, T* value) {
     if (!is_handle(handle)) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, std::string(call) + ": not a handle"});
     if (value == nullptr) return refuse_invalid(std::string(call) + ": a null pointer for the result");
     *value = handle->*member;
@@ -48,7 +48,8 @@ cublasStatus_t get_member(const char* call, cublasHandle_t handle, T cublasConte
 
 /// Rows of `width` bytes: those of a vector with gaps, or of a matrix.
 cublasStatus_t copy_rows(const char* call, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                         std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
+                         std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool waits,
+                         Place place) {
     if (height == 0 || width == 0) return CUBLAS_STATUS_SUCCESS;
     cudaError_t error = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, stream, place);
     if (error == cudaSuccess && waits) error = cudaStreamSynchronize(stream);
@@ -82,7 +83,8 @@ Scalar::Scalar(const Call& call, const void* pointer, cudaDataType type) : point
     value_ = element::load<double>(static_cast<const std::byte*>(pointer), type, 0);
 }
 void Scalar::list(Operation& operation) const {
-    if (!known_ && pointer_ != nullptr && is_device_memory(pointer_)) operation.reads.push_back(Rows::of(pointer_, size_of(type_)));
+    if (!known_ && pointer_ != nullptr && is_device_memory(pointer_))
+        operation.reads.push_back(Rows::of(pointer_, size_of(type_)));
 }
 double Scalar::value() const {
     if (known_ || pointer_ == nullptr) return value_;
@@ -102,16 +104,15 @@ bool check_handle(const Call& call, cublasStatus_t& status) {
     return false;
 }
 
-bool is_real(cudaDataType type) {
-    return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_R_16F || type == CUDA_R_16BF;
-}
+bool is_real(cudaDataType type) { return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_R_16F || type == CUDA_R_16BF; }
 
 Rows rows_of(const VectorOf& vector, std::int64_t n) {
     const std::size_t size = size_of(vector.type);
     const auto step = static_cast<std::size_t>(std::abs(vector.step));
     if (n <= 0) return {};
     if (step == 1) return Rows::of(vector.data, size * static_cast<std::size_t>(n));
-    return {static_cast<std::byte*>(const_cast<void*>(vector.data)), size * step, size, step == 0 ? 1 : static_cast<std::size_t>(n)};
+    return {static_cast<std::byte*>(const_cast<void*>(vector.data)), size * step, size,
+            step == 0 ? 1 : static_cast<std::size_t>(n)};
 }
 Rows rows_of(const MatrixOf& matrix, std::int64_t rows, std::int64_t columns) {
     if (rows <= 0 || columns <= 0) return {};
@@ -233,17 +234,19 @@ cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, i
 cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, Place place) {
     return copy_matrix("cublasGetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, nullptr, true, place);
 }
-cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, Place place) {
+cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
+                                    Place place) {
     return copy_vector("cublasSetVectorAsync", n, size, x, incx, y, incy, cudaMemcpyHostToDevice, stream, false, place);
 }
-cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, Place place) {
+cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
+                                    Place place) {
     return copy_vector("cublasGetVectorAsync", n, size, x, incx, y, incy, cudaMemcpyDeviceToHost, stream, false, place);
 }
-cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
-                                    Place place) {
+cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
+                                    cudaStream_t stream, Place place) {
     return copy_matrix("cublasSetMatrixAsync", rows, columns, size, a, lda, b, ldb, cudaMemcpyHostToDevice, stream, false, place);
 }
-cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
-                                    Place place) {
+cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
+                                    cudaStream_t stream, Place place) {
     return copy_matrix("cublasGetMatrixAsync", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, stream, false, place);
 }

@@ -43,7 +43,8 @@ Scale scale_of(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cuda
         case CUBLAS_COMPUTE_32F_FAST_TF32: break;
     }
     const bool half = a == CUDA_R_16F || a == CUDA_R_16BF;
-    if (!half && a != CUDA_R_32F) return {CUDA_R_32F, "CUBLAS_COMPUTE_32F takes f32, f16 and bf16, not type " + std::to_string(a)};
+    if (!half && a != CUDA_R_32F)
+        return {CUDA_R_32F, "CUBLAS_COMPUTE_32F takes f32, f16 and bf16, not type " + std::to_string(a)};
     if (c != CUDA_R_32F && !(half && c == a)) return {CUDA_R_32F, "C has neither A's type nor CUDA_R_32F"};
     return {CUDA_R_32F, ""};
 }
@@ -101,8 +102,8 @@ void run_product(Product product) {
 
 }  // namespace
 
-cublasStatus_t gemm(const Call& call, const ProductOf& p, const void* alpha, const MatrixOf& a, const MatrixOf& b, const void* beta,
-                    const MatrixOf& c) {
+cublasStatus_t gemm(const Call& call, const ProductOf& p, const void* alpha, const MatrixOf& a, const MatrixOf& b,
+                    const void* beta, const MatrixOf& c) {
     cublasStatus_t status;
     if (!check_handle(call, status)) return status;
     const bool ta = transposed(p.transpose_a), tb = transposed(p.transpose_b);
@@ -171,8 +172,9 @@ double element_of(const Matrix& a, bool transpose, std::int64_t i, std::int64_t 
 
 }  // namespace
 
-cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m, std::int64_t n,
-                    const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b, const MatrixOf& c) {
+cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
+                    std::int64_t n, const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b,
+                    const MatrixOf& c) {
     cublasStatus_t status;
     if (!check_handle(call, status)) return status;
     const bool ta = transposed(transpose_a), tb = transposed(transpose_b);
@@ -183,11 +185,12 @@ cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOpera
     const Rows as = alpha_value.is(0) ? Rows{} : rows_of(a, ta ? n : m, ta ? m : n);
     const Rows bs = beta_value.is(0) ? Rows{} : rows_of(b, tb ? n : m, tb ? m : n), cs = rows_of(c, m, n);
     for (const std::string& why :
-         {as.empty() ? "" : sizes_error(a, "A", ta ? n : m), bs.empty() ? "" : sizes_error(b, "B", tb ? n : m), sizes_error(c, "C", m),
-          memory_error(as, a.type, "A"), memory_error(bs, b.type, "B"), memory_error(cs, c.type, "C")})
+         {as.empty() ? "" : sizes_error(a, "A", ta ? n : m), bs.empty() ? "" : sizes_error(b, "B", tb ? n : m),
+          sizes_error(c, "C", m), memory_error(as, a.type, "A"), memory_error(bs, b.type, "B"), memory_error(cs, c.type, "C")})
         if (!why.empty()) return invalid(call, why);
     if ((ta && a.data == c.data) || (tb && b.data == c.data)) return invalid(call, "C is a matrix that is read transposed");
-    const Matrix from = matrix_of(a, ta ? n : m, ta ? m : n), other = matrix_of(b, tb ? n : m, tb ? m : n), to = matrix_of(c, m, n);
+    const Matrix from = matrix_of(a, ta ? n : m, ta ? m : n), other = matrix_of(b, tb ? n : m, tb ? m : n),
+                 to = matrix_of(c, m, n);
     return enqueue(call, {as, bs}, {cs}, {alpha_value, beta_value}, [=] {
         const double x = alpha_value.value(), y = beta_value.value();
         check_memory(x == 0 ? Rows{} : as, "A", false);
@@ -195,7 +198,8 @@ cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOpera
         check_memory(cs, "C", true);
         for (std::int64_t j = 0; j < n; ++j)
             for (std::int64_t i = 0; i < m; ++i) {
-                const double first = x == 0 ? 0 : x * element_of(from, ta, i, j), second = y == 0 ? 0 : y * element_of(other, tb, i, j);
+                const double first = x == 0 ? 0 : x * element_of(from, ta, i, j),
+                             second = y == 0 ? 0 : y * element_of(other, tb, i, j);
                 element::store(to.data, to.type, i + j * to.leading, first + second);
             }
     });
@@ -219,7 +223,8 @@ cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, std::int64_t m, std
         const std::int64_t first = x.step < 0 ? (1 - length) * x.step : 0;
         for (std::int64_t j = 0; j < n; ++j)
             for (std::int64_t i = 0; i < m; ++i) {
-                const double factor = element::load<double>(bytes_at(x.data), x.type, first + (side == CUBLAS_SIDE_LEFT ? i : j) * x.step);
+                const double factor =
+                    element::load<double>(bytes_at(x.data), x.type, first + (side == CUBLAS_SIDE_LEFT ? i : j) * x.step);
                 element::store(bytes_at(c.data), c.type, i + j * c.leading,
                                factor * element::load<double>(bytes_at(a.data), a.type, i + j * a.leading));
             }

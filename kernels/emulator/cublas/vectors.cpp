@@ -16,7 +16,8 @@ namespace {
 class Elements {
   public:
     Elements(const VectorOf& v, std::int64_t n, std::int64_t member = 0)
-        : data_(static_cast<std::byte*>(const_cast<void*>(v.data)) + member * v.stride * static_cast<std::int64_t>(size_of(v.type))),
+        : data_(static_cast<std::byte*>(const_cast<void*>(v.data)) +
+                member * v.stride * static_cast<std::int64_t>(size_of(v.type))),
           type_(v.type),
           first_(v.step < 0 ? (1 - n) * v.step : 0),
           step_(v.step) {}
@@ -58,8 +59,10 @@ cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t 
     if (m < 0 || n < 0 || batch < 0) return invalid(call, "m, n or the batch count is negative");
     if (x.step == 0 || y.step == 0) return invalid(call, "incx or incy is 0");
     if (a.leading < std::max<std::int64_t>(1, m))
-        return invalid(call, "A has the leading dimension " + std::to_string(a.leading) + ", less than its " + std::to_string(m) + " rows");
-    if (a.stride < 0 || x.stride < 0 || y.stride < 0) return unsupported(call, "the emulator knows no negative strides of a batch");
+        return invalid(
+            call, "A has the leading dimension " + std::to_string(a.leading) + ", less than its " + std::to_string(m) + " rows");
+    if (a.stride < 0 || x.stride < 0 || y.stride < 0)
+        return unsupported(call, "the emulator knows no negative strides of a batch");
     if (m == 0 || n == 0 || batch == 0) return CUBLAS_STATUS_SUCCESS;
     const Scalar alpha_value(call, alpha, y.type), beta_value(call, beta, y.type);
     if (alpha_value.null() || beta_value.null()) return invalid(call, "alpha or beta is a null pointer");
@@ -69,23 +72,25 @@ cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t 
     for (const std::string& why : {memory_error(as, a.type, "A"), memory_error(xs, x.type, "x"), memory_error(ys, y.type, "y")})
         if (!why.empty()) return invalid(call, why);
     if (overlap(ys, as) || (batch == 1 && overlap(ys, xs))) return invalid(call, "y overlaps A or x");
-    return enqueue(call, alpha_value.is(0) ? std::vector<Rows>{} : std::vector<Rows>{as, xs}, {ys}, {alpha_value, beta_value}, [=] {
-        const double scale = alpha_value.value(), keep = beta_value.value();
-        for (std::int64_t member = 0; member < batch; ++member) {
-            const MatrixOf matrix = member_of(a, member);
-            if (scale != 0) check_memory(rows_of(matrix, m, n), "A", false);
-            if (scale != 0) check_memory(rows_of(member_of(x, member), terms), "x", false);
-            check_memory(rows_of(member_of(y, member), length), "y", keep == 0);
-            const Elements from(x, terms, member), to(y, length, member);
-            const auto* const data = static_cast<const std::byte*>(matrix.data);
-            for (std::int64_t i = 0; i < length; ++i) {
-                double sum = 0;
-                for (std::int64_t j = 0; scale != 0 && j < terms; ++j)
-                    sum += element::load<double>(data, a.type, transposed ? j + i * a.leading : i + j * a.leading) * from.at(j);
-                to.set(i, (scale == 0 ? 0 : scale * sum) + (keep == 0 ? 0 : keep * to.at(i)));
+    return enqueue(
+        call, alpha_value.is(0) ? std::vector<Rows>{} : std::vector<Rows>{as, xs}, {ys}, {alpha_value, beta_value}, [=] {
+            const double scale = alpha_value.value(), keep = beta_value.value();
+            for (std::int64_t member = 0; member < batch; ++member) {
+                const MatrixOf matrix = member_of(a, member);
+                if (scale != 0) check_memory(rows_of(matrix, m, n), "A", false);
+                if (scale != 0) check_memory(rows_of(member_of(x, member), terms), "x", false);
+                check_memory(rows_of(member_of(y, member), length), "y", keep == 0);
+                const Elements from(x, terms, member), to(y, length, member);
+                const auto* const data = static_cast<const std::byte*>(matrix.data);
+                for (std::int64_t i = 0; i < length; ++i) {
+                    double sum = 0;
+                    for (std::int64_t j = 0; scale != 0 && j < terms; ++j)
+                        sum +=
+                            element::load<double>(data, a.type, transposed ? j + i * a.leading : i + j * a.leading) * from.at(j);
+                    to.set(i, (scale == 0 ? 0 : scale * sum) + (keep == 0 ? 0 : keep * to.at(i)));
+                }
             }
-        }
-    });
+        });
 }
 
 cublasStatus_t ger(const Call& call, std::int64_t m, std::int64_t n, const void* alpha, const VectorOf& x, const VectorOf& y,
@@ -102,7 +107,8 @@ cublasStatus_t ger(const Call& call, std::int64_t m, std::int64_t n, const void*
     for (const std::string& why : {memory_error(as, a.type, "A"), memory_error(xs, x.type, "x"), memory_error(ys, y.type, "y")})
         if (!why.empty()) return invalid(call, why);
     return enqueue(call, {as, xs, ys}, {as}, {alpha_value}, [=] {
-        for (const auto& [rows, name] : {std::pair{as, "A"}, std::pair{xs, "x"}, std::pair{ys, "y"}}) check_memory(rows, name, false);
+        for (const auto& [rows, name] : {std::pair{as, "A"}, std::pair{xs, "x"}, std::pair{ys, "y"}})
+            check_memory(rows, name, false);
         const double scale = alpha_value.value();
         const Elements left(x, m), right(y, n);
         auto* const data = static_cast<std::byte*>(const_cast<void*>(a.data));
@@ -151,13 +157,13 @@ cublasStatus_t measure(const Call& call, Measure kind, std::int64_t n, const Vec
     if (!is_real(x.type) || !is_real(y.type)) return unsupported(call, "the emulator knows f64, f32, f16 and bf16 only");
     const bool on_host = call.handle->pointer_mode == CUBLAS_POINTER_MODE_HOST;
     if (on_host == is_device_memory(result))
-        return invalid(call, std::string("the pointer mode is ") + (on_host ? "host" : "device") + ", but the result lies on the " +
-                                 (on_host ? "device" : "host"));
+        return invalid(call, std::string("the pointer mode is ") + (on_host ? "host" : "device") +
+                                 ", but the result lies on the " + (on_host ? "device" : "host"));
     const std::int64_t length = n <= 0 || (kind != Measure::dot && x.step <= 0) ? 0 : n;
     const Rows xs = rows_of(x, length), ys = kind == Measure::dot ? rows_of(y, length) : Rows{};
     const Rows to = Rows::of(result, size_of(type));
-    for (const std::string& why : {memory_error(xs, x.type, "x"), memory_error(ys, y.type, "y"),
-                                   on_host ? "" : memory_error(to, type, "the result")})
+    for (const std::string& why :
+         {memory_error(xs, x.type, "x"), memory_error(ys, y.type, "y"), on_host ? "" : memory_error(to, type, "the result")})
         if (!why.empty()) return invalid(call, why);
     auto work = [=] {
         check_memory(xs, "x", false);
@@ -178,7 +184,9 @@ cublasStatus_t measure(const Call& call, Measure kind, std::int64_t n, const Vec
         }
         const bool position = kind == Measure::amax || kind == Measure::amin;
         element::store(static_cast<std::byte*>(result), type, 0,
-                       position ? static_cast<double>(length == 0 ? 0 : best + 1) : kind == Measure::nrm2 ? std::sqrt(sum) : sum);
+                       position                ? static_cast<double>(length == 0 ? 0 : best + 1)
+                       : kind == Measure::nrm2 ? std::sqrt(sum)
+                                               : sum);
     };
     return enqueue(call, {xs, ys}, on_host ? std::vector<Rows>{} : std::vector<Rows>{to}, {}, std::move(work), on_host);
 }

@@ -26,7 +26,7 @@ inline std::uint16_t to_bf16(float value) {
 
 inline float from_f16(std::uint16_t bits) {
     const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    const float size = exponent == 31 ? (mantissa != 0 ? NAN : INFINITY)
+    const float size = exponent == 31  ? (mantissa != 0 ? NAN : INFINITY)
                        : exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
                                        : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
     return (bits & 0x8000) != 0 ? -size : size;
@@ -38,7 +38,7 @@ inline std::uint16_t to_f16(float value) {
     const std::uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
     if (size > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7fffu);
     if (size >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // from 65520 on
-    if (size < 0x38800000u) {                                                     // a subnormal, or zero
+    if (size < 0x38800000u) {                                                    // a subnormal, or zero
         float positive;
         std::memcpy(&positive, &size, sizeof positive);
         return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(std::nearbyint(std::ldexp(positive, 24))));
@@ -67,9 +67,7 @@ T load(const std::byte* start, cudaDataType_t type, std::int64_t index) {
 
 template <class T>
 void store(std::byte* start, cudaDataType_t type, std::int64_t index, T value) {
-    const auto put = [&](auto bits) {
-        std::memcpy(start + index * static_cast<std::int64_t>(sizeof bits), &bits, sizeof bits);
-    };
+    const auto put = [&](auto bits) { std::memcpy(start + index * static_cast<std::int64_t>(sizeof bits), &bits, sizeof bits); };
     switch (type) {
         case CUDA_R_64F: return put(static_cast<double>(value));
         case CUDA_R_32F: return put(static_cast<float>(value));

@@ -1,5 +1,5 @@
-// Functions that foreign kernels call under CUDA's names: integers, bits, conversions, cached loads and stores, clocks. The rest is in
-// math.h, simd.h, warp.h and atomics.h.
+// Functions that foreign kernels call under CUDA's names: integers, bits, conversions, cached loads and stores, clocks. The rest
+// is in math.h, simd.h, warp.h and atomics.h.
 #pragma once
 
 #include "kernels/emulator/cuda/math.h"

@@ -1,8 +1,8 @@
-// The meaning of PTX's instructions, for inline PTX that frontend/ptx.h has translated. A register is a number of 64 bits, of which
-// an instruction reads as many as its type has; what it writes is extended with zeros, or with the sign of a signed type.
+// The meaning of PTX's instructions, for inline PTX that frontend/ptx.h has translated. A register is a number of 64 bits, of
+// which an instruction reads as many as its type has; what it writes is extended with zeros, or with the sign of a signed type.
 //
-// Approximate instructions (rcp.approx, ex2.approx, ...) are the exact functions, rounded once. Memory is reached through the calls
-// of interface.h, which check each access and know the line of the asm statement.
+// Approximate instructions (rcp.approx, ex2.approx, ...) are the exact functions, rounded once. Memory is reached through the
+// calls of interface.h, which check each access and know the line of the asm statement.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,9 @@ bits in(const T& value) {
         static_assert(sizeof(T) <= 8, "an operand of inline PTX must be a number or a pointer");
         return to_bits(value);
     } else {
-        static_assert(fits<Constraint, T>(), "the size of an operand of inline PTX does not fit its constraint (\"h\" 2 bytes, \"r\" 4, "
-                                             "\"l\" 8, \"f\" float, \"d\" double, \"n\" an integer)");
+        static_assert(fits<Constraint, T>(),
+                      "the size of an operand of inline PTX does not fit its constraint (\"h\" 2 bytes, \"r\" 4, "
+                      "\"l\" 8, \"f\" float, \"d\" double, \"n\" an integer)");
         return put(value);
     }
 }
@@ -75,8 +76,8 @@ void load(const void* from, bits* to, int order, Place place = Place::current())
         load_vector(value, from, sizeof value, place);
     } else {
         for (int i = 0; i < N; ++i)
-            value[i] = from_bits<T>(::heddle::emulator::atomic(Atomic::load, number_of<T>(), const_cast<T*>(static_cast<const T*>(from) + i),
-                                                               sizeof(T), 0, 0, place));
+            value[i] = from_bits<T>(::heddle::emulator::atomic(
+                Atomic::load, number_of<T>(), const_cast<T*>(static_cast<const T*>(from) + i), sizeof(T), 0, 0, place));
         if ((order & acquires) == acquires) ::heddle::emulator::fence(1, place);
     }
     for (int i = 0; i < N; ++i) to[i] = put(value[i]);
@@ -88,12 +89,14 @@ void store(void* to, const bits* from, int order, Place place = Place::current()
     if ((order & relaxed) == 0) return store_vector(to, value, sizeof value, place);
     if ((order & releases) == releases) ::heddle::emulator::fence(1, place);
     for (int i = 0; i < N; ++i)
-        ::heddle::emulator::atomic(Atomic::store, number_of<T>(), static_cast<T*>(to) + i, sizeof(T), low<bits_of<T>>(from[i]), 0, place);
+        ::heddle::emulator::atomic(Atomic::store, number_of<T>(), static_cast<T*>(to) + i, sizeof(T), low<bits_of<T>>(from[i]), 0,
+                                   place);
 }
 template <class T>
 bits atomic(Atomic kind, int order, void* address, bits value, bits compare, Place place = Place::current()) {
     if ((order & releases) == releases) ::heddle::emulator::fence(1, place);
-    const bits old = ::heddle::emulator::atomic(kind, number_of<T>(), address, sizeof(T), low<bits_of<T>>(value), low<bits_of<T>>(compare), place);
+    const bits old = ::heddle::emulator::atomic(kind, number_of<T>(), address, sizeof(T), low<bits_of<T>>(value),
+                                                low<bits_of<T>>(compare), place);
     if ((order & acquires) == acquires) ::heddle::emulator::fence(1, place);
     return put(from_bits<T>(old));
 }
@@ -122,7 +125,9 @@ using ::heddle::emulator::clock_cycles;
 inline void pause(Place place = Place::current()) { step_aside(place); }
 inline void trap(Place place = Place::current()) { ::heddle::emulator::trap(place); }
 
-inline void warp_barrier(bits mask, Place place = Place::current()) { ::heddle::emulator::warp_barrier(static_cast<u32>(mask), place); }
+inline void warp_barrier(bits mask, Place place = Place::current()) {
+    ::heddle::emulator::warp_barrier(static_cast<u32>(mask), place);
+}
 inline void barrier(bits id, Place place = Place::current()) {
     if (id == 0) return block_barrier(place);
     named_barrier(static_cast<int>(id), static_cast<int>((threads_of_block() + 31) / 32 * 32), place);
@@ -134,13 +139,18 @@ inline void barrier(bits id, bits threads, Place place = Place::current()) {
 inline bits barrier_count(bits, bits predicate, Place place = Place::current()) {
     return static_cast<bits>(block_barrier_count((predicate & 1) != 0, place));
 }
-inline bits barrier_any(bits, bits predicate, Place place = Place::current()) { return block_barrier_count((predicate & 1) != 0, place) != 0; }
-inline bits barrier_all(bits, bits predicate, Place place = Place::current()) { return block_barrier_count((predicate & 1) == 0, place) == 0; }
+inline bits barrier_any(bits, bits predicate, Place place = Place::current()) {
+    return block_barrier_count((predicate & 1) != 0, place) != 0;
+}
+inline bits barrier_all(bits, bits predicate, Place place = Place::current()) {
+    return block_barrier_count((predicate & 1) == 0, place) == 0;
+}
 
 enum class Mode { up, down, bfly, idx };
 /// shfl.sync; `inside`: whether the source lane lay in the lane's segment.
 inline bits exchange(Mode mode, bits value, bits distance, bits clamp, bits mask, bits& inside, Place place = Place::current()) {
-    const int width = 32 - static_cast<int>(clamp >> 8 & 31), own = static_cast<int>(lane()) % width, by = static_cast<int>(distance & 31);
+    const int width = 32 - static_cast<int>(clamp >> 8 & 31), own = static_cast<int>(lane()) % width,
+              by = static_cast<int>(distance & 31);
     const int source = mode == Mode::up ? own - by : mode == Mode::down ? own + by : mode == Mode::bfly ? own ^ by : by % width;
     inside = source >= 0 && source < width;
     const Shuffle kind = mode == Mode::up     ? Shuffle::up
@@ -152,8 +162,12 @@ inline bits exchange(Mode mode, bits value, bits distance, bits clamp, bits mask
 inline bits vote_ballot(bits predicate, bits mask, Place place = Place::current()) {
     return ballot(static_cast<unsigned>(mask), static_cast<int>(predicate & 1), place);
 }
-inline bits vote_any(bits predicate, bits mask, Place place = Place::current()) { return vote_ballot(predicate, mask, place) != 0; }
-inline bits vote_all(bits predicate, bits mask, Place place = Place::current()) { return vote_ballot(predicate ^ 1, mask, place) == 0; }
+inline bits vote_any(bits predicate, bits mask, Place place = Place::current()) {
+    return vote_ballot(predicate, mask, place) != 0;
+}
+inline bits vote_all(bits predicate, bits mask, Place place = Place::current()) {
+    return vote_ballot(predicate ^ 1, mask, place) == 0;
+}
 inline bits vote_uniform(bits predicate, bits mask, Place place = Place::current()) {
     const bits all = vote_ballot(predicate, mask, place);
     return all == 0 || all == low<u32>(mask);
@@ -164,7 +178,8 @@ inline bits match(bits value, bits mask, bool all, Place place = Place::current(
 inline bits active_lanes(Place place = Place::current()) { return ::heddle::emulator::active_lanes(place); }
 template <class T>
 bits reduce(Reduction kind, bits value, bits mask, Place place = Place::current()) {
-    return put(static_cast<T>(::heddle::emulator::reduce(kind, is_signed<T>(), static_cast<unsigned>(mask), static_cast<u32>(value), place)));
+    return put(static_cast<T>(
+        ::heddle::emulator::reduce(kind, is_signed<T>(), static_cast<unsigned>(mask), static_cast<u32>(value), place)));
 }
 inline bits first_lane(bits mask) { return static_cast<bits>(__builtin_ctzll(low<u32>(mask) | bits{1} << 32)); }
 
@@ -199,7 +214,8 @@ void product_in_f16(Multiply&& multiply, u32 (&sum)[2], const u32* a, int a_word
         wide[i] = static_cast<u32>(to_bits(half_to_float(static_cast<std::uint16_t>(sum[i / 2] >> (16 * (i % 2))))));
     product(multiply, wide, a, a_words, b, b_words, place);
     for (int i = 0; i < 2; ++i)
-        sum[i] = float_to_half(from_bits<float>(wide[2 * i])) | static_cast<u32>(float_to_half(from_bits<float>(wide[2 * i + 1]))) << 16;
+        sum[i] = float_to_half(from_bits<float>(wide[2 * i])) | static_cast<u32>(float_to_half(from_bits<float>(wide[2 * i + 1])))
+                                                                    << 16;
 }
 }  // namespace detail
 

@@ -36,7 +36,10 @@ struct bf16x2 {
 
 inline constexpr int ftz = 1, sat = 2, rz = 4, rm = 8, rp = 12;  // .ftz, .sat and the roundings
 constexpr Rounding rounding(int flags) {
-    return (flags & rp) == rz ? Rounding::zero : (flags & rp) == rm ? Rounding::down : (flags & rp) == rp ? Rounding::up : Rounding::nearest;
+    return (flags & rp) == rz   ? Rounding::zero
+           : (flags & rp) == rm ? Rounding::down
+           : (flags & rp) == rp ? Rounding::up
+                                : Rounding::nearest;
 }
 
 template <class A, class B>
@@ -208,7 +211,8 @@ bits absolute(bits a) {
     if constexpr (is_pair<T>)
         return a & 0x7fff7fffu;
     else if constexpr (is_float<T>)
-        return to_bits(static_cast<bits_of<T>>(get<bits_of<T>>(a) & static_cast<bits_of<T>>(~(bits_of<T>(1) << (8 * sizeof(T) - 1)))));
+        return to_bits(
+            static_cast<bits_of<T>>(get<bits_of<T>>(a) & static_cast<bits_of<T>>(~(bits_of<T>(1) << (8 * sizeof(T) - 1)))));
     else
         return get<T>(a) < 0 ? low<T>(~a + 1) : low<T>(a);
 }
@@ -217,7 +221,9 @@ bits subtract(bits a, bits b) {
     if constexpr (is_integer<T>) {
         if constexpr ((Flags & sat) != 0) {
             const s64 difference = static_cast<s64>(get<s32>(a)) - get<s32>(b);
-            return put(static_cast<s32>(difference > 0x7fffffff ? 0x7fffffff : difference < -0x7fffffff - 1 ? -0x7fffffff - 1 : difference));
+            return put(static_cast<s32>(difference > 0x7fffffff        ? 0x7fffffff
+                                        : difference < -0x7fffffff - 1 ? -0x7fffffff - 1
+                                                                       : difference));
         }
         return low<T>(a - b);
     } else {
@@ -245,7 +251,9 @@ template <class T, int Flags = 0>
 bits divide(bits a, bits b) {
     if constexpr (is_integer<T>) {
         const T x = get<T>(a), y = get<T>(b);
-        return y == 0 ? low<T>(~bits{0}) : is_signed<T>() && y == static_cast<T>(-1) ? low<T>(~a + 1) : put(static_cast<T>(x / y));
+        return y == 0                                      ? low<T>(~bits{0})
+               : is_signed<T>() && y == static_cast<T>(-1) ? low<T>(~a + 1)
+                                                           : put(static_cast<T>(x / y));
     } else {
         static_assert((Flags & rp) == 0, "inline PTX: div with a rounding other than .rn is not emulated");
         if constexpr (same<T, f32>) {

@@ -39,7 +39,8 @@ curandStatus_t create(curandGenerator_t* generator, curandRngType_t type, bool o
     if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
     const bool xorwow = type == CURAND_RNG_PSEUDO_DEFAULT || type == CURAND_RNG_PSEUDO_XORWOW;
     if (!xorwow && type != CURAND_RNG_PSEUDO_PHILOX4_32_10) {
-        refuse(cudaErrorNotSupported, std::string(call) + ": the emulator has XORWOW and Philox, not generator " + std::to_string(type));
+        refuse(cudaErrorNotSupported,
+               std::string(call) + ": the emulator has XORWOW and Philox, not generator " + std::to_string(type));
         return CURAND_STATUS_TYPE_ERROR;
     }
     auto* const made = new curandGenerator_st;
@@ -60,7 +61,8 @@ curandStatus_t change(curandGenerator_t generator, Set&& set) {
 
 /// Writes n numbers of T, which fill(state, to, n) draws; each takes `words` of the generator.
 template <class T, class Fill>
-curandStatus_t generate(const char* call, curandGenerator_t generator, T* to, std::size_t n, std::size_t words, Place place, Fill fill) {
+curandStatus_t generate(const char* call, curandGenerator_t generator, T* to, std::size_t n, std::size_t words, Place place,
+                        Fill fill) {
     if (!is_generator(generator)) return CURAND_STATUS_NOT_INITIALIZED;
     if (n == 0) return CURAND_STATUS_SUCCESS;
     curand::State state;
@@ -80,7 +82,8 @@ curandStatus_t generate(const char* call, curandGenerator_t generator, T* to, st
     operation.place = place;
     operation.writes = {rows};
     operation.work = [=, name = title(operation)]() mutable {
-        if (const std::string why = device_error(rows, "writes"); !why.empty()) throw Violation(name + " " + why, "out-of-bounds");
+        if (const std::string why = device_error(rows, "writes"); !why.empty())
+            throw Violation(name + " " + why, "out-of-bounds");
         fill(state, to, n);
         wrote(rows);
     };
@@ -106,9 +109,11 @@ void fill_normal(curand::State& state, T* to, std::size_t n, T mean, T deviation
     }
 }
 template <class T>
-curandStatus_t normal(const char* call, curandGenerator_t generator, T* to, std::size_t n, T mean, T deviation, bool logarithm, Place place) {
+curandStatus_t normal(const char* call, curandGenerator_t generator, T* to, std::size_t n, T mean, T deviation, bool logarithm,
+                      Place place) {
     if (n % 2 != 0) {
-        refuse(cudaErrorInvalidValue, std::string(call) + " at " + text_of(place) + ": " + std::to_string(n) + " numbers, but they come in pairs");
+        refuse(cudaErrorInvalidValue,
+               std::string(call) + " at " + text_of(place) + ": " + std::to_string(n) + " numbers, but they come in pairs");
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     }
     return generate(call, generator, to, n, sizeof(T) / 4, place, [=](curand::State& state, T* at, std::size_t count) {
@@ -169,33 +174,40 @@ curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* to, std
     });
 }
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* to, std::size_t n, Place place) {
-    return generate("curandGenerateUniformDouble", generator, to, n, 2, place, [](curand::State& state, double* at, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::uint32_t x = state.next();
-            at[i] = curand::uniform_double(x, state.next());
-        }
-    });
+    return generate("curandGenerateUniformDouble", generator, to, n, 2, place,
+                    [](curand::State& state, double* at, std::size_t count) {
+                        for (std::size_t i = 0; i < count; ++i) {
+                            const std::uint32_t x = state.next();
+                            at[i] = curand::uniform_double(x, state.next());
+                        }
+                    });
 }
-curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation, Place place) {
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation,
+                                    Place place) {
     return normal("curandGenerateNormal", generator, to, n, mean, deviation, false, place);
 }
-curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean, double deviation, Place place) {
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean, double deviation,
+                                          Place place) {
     return normal("curandGenerateNormalDouble", generator, to, n, mean, deviation, false, place);
 }
-curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation, Place place) {
+curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation,
+                                       Place place) {
     return normal("curandGenerateLogNormal", generator, to, n, mean, deviation, true, place);
 }
-curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean, double deviation, Place place) {
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean,
+                                             double deviation, Place place) {
     return normal("curandGenerateLogNormalDouble", generator, to, n, mean, deviation, true, place);
 }
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned* to, std::size_t n, double mean, Place place) {
     if (!(mean > 0)) return CURAND_STATUS_OUT_OF_RANGE;
-    return generate("curandGeneratePoisson", generator, to, n, 1, place, [mean](curand::State& state, unsigned* at, std::size_t count) {
-        const std::uint64_t first = state.position;
-        for (std::size_t i = 0; i < count; ++i) {  // each from a subsequence of its own: it takes a number of draws that varies
-            curand::State own;
-            own.start(state.seed, state.subsequence + 1 + first + i, 0);
-            at[i] = curand::poisson([&own] { return own.next(); }, mean);
-        }
-    });
+    return generate("curandGeneratePoisson", generator, to, n, 1, place,
+                    [mean](curand::State& state, unsigned* at, std::size_t count) {
+                        const std::uint64_t first = state.position;
+                        for (std::size_t i = 0; i < count;
+                             ++i) {  // each from a subsequence of its own: it takes a number of draws that varies
+                            curand::State own;
+                            own.start(state.seed, state.subsequence + 1 + first + i, 0);
+                            at[i] = curand::poisson([&own] { return own.next(); }, mean);
+                        }
+                    });
 }

@@ -188,10 +188,10 @@ std::string Builder::compile(const SourceUnit& unit) const {
     }
     // Before version 15 clang watches copies and fills (those of a float4, too) by calls of the C library's functions.
     if (is_clang_) {
-        const ToolRun renamed = run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym",
-                                          "memmove=__tsan_memmove", "--redefine-sym", "memset=__tsan_memset",
-                                          cache_.draft(name).string()},
-                                         longest_);
+        const ToolRun renamed =
+            run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym", "memmove=__tsan_memmove",
+                      "--redefine-sym", "memset=__tsan_memset", cache_.draft(name).string()},
+                     longest_);
         if (!renamed.good()) throw std::runtime_error("objcopy failed for " + unit.source + ": " + renamed.errors);
     }
     cache_.finish(name);

@@ -167,8 +167,9 @@ int check_program(const Settings& settings) {
     std::vector<SourceUnit> units = builder.read(settings.sources);
     const bool has_main = std::any_of(units.begin(), units.end(), [](const SourceUnit& unit) { return unit.rewritten.has_main; });
     if (has_main && has_launch_options(settings))
-        throw Refused(settings.sources[0] +
-                      " has a main(), which decides what is launched; leave out --kernel, --call, --grid, --block, --shared and --arg");
+        throw Refused(
+            settings.sources[0] +
+            " has a main(), which decides what is launched; leave out --kernel, --call, --grid, --block, --shared and --arg");
     if (!has_main) add_harness(units, settings);
     const std::filesystem::path program = builder.program(units);
 
@@ -183,7 +184,8 @@ int check_program(const Settings& settings) {
 int check_as_gpuverify(const Settings& given) {
     Settings settings = given;
     if (settings.sources.size() != 1) throw Refused("--gpuverify takes one file");
-    if (has_launch_options(settings)) throw Refused("--gpuverify launches what the file's first lines say; leave out the options of a launch");
+    if (has_launch_options(settings))
+        throw Refused("--gpuverify launches what the file's first lines say; leave out the options of a launch");
     if (settings.cost || !settings.json.empty() || !settings.sarif.empty() || !settings.program_arguments.empty())
         throw Refused("--gpuverify has no --cost, --json, --sarif and arguments of the program");
     const Expectation expectation = read_expectation(settings.sources[0]);

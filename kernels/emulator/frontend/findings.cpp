@@ -7,7 +7,8 @@
 namespace heddle::emulator::frontend {
 namespace {
 
-// Two records with the same identity are one finding. In another order of the threads the later access of a race may be the earlier one.
+// Two records with the same identity are one finding. In another order of the threads the later access of a race may be the
+// earlier one.
 auto identity_of(const ViolationRecord& r) {
     std::pair<std::string, int> first{r.file, r.line}, second{r.other_file, r.other_line};
     if (second < first) std::swap(first, second);

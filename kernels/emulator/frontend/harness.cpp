@@ -14,10 +14,19 @@ struct ElementType {
     const char* name;
     const char* type;
 };
-constexpr ElementType kElementTypes[] = {
-    {"f16", "__half"},       {"bf16", "__nv_bfloat16"}, {"f32", "float"},        {"f64", "double"},
-    {"i8", "signed char"},   {"i16", "short"},          {"i32", "int"},          {"i64", "long long"},
-    {"char", "char"},        {"u8", "unsigned char"}, {"u16", "unsigned short"}, {"u32", "unsigned int"}, {"u64", "unsigned long long"}};
+constexpr ElementType kElementTypes[] = {{"f16", "__half"},
+                                         {"bf16", "__nv_bfloat16"},
+                                         {"f32", "float"},
+                                         {"f64", "double"},
+                                         {"i8", "signed char"},
+                                         {"i16", "short"},
+                                         {"i32", "int"},
+                                         {"i64", "long long"},
+                                         {"char", "char"},
+                                         {"u8", "unsigned char"},
+                                         {"u16", "unsigned short"},
+                                         {"u32", "unsigned int"},
+                                         {"u64", "unsigned long long"}};
 
 std::string names_of_types() {
     std::string text;
@@ -114,7 +123,8 @@ Argument read_argument(const std::string& text) {
     if (argument.count.empty()) throw Refused(wrong);
     if (close + 1 < argument.value.size()) {
         argument.fill = argument.value.substr(close + 2);
-        const bool is_word = argument.fill == "random" || argument.fill == "zeros" || argument.fill == "iota" || argument.fill == "none";
+        const bool is_word =
+            argument.fill == "random" || argument.fill == "zeros" || argument.fill == "iota" || argument.fill == "none";
         if (argument.value[close + 1] != ':' || !(is_word || is_number(argument.fill) || !range_of(argument.fill).first.empty()))
             throw Refused(wrong);
     }
@@ -164,7 +174,8 @@ std::string kernel_list(const std::vector<SourceUnit>& units, const Settings& se
     return text;
 }
 
-// The start of the harness. Random values lie in [-1, 1); those of integers in 0 to 15, so that an index made of them stays small.
+// The start of the harness. Random values lie in [-1, 1); those of integers in 0 to 15, so that an index made of them stays
+// small.
 const char* const kHarnessStart =
     "\n# 1 \"the harness of heddle check\"\n"
     "namespace heddle_check_harness {\n"

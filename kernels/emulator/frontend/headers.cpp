@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names in a folder, without their common ending, and the headers of the emulator that serve them. <> is the standard library's of
-/// the same name.
+/// Names in a folder, without their common ending, and the headers of the emulator that serve them. <> is the standard library's
+/// of the same name.
 struct Served {
     const char *folder, *ending, *names, *headers;
 };
@@ -32,7 +32,8 @@ constexpr Served kServed[] = {
     {"nvtx3/", ".h", "nvToolsExt nvToolsExtCudaRt", "include/nvToolsExt.h"},
     {"cooperative_groups/", ".h", "scan", "include/cooperative_groups/reduce.h"},
     {"cuda/std/", "",
-     "algorithm array bit cassert chrono climits cmath complex cstddef cstdint functional limits optional span tuple type_traits utility",
+     "algorithm array bit cassert chrono climits cmath complex cstddef cstdint functional limits optional span tuple type_traits "
+     "utility",
      "<> cuda/scopes.h"},
     {"cuda/std/", "", "atomic", "include/cuda/atomic"},
     {"cuda/std/", "", "barrier", "include/cuda/barrier"},
@@ -49,8 +50,10 @@ constexpr Served kServed[] = {
      "system/system_error system/cuda/error version",
      "thrust/execution.h"},
     {"thrust/", ".h",
-     "copy fill sequence tabulate generate for_each transform replace gather scatter swap reverse transform_reduce reduce inner_product "
-     "count find logical equal mismatch extrema uninitialized_copy uninitialized_fill scan transform_scan adjacent_difference remove "
+     "copy fill sequence tabulate generate for_each transform replace gather scatter swap reverse transform_reduce reduce "
+     "inner_product "
+     "count find logical equal mismatch extrema uninitialized_copy uninitialized_fill scan transform_scan adjacent_difference "
+     "remove "
      "partition unique binary_search merge sort",
      "thrust/vectors.h thrust/sorts.h"},
     {"thrust/", ".h",
@@ -59,7 +62,8 @@ constexpr Served kServed[] = {
      "thrust/random.h"},
     {"cub/", ".cuh", "cub", "cub/block.h cub/device.h"},
     {"cub/", ".cuh",
-     "block/block_reduce block/block_scan block/block_load block/block_store block/block_radix_sort warp/warp_reduce warp/warp_scan "
+     "block/block_reduce block/block_scan block/block_load block/block_store block/block_radix_sort warp/warp_reduce "
+     "warp/warp_scan "
      "util_ptx util_type thread/thread_operators",
      "cub/block.h"},
     {"cub/", ".cuh",
@@ -84,18 +88,24 @@ constexpr RefusedHeaders kRefused[] = {
     {"nvrtc.h nvJitLink.h", "NVRTC", "compile the kernel with the program"},
     {"npp.h nppi.h nppcore.h npps.h", "NPP", "use a kernel of one's own"},
     {"nvjpeg.h nvcuvid.h cuviddec.h nvEncodeAPI.h", "decoding of pictures and video", "leave out what needs it"},
-    {"cuda_gl_interop.h cudaGL.h cuda_d3d11_interop.h cuda_vdpau_interop.h cuda_egl_interop.h cudaEGL.h", "exchange with graphics", "leave out what draws"},
+    {"cuda_gl_interop.h cudaGL.h cuda_d3d11_interop.h cuda_vdpau_interop.h cuda_egl_interop.h cudaEGL.h",
+     "exchange with graphics", "leave out what draws"},
     {"cupti.h", "CUPTI", "use --cost"},
     {"cudss.h cutensor.h custatevec.h", "this library", "use a kernel of one's own"},
-    {"cutlass/cutlass.h cutlass/gemm/device/gemm.h cutlass/numeric_types.h cute/tensor.hpp", "CUTLASS", "use mma.sync in inline PTX, or WMMA"},
-    {"curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h", "MTGP32", "use curandStatePhilox4_32_10_t"},
-    {"thrust/async/copy.h thrust/async/for_each.h thrust/async/reduce.h thrust/async/scan.h thrust/async/sort.h thrust/async/transform.h thrust/future.h",
+    {"cutlass/cutlass.h cutlass/gemm/device/gemm.h cutlass/numeric_types.h cute/tensor.hpp", "CUTLASS",
+     "use mma.sync in inline PTX, or WMMA"},
+    {"curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h", "MTGP32",
+     "use curandStatePhilox4_32_10_t"},
+    {"thrust/async/copy.h thrust/async/for_each.h thrust/async/reduce.h thrust/async/scan.h thrust/async/sort.h "
+     "thrust/async/transform.h thrust/future.h",
      "thrust::async", "use the algorithm with thrust::cuda::par_nosync.on(stream)"},
     {"thrust/set_operations.h", "Thrust's set operations", "use thrust::merge, or a kernel of one's own"},
     {"thrust/mr/allocator.h thrust/mr/memory_resource.h thrust/mr/pool.h", "Thrust's memory resources", "use cudaMalloc"},
     {"cub/block/block_exchange.cuh cub/block/block_histogram.cuh cub/block/block_discontinuity.cuh cub/block/block_shuffle.cuh "
-     "cub/block/block_adjacent_difference.cuh cub/block/block_merge_sort.cuh cub/warp/warp_merge_sort.cuh cub/warp/warp_exchange.cuh "
-     "cub/device/device_partition.cuh cub/device/device_segmented_sort.cuh cub/device/device_segmented_radix_sort.cuh cub/device/device_spmv.cuh",
+     "cub/block/block_adjacent_difference.cuh cub/block/block_merge_sort.cuh cub/warp/warp_merge_sort.cuh "
+     "cub/warp/warp_exchange.cuh "
+     "cub/device/device_partition.cuh cub/device/device_segmented_sort.cuh cub/device/device_segmented_radix_sort.cuh "
+     "cub/device/device_spmv.cuh",
      "this part of CUB", "use cub::BlockReduce, BlockScan, BlockLoad, BlockStore, BlockRadixSort, or a Device algorithm"},
 };
 
@@ -118,8 +128,9 @@ void each_header(Visit&& visit) {
         for (std::string name; names >> name;)
             if (visit(served.folder + name + served.ending, served_text(name, served.headers))) return;
     }
-    if (visit("thrust/complex.h", "#pragma once\n#include <complex>\nnamespace thrust {\nusing std::abs;\nusing std::arg;\nusing std::complex;\n"
-                                  "using std::conj;\nusing std::exp;\nusing std::norm;\nusing std::polar;\nusing std::pow;\nusing std::sqrt;\n}\n"))
+    if (visit("thrust/complex.h",
+              "#pragma once\n#include <complex>\nnamespace thrust {\nusing std::abs;\nusing std::arg;\nusing std::complex;\n"
+              "using std::conj;\nusing std::exp;\nusing std::norm;\nusing std::polar;\nusing std::pow;\nusing std::sqrt;\n}\n"))
         return;
     for (const RefusedHeaders& refused : kRefused) {
         std::istringstream names(refused.names);

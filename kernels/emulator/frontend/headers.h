@@ -1,5 +1,5 @@
-// The names under which CUDA and its libraries are included. Thrust and CUB have a hundred; here a few headers serve them all, and
-// what forwards to them is written into the cache. The header of a library that is not emulated says so.
+// The names under which CUDA and its libraries are included. Thrust and CUB have a hundred; here a few headers serve them all,
+// and what forwards to them is written into the cache. The header of a library that is not emulated says so.
 #pragma once
 
 #include <filesystem>

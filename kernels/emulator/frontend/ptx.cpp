@@ -19,7 +19,11 @@ bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 class Code {
   public:
     Code(const AsmStatement& from, unsigned number)
-        : text_(from.text), from_(from.at), operands_(from.operands.size()), simple_(from.simple), labels_("heddle_" + std::to_string(number) + "_") {
+        : text_(from.text),
+          from_(from.at),
+          operands_(from.operands.size()),
+          simple_(from.simple),
+          labels_("heddle_" + std::to_string(number) + "_") {
         blank_comments();
         scopes_.emplace_back();
     }
@@ -263,7 +267,8 @@ class Lines {
             while (first != std::string::npos && text[first] == '#') {
                 const std::size_t end = std::min(text.find('\n', first), text.size());
                 piece += text.substr(first, end - first) + "\n";
-                std::fill(text.begin() + static_cast<std::ptrdiff_t>(first), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+                std::fill(text.begin() + static_cast<std::ptrdiff_t>(first), text.begin() + static_cast<std::ptrdiff_t>(end),
+                          ' ');
                 if (end == text.size()) break;
                 text[end] = ' ';
                 first = text.find_first_not_of(" \t", end + 1);
@@ -296,7 +301,9 @@ std::string translate(std::string_view original, unsigned number, std::size_t& a
         if (next->empty()) continue;
         body += lines.before(at) + *next + " ";
     }
-    std::string made = "do { namespace heddle_ptx = ::heddle::emulator::cuda::ptx; [[maybe_unused]] heddle_ptx::bits heddle_cc = 0, heddle_none = 0; ";
+    std::string made =
+        "do { namespace heddle_ptx = ::heddle::emulator::cuda::ptx; [[maybe_unused]] heddle_ptx::bits heddle_cc = 0, heddle_none "
+        "= 0; ";
     made += asm_registers(statement.operands);
     for (const std::string& name : code.declared()) made += "heddle_ptx::bits " + name + " = 0; ";
     made += body;

@@ -6,8 +6,8 @@
 //          { heddle_ptx::bits v[2]; heddle_ptx::load<heddle_ptx::f32, 2>(heddle_2, v); heddle_0 = v[0]; heddle_1 = v[1]; }
 //          heddle_ptx::out(heddle_o0, heddle_0); ... } while (false)
 //
-// Registers are numbers of 64 bits, whose lower bits an instruction reads as its type says. Labels become labels of C++, and branches
-// goto.
+// Registers are numbers of 64 bits, whose lower bits an instruction reads as its type says. Labels become labels of C++, and
+// branches goto.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,8 @@ bool one_of(std::string_view word, std::initializer_list<std::string_view> words
 /// "u32" as the type of C++; "" if it is none.
 std::string type_name(std::string_view type) {
     if (one_of(type, {"b8", "b16", "b32", "b64"})) return "u" + std::string(type.substr(1));
-    if (one_of(type, {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred"}))
+    if (one_of(type,
+               {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred"}))
         return std::string(type);
     return "";
 }
@@ -61,7 +62,8 @@ class Writer {
     std::string in(std::size_t n, const std::string& of_type) const { return in(operand(n), of_type); }
     std::string in(std::size_t n) const { return in(n, type()); }
     std::string out(const PtxOperand& operand) const {
-        if (operand.kind != OperandKind::value || operand.text.find('(') != std::string::npos) refuse("has a result that is no register");
+        if (operand.kind != OperandKind::value || operand.text.find('(') != std::string::npos)
+            refuse("has a result that is no register");
         return operand.text;
     }
     std::string out(std::size_t n = 0) const { return out(operand(n)); }
@@ -129,22 +131,24 @@ std::string Writer::multiply() const {
     const bool wide = has("wide"), high = has("hi"), mad = word(0) == "mad";
     const std::string function = wide ? "multiply_wide" : high ? "multiply_high" : mad ? "mad" : "multiply";
     if ((word(0) == "mul24" || word(0) == "mad24") && high) refuse();
-    const std::string a = in(1), b = in(2), wide_type = wide ? type().substr(0, 1) + (type().substr(1) == "16" ? "32" : "64") : type();
+    const std::string a = in(1), b = in(2),
+                      wide_type = wide ? type().substr(0, 1) + (type().substr(1) == "16" ? "32" : "64") : type();
     if (!mad) return set_register(call(typed(function), a + ", " + b));
     if (!wide && !high) return plain(type()[0] == 'f' || type()[0] == 'b' ? "fma" : "mad");
-    return set_register("heddle_ptx::add<heddle_ptx::" + wide_type + ", " + flags() + ">(" + call(typed(function), a + ", " + b) + ", " +
-                        in(3, wide_type) + ")");
+    return set_register("heddle_ptx::add<heddle_ptx::" + wide_type + ", " + flags() + ">(" + call(typed(function), a + ", " + b) +
+                        ", " + in(3, wide_type) + ")");
 }
 
 std::string Writer::carry() const {
     const std::string op = word(0);
     const bool multiplies = op.substr(0, 3) == "mad", with = op == "addc" || op == "subc" || op == "madc";
     const bool subtracts = op.substr(0, 3) == "sub", keeps = has("cc");
-    const std::string product =
-        multiplies ? "heddle_ptx::" + std::string(has("hi") ? "multiply_high" : "multiply") + "<heddle_ptx::" + type() + ">(" + in(1) + ", " + in(2) + ")"
-                   : in(1);
-    return set_register(call(std::string(subtracts ? "subtract_carry" : "add_carry") + "<heddle_ptx::" + type() + ">",
-                             product + ", " + in(multiplies ? 3 : 2) + ", heddle_cc, " + (with ? "true, " : "false, ") + (keeps ? "true" : "false")));
+    const std::string product = multiplies ? "heddle_ptx::" + std::string(has("hi") ? "multiply_high" : "multiply") +
+                                                 "<heddle_ptx::" + type() + ">(" + in(1) + ", " + in(2) + ")"
+                                           : in(1);
+    return set_register(call(
+        std::string(subtracts ? "subtract_carry" : "add_carry") + "<heddle_ptx::" + type() + ">",
+        product + ", " + in(multiplies ? 3 : 2) + ", heddle_cc, " + (with ? "true, " : "false, ") + (keeps ? "true" : "false")));
 }
 
 std::string Writer::move() const {
@@ -158,11 +162,13 @@ std::string Writer::move() const {
     if (to.kind == OperandKind::vector) {  // {lo, hi} = x
         text = "{ const heddle_ptx::bits whole = " + in(1) + ";";
         for (std::size_t n = 0; n < parts; ++n)
-            text += " " + out(to.parts[n]) + " = heddle_ptx::low<heddle_ptx::u" + width + ">(whole >> (" + std::to_string(n) + " * " + width + "));";
+            text += " " + out(to.parts[n]) + " = heddle_ptx::low<heddle_ptx::u" + width + ">(whole >> (" + std::to_string(n) +
+                    " * " + width + "));";
         return text + " }";
     }
     for (std::size_t n = 0; n < parts; ++n)
-        text += (n > 0 ? " | " : "") + ("heddle_ptx::low<heddle_ptx::u" + width) + ">(" + in(from.parts[n], "u" + width) + ") << (" + std::to_string(n) + " * " + width + ")";
+        text += (n > 0 ? " | " : "") + ("heddle_ptx::low<heddle_ptx::u" + width) + ">(" + in(from.parts[n], "u" + width) +
+                ") << (" + std::to_string(n) + " * " + width + ")";
     return set_register(text);
 }
 
@@ -176,21 +182,25 @@ std::string Writer::convert() const {
         return set_register(one + in(1) + ") << 16 | " + one + in(2) + ")");
     }
     const bool to_integer = has("rni") || has("rzi") || has("rmi") || has("rpi");
-    return set_register(call(std::string(to_integer ? "round" : "convert") + "<heddle_ptx::" + to + ", heddle_ptx::" + from + ", " + flags() + ">", in(1)));
+    return set_register(call(
+        std::string(to_integer ? "round" : "convert") + "<heddle_ptx::" + to + ", heddle_ptx::" + from + ", " + flags() + ">",
+        in(1)));
 }
 
 std::string Writer::compare() const {
     const bool set = word(0) == "set";
     const std::string from = type();
-    std::string condition = "heddle_ptx::compare<heddle_ptx::" + from + ", " + flags() + ">(heddle_ptx::Compare::" + word(1) + ", " + in(1) + ", " + in(2) + ")";
-    static constexpr std::string_view known[] = {"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+    std::string condition = "heddle_ptx::compare<heddle_ptx::" + from + ", " + flags() + ">(heddle_ptx::Compare::" + word(1) +
+                            ", " + in(1) + ", " + in(2) + ")";
+    static constexpr std::string_view known[] = {"eq", "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi",
+                                                 "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
     if (std::find(std::begin(known), std::end(known), word(1)) == std::end(known)) refuse();
     const char* const joint = has("and") ? " & " : has("or") ? " | " : has("xor") ? " ^ " : nullptr;
     const auto joined = [&](const std::string& c) { return joint != nullptr ? "(" + c + joint + in(3, "pred") + ")" : c; };
     if (set) return set_register(call("select_all<heddle_ptx::" + first_type() + ">", joined(condition)));
     if (operand(0).kind != OperandKind::vector) return set_register(joined(condition));
-    return "{ const heddle_ptx::bits held = " + condition + "; const heddle_ptx::bits other = held ^ 1; " + out(operand(0).parts[0]) + " = " +
-           joined("held") + "; " + out(operand(0).parts[1]) + " = " + joined("other") + "; }";
+    return "{ const heddle_ptx::bits held = " + condition + "; const heddle_ptx::bits other = held ^ 1; " +
+           out(operand(0).parts[0]) + " = " + joined("held") + "; " + out(operand(0).parts[1]) + " = " + joined("other") + "; }";
 }
 
 /// How an access is ordered: 0 a plain one, else an atomic one with these parts of heddle_ptx::Order.
@@ -198,17 +208,21 @@ std::string Writer::order() const {
     if (has("acq_rel")) return "heddle_ptx::acquires | heddle_ptx::releases";
     if (has("acquire")) return "heddle_ptx::acquires";
     if (has("release")) return "heddle_ptx::releases";
-    return has("relaxed") || has("volatile") || has("mmio") || one_of(word(0), {"atom", "red"}) ? "heddle_ptx::relaxed" : "heddle_ptx::plain";
+    return has("relaxed") || has("volatile") || has("mmio") || one_of(word(0), {"atom", "red"}) ? "heddle_ptx::relaxed"
+                                                                                                : "heddle_ptx::plain";
 }
 
 std::string Writer::load() const {
     if (has("param")) refuse();
     const std::size_t parts = has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
     const std::string what = "load<heddle_ptx::" + type() + ", " + std::to_string(parts) + ">";
-    std::string text = "{ heddle_ptx::bits got[" + std::to_string(parts) + "]; " + call(what, address(1) + ", got, " + order()) + ";";
+    std::string text =
+        "{ heddle_ptx::bits got[" + std::to_string(parts) + "]; " + call(what, address(1) + ", got, " + order()) + ";";
     const PtxOperand& to = operand(0);
-    if (parts > 1 && (to.kind != OperandKind::vector || to.parts.size() != parts)) refuse("wants as many registers as its vector has");
-    for (std::size_t n = 0; n < parts; ++n) text += " " + out(parts == 1 ? to : to.parts[n]) + " = got[" + std::to_string(n) + "];";
+    if (parts > 1 && (to.kind != OperandKind::vector || to.parts.size() != parts))
+        refuse("wants as many registers as its vector has");
+    for (std::size_t n = 0; n < parts; ++n)
+        text += " " + out(parts == 1 ? to : to.parts[n]) + " = got[" + std::to_string(n) + "];";
     return text + " }";
 }
 
@@ -229,15 +243,17 @@ std::string Writer::store() const {
 
 std::string Writer::atomic() const {
     static const std::map<std::string, std::string, std::less<>> kinds = {
-        {"add", "add"}, {"min", "minimum"}, {"max", "maximum"}, {"exch", "exchange"}, {"cas", "compare_exchange"},
+        {"add", "add"},   {"min", "minimum"}, {"max", "maximum"}, {"exch", "exchange"}, {"cas", "compare_exchange"},
         {"or", "bit_or"}, {"and", "bit_and"}, {"xor", "bit_xor"}, {"inc", "increment"}, {"dec", "decrement"}};
-    const auto found = std::find_if(i_.words.begin() + 1, i_.words.end(), [&](const std::string& w) { return kinds.count(w) != 0; });
+    const auto found =
+        std::find_if(i_.words.begin() + 1, i_.words.end(), [&](const std::string& w) { return kinds.count(w) != 0; });
     if (found == i_.words.end() || has("v2") || has("v4") || has("v8")) refuse();
     const bool returns = word(0) == "atom";
     const std::size_t at = returns ? 1 : 0;
     const bool swaps = *found == "cas";
-    std::string text = call("atomic<heddle_ptx::" + type() + ">", "heddle_ptx::Atomic::" + kinds.at(*found) + ", " + order() + ", " + address(at) + ", " +
-                                                                   in(at + (swaps ? 2 : 1)) + (swaps ? ", " + in(at + 1) : ", 0"));
+    std::string text = call("atomic<heddle_ptx::" + type() + ">", "heddle_ptx::Atomic::" + kinds.at(*found) + ", " + order() +
+                                                                      ", " + address(at) + ", " + in(at + (swaps ? 2 : 1)) +
+                                                                      (swaps ? ", " + in(at + 1) : ", 0"));
     return (returns ? out() + " = " : "") + text + ";";
 }
 
@@ -247,17 +263,23 @@ std::string Writer::copy_async() const {
     if (has("wait_group")) return call("wait_copies", in(0, "u32")) + ";";
     if (!has("ca") && !has("cg")) refuse();
     // A source size, as a register or a number, is how many bytes are copied; the others become 0.
-    const std::string size = in(2, "u32"), valid = count() > 3 && !has("L2::cache_hint") ? in(3, "u32") : count() > 4 ? in(3, "u32") : size;
+    const std::string size = in(2, "u32"), valid = count() > 3 && !has("L2::cache_hint") ? in(3, "u32")
+                                                   : count() > 4                         ? in(3, "u32")
+                                                                                         : size;
     return call("copy", address(0, true) + ", " + address(1, false) + ", " + size + ", " + valid) + ";";
 }
 
 std::string Writer::matrix_load() const {
     const int n = has("x1") ? 1 : has("x2") ? 2 : has("x4") ? 4 : 0;
     const PtxOperand& to = operand(0);
-    if (n == 0 || !has("m8n8") || !has("b16") || (to.kind == OperandKind::vector ? static_cast<int>(to.parts.size()) : 1) != n) refuse();
+    if (n == 0 || !has("m8n8") || !has("b16") || (to.kind == OperandKind::vector ? static_cast<int>(to.parts.size()) : 1) != n)
+        refuse();
     const std::string size = std::to_string(n);
-    std::string text = "{ heddle_ptx::u32 got[4]; " + call("load_matrix", "got, " + size + ", " + address(1) + ", " + (has("trans") ? "true" : "false")) + ";";
-    for (int k = 0; k < n; ++k) text += " " + out(to.kind == OperandKind::vector ? to.parts[static_cast<std::size_t>(k)] : to) + " = got[" + std::to_string(k) + "];";
+    std::string text = "{ heddle_ptx::u32 got[4]; " +
+                       call("load_matrix", "got, " + size + ", " + address(1) + ", " + (has("trans") ? "true" : "false")) + ";";
+    for (int k = 0; k < n; ++k)
+        text += " " + out(to.kind == OperandKind::vector ? to.parts[static_cast<std::size_t>(k)] : to) + " = got[" +
+                std::to_string(k) + "];";
     return text + " }";
 }
 
@@ -278,7 +300,8 @@ std::string Writer::matrix_product() const {
         if (!halves && (d != "f32" || c != "f32")) continue;
         const std::size_t results = halves ? 2 : 4;
         for (const auto& [n, size] : {std::pair<std::size_t, std::size_t>{0, results}, {1, form.a}, {2, form.b}, {3, results}})
-            if ((operand(n).kind == OperandKind::vector ? operand(n).parts.size() : 1) != size) refuse("wants other numbers of registers");
+            if ((operand(n).kind == OperandKind::vector ? operand(n).parts.size() : 1) != size)
+                refuse("wants other numbers of registers");
         const auto registers = [&](std::size_t n) {
             std::string text;
             if (operand(n).kind != OperandKind::vector) return "heddle_ptx::u32(" + in(n, "u32") + ")";
@@ -286,8 +309,9 @@ std::string Writer::matrix_product() const {
                 text += (text.empty() ? "" : ", ") + ("heddle_ptx::u32(" + in(part, n == 3 && !halves ? "f32" : "u32")) + ")";
             return text;
         };
-        std::string text = "{ heddle_ptx::u32 sum[] = {" + registers(3) + "}, left[] = {" + registers(1) + "}, right[] = {" + registers(2) + "}; " +
-                           call(form.function + std::string(halves ? "_in_f16" : ""), "sum, left, right") + ";";
+        std::string text = "{ heddle_ptx::u32 sum[] = {" + registers(3) + "}, left[] = {" + registers(1) + "}, right[] = {" +
+                           registers(2) + "}; " + call(form.function + std::string(halves ? "_in_f16" : ""), "sum, left, right") +
+                           ";";
         for (std::size_t n = 0; n < results; ++n) text += " " + out(operand(0).parts[n]) + " = sum[" + std::to_string(n) + "];";
         return text + " }";
     }
@@ -317,13 +341,18 @@ std::string Writer::shuffle() const {
     const PtxOperand& to = operand(0);
     const bool pair = to.kind == OperandKind::vector;
     return "{ heddle_ptx::bits inside = 0; " + out(pair ? to.parts[0] : to) + " = " +
-           call("exchange", "heddle_ptx::Mode::" + word(2) + ", " + in(1, "u32") + ", " + in(2, "u32") + ", " + in(3, "u32") + ", " + in(4, "u32") + ", inside") + ";" +
-           (pair ? " " + out(to.parts[1]) + " = inside;" : "") + " }";
+           call("exchange", "heddle_ptx::Mode::" + word(2) + ", " + in(1, "u32") + ", " + in(2, "u32") + ", " + in(3, "u32") +
+                                ", " + in(4, "u32") + ", inside") +
+           ";" + (pair ? " " + out(to.parts[1]) + " = inside;" : "") + " }";
 }
 
 std::string Writer::vote() const {
     if (word(1) != "sync") refuse("needs sm_60 or older; from sm_70 on it is vote.sync");
-    const std::string function = has("all") ? "vote_all" : has("any") ? "vote_any" : has("uni") ? "vote_uniform" : has("ballot") ? "vote_ballot" : "";
+    const std::string function = has("all")      ? "vote_all"
+                                 : has("any")    ? "vote_any"
+                                 : has("uni")    ? "vote_uniform"
+                                 : has("ballot") ? "vote_ballot"
+                                                 : "";
     if (function.empty()) refuse();
     return set_register(call(function, in(1, "pred") + ", " + in(2, "u32")));
 }
@@ -335,12 +364,36 @@ std::string Writer::convert_address() const {
 }
 
 const std::map<std::string, std::string, std::less<>>& plain_functions() {
-    static const std::map<std::string, std::string, std::less<>> functions = {
-        {"add", "add"}, {"sub", "subtract"}, {"div", "divide"}, {"rem", "remainder"}, {"fma", "fma"}, {"neg", "negate"}, {"abs", "absolute"},
-        {"min", "minimum"}, {"max", "maximum"}, {"and", "bit_and"}, {"or", "bit_or"}, {"xor", "bit_xor"}, {"not", "bit_not"}, {"cnot", "logical_not"},
-        {"shl", "shift_left"}, {"shr", "shift_right"}, {"sad", "sum_of_difference"}, {"rcp", "reciprocal"}, {"sqrt", "square_root"},
-        {"rsqrt", "reciprocal_root"}, {"sin", "sine"}, {"cos", "cosine"}, {"lg2", "logarithm"}, {"ex2", "power_of_two"}, {"tanh", "hyperbolic_tangent"},
-        {"copysign", "copy_sign"}, {"bfind", "highest_bit"}, {"brev", "reverse"}, {"clz", "leading_zeros"}, {"popc", "count_bits"}};
+    static const std::map<std::string, std::string, std::less<>> functions = {{"add", "add"},
+                                                                              {"sub", "subtract"},
+                                                                              {"div", "divide"},
+                                                                              {"rem", "remainder"},
+                                                                              {"fma", "fma"},
+                                                                              {"neg", "negate"},
+                                                                              {"abs", "absolute"},
+                                                                              {"min", "minimum"},
+                                                                              {"max", "maximum"},
+                                                                              {"and", "bit_and"},
+                                                                              {"or", "bit_or"},
+                                                                              {"xor", "bit_xor"},
+                                                                              {"not", "bit_not"},
+                                                                              {"cnot", "logical_not"},
+                                                                              {"shl", "shift_left"},
+                                                                              {"shr", "shift_right"},
+                                                                              {"sad", "sum_of_difference"},
+                                                                              {"rcp", "reciprocal"},
+                                                                              {"sqrt", "square_root"},
+                                                                              {"rsqrt", "reciprocal_root"},
+                                                                              {"sin", "sine"},
+                                                                              {"cos", "cosine"},
+                                                                              {"lg2", "logarithm"},
+                                                                              {"ex2", "power_of_two"},
+                                                                              {"tanh", "hyperbolic_tangent"},
+                                                                              {"copysign", "copy_sign"},
+                                                                              {"bfind", "highest_bit"},
+                                                                              {"brev", "reverse"},
+                                                                              {"clz", "leading_zeros"},
+                                                                              {"popc", "count_bits"}};
     return functions;
 }
 
@@ -361,15 +414,25 @@ std::string Writer::write() {
     if (op == "cvt") return has("pack") ? (refuse(), "") : convert();
     if (op == "setp" || op == "set") return compare();
     if (op == "selp") return set_register("heddle_ptx::on(" + in(3, "pred") + ") ? " + in(1) + " : " + in(2));
-    if (op == "slct") return set_register("heddle_ptx::not_negative<heddle_ptx::" + type() + ">(" + in(3) + ") ? " + in(1, first_type()) + " : " + in(2, first_type()));
+    if (op == "slct")
+        return set_register("heddle_ptx::not_negative<heddle_ptx::" + type() + ">(" + in(3) + ") ? " + in(1, first_type()) +
+                            " : " + in(2, first_type()));
     if (op == "lop3") return set_register(call("lop3", in(1) + ", " + in(2) + ", " + in(3) + ", " + in(4, "u32")));
-    if (op == "prmt") return i_.words.size() != 2 ? (refuse(), "") : set_register(call("permute", in(1) + ", " + in(2) + ", " + in(3)));
-    if (op == "bfe") return set_register(call("extract<heddle_ptx::" + type() + ">", in(1) + ", " + in(2, "u32") + ", " + in(3, "u32")));
-    if (op == "bfi") return set_register(call("insert<heddle_ptx::" + type() + ">", in(1) + ", " + in(2) + ", " + in(3, "u32") + ", " + in(4, "u32")));
+    if (op == "prmt")
+        return i_.words.size() != 2 ? (refuse(), "") : set_register(call("permute", in(1) + ", " + in(2) + ", " + in(3)));
+    if (op == "bfe")
+        return set_register(call("extract<heddle_ptx::" + type() + ">", in(1) + ", " + in(2, "u32") + ", " + in(3, "u32")));
+    if (op == "bfi")
+        return set_register(
+            call("insert<heddle_ptx::" + type() + ">", in(1) + ", " + in(2) + ", " + in(3, "u32") + ", " + in(4, "u32")));
     if (op == "shf")
-        return set_register(call(has("l") ? "funnel_left" : "funnel_right", in(1) + ", " + in(2) + ", " + in(3) + ", " + (has("clamp") ? "true" : "false")));
-    if (op == "dp4a") return set_register(call("dot4<heddle_ptx::" + types_.at(0) + ", heddle_ptx::" + types_.at(types_.size() - 1) + ">", in(1) + ", " + in(2) + ", " + in(3)));
-    if (op == "testp") return set_register(call("test<heddle_ptx::" + type() + ">", "heddle_ptx::Test::" + word(1) + ", " + in(1)));
+        return set_register(call(has("l") ? "funnel_left" : "funnel_right",
+                                 in(1) + ", " + in(2) + ", " + in(3) + ", " + (has("clamp") ? "true" : "false")));
+    if (op == "dp4a")
+        return set_register(call("dot4<heddle_ptx::" + types_.at(0) + ", heddle_ptx::" + types_.at(types_.size() - 1) + ">",
+                                 in(1) + ", " + in(2) + ", " + in(3)));
+    if (op == "testp")
+        return set_register(call("test<heddle_ptx::" + type() + ">", "heddle_ptx::Test::" + word(1) + ", " + in(1)));
     if (op == "ld" || op == "ldu") return load();
     if (op == "st") return store();
     if (op == "atom" || op == "red") return word(1) == "async" ? (refuse(), "") : atomic();
@@ -389,14 +452,20 @@ std::string Writer::write() {
     }
     if (op == "activemask") return set_register("heddle_ptx::active_lanes()");
     if (op == "redux" && type() != "f32") {
-        static const std::map<std::string, std::string, std::less<>> kinds = {{"add", "add"}, {"min", "minimum"}, {"max", "maximum"}, {"and", "bit_and"}, {"or", "bit_or"}, {"xor", "bit_xor"}};
+        static const std::map<std::string, std::string, std::less<>> kinds = {
+            {"add", "add"}, {"min", "minimum"}, {"max", "maximum"}, {"and", "bit_and"}, {"or", "bit_or"}, {"xor", "bit_xor"}};
         const auto found = kinds.find(word(2));
         if (found == kinds.end()) refuse();
-        return set_register(call("reduce<heddle_ptx::" + type() + ">", "heddle_ptx::Reduction::" + found->second + ", " + in(1) + ", " + in(2, "u32")));
+        return set_register(call("reduce<heddle_ptx::" + type() + ">",
+                                 "heddle_ptx::Reduction::" + found->second + ", " + in(1) + ", " + in(2, "u32")));
     }
-    if (op == "elect") return out(operand(0).parts.at(0)) + " = heddle_ptx::first_lane(" + in(1, "u32") + "); " + out(operand(0).parts.at(1)) + " = heddle_ptx::lane() == " + out(operand(0).parts.at(0)) + ";";
+    if (op == "elect")
+        return out(operand(0).parts.at(0)) + " = heddle_ptx::first_lane(" + in(1, "u32") + "); " + out(operand(0).parts.at(1)) +
+               " = heddle_ptx::lane() == " + out(operand(0).parts.at(0)) + ";";
     if (op == "cvta") return convert_address();
-    if (op == "isspacep") return set_register(call("is_in_space", "heddle_ptx::Space::" + word(1).substr(0, word(1).find(':')) + ", " + in(1, "u64")));
+    if (op == "isspacep")
+        return set_register(
+            call("is_in_space", "heddle_ptx::Space::" + word(1).substr(0, word(1).find(':')) + ", " + in(1, "u64")));
     if (op == "bra") return operand(0).kind == OperandKind::name ? "goto " + labels_ + operand(0).text + ";" : (refuse(), "");
     if (op == "nanosleep") return "heddle_ptx::pause();";
     if (op == "trap") return "heddle_ptx::trap();";

@@ -33,9 +33,7 @@ class AsmReader {
         }
     }
 
-    AsmStatement read() && {
-        return {std::move(template_.text), std::move(template_.at), std::move(operands_), sections_ == 0};
-    }
+    AsmStatement read() && { return {std::move(template_.text), std::move(template_.at), std::move(operands_), sections_ == 0}; }
 
   private:
     char peek() {
@@ -161,8 +159,9 @@ std::string asm_registers(const std::vector<AsmOperand>& operands) {
         const std::string number = std::to_string(i), name = asm_register(i);
         if (std::isdigit(static_cast<unsigned char>(letter)) != 0) {  // the register of an output, with this value before
             const std::string output(1, letter);
-            text += "heddle_" + output + " = heddle_ptx::in<'" + std::string(1, letter_of(operands[static_cast<std::size_t>(letter - '0')])) +
-                    "'>((" + operand.expression + ")); heddle_ptx::bits " + name + " = heddle_" + output + "; ";
+            text += "heddle_" + output + " = heddle_ptx::in<'" +
+                    std::string(1, letter_of(operands[static_cast<std::size_t>(letter - '0')])) + "'>((" + operand.expression +
+                    ")); heddle_ptx::bits " + name + " = heddle_" + output + "; ";
             continue;
         }
         if (std::string_view("hrlfdn").find(letter) == std::string_view::npos)
@@ -194,7 +193,8 @@ std::string ptx_special_register(std::string_view name) {
     const std::pair<std::string_view, const char*> vectors[] = {
         {"tid.", "thread_index()"}, {"ntid.", "block_size()"}, {"ctaid.", "block_index()"}, {"nctaid.", "grid_size()"}};
     for (const auto& [start, function] : vectors)
-        if (name.substr(0, start.size()) == start && name.size() == start.size() + 1 && std::strchr("xyz", name.back()) != nullptr)
+        if (name.substr(0, start.size()) == start && name.size() == start.size() + 1 &&
+            std::strchr("xyz", name.back()) != nullptr)
             return "heddle_ptx::bits(heddle_ptx::" + std::string(function) + "." + name.back() + ")";
     return "";
 }
@@ -228,8 +228,10 @@ std::string ptx_number(std::string_view text, std::string_view type) {
     } else if (type == "f32" || type == "f64") {
         from_double(std::strtod(number.c_str(), nullptr));
     } else {
-        bits = std::strtoull(digits.c_str(), nullptr, digits.size() > 1 && (digits[1] == 'b' || digits[1] == 'B') && digits[0] == '0' ? 2 : 0);
-        if (digits.size() > 2 && (digits[1] == 'b' || digits[1] == 'B') && digits[0] == '0') bits = std::strtoull(digits.c_str() + 2, nullptr, 2);
+        bits = std::strtoull(digits.c_str(), nullptr,
+                             digits.size() > 1 && (digits[1] == 'b' || digits[1] == 'B') && digits[0] == '0' ? 2 : 0);
+        if (digits.size() > 2 && (digits[1] == 'b' || digits[1] == 'B') && digits[0] == '0')
+            bits = std::strtoull(digits.c_str() + 2, nullptr, 2);
         if (minus) bits = ~bits + 1;
     }
     char literal[24];

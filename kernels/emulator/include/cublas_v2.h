@@ -1,9 +1,9 @@
-// The part of cuBLAS that is emulated, under its names, for builds without CUDA. Matrices are column-major with leading dimensions.
-// Each call is work of the handle's stream that reads and writes known device memory, so races with other streams, freed memory and
-// memory that was never written are found.
+// The part of cuBLAS that is emulated, under its names, for builds without CUDA. Matrices are column-major with leading
+// dimensions. Each call is work of the handle's stream that reads and writes known device memory, so races with other streams,
+// freed memory and memory that was never written are found.
 //
-// Products are those of the emulated cuBLASLt (plain sums in f32, f64 or integers; TF32 and the other fast forms are computed in full f32,
-// CUBLAS_COMPUTE_16F in f32 and rounded once). Results of vectors are summed in f64, in the order of the elements.
+// Products are those of the emulated cuBLASLt (plain sums in f32, f64 or integers; TF32 and the other fast forms are computed in
+// full f32, CUBLAS_COMPUTE_16F in f32 and rounded once). Results of vectors are summed in f64, in the order of the elements.
 // Refused by name: complex types, triangular, symmetric, packed and banded matrices, rotations.
 #pragma once
 #define CUBLAS_API_H_  // code that names the statuses of whichever library is included looks for this
@@ -86,12 +86,14 @@ cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y
 cublasStatus_t cublasGetVector(int n, int size, const void* x, int incx, void* y, int incy, HEDDLE_PLACE);
 cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, HEDDLE_PLACE);
 cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, HEDDLE_PLACE);
-cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, HEDDLE_PLACE);
-cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream, HEDDLE_PLACE);
-cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
+cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
                                     HEDDLE_PLACE);
-cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, cudaStream_t stream,
+cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
                                     HEDDLE_PLACE);
+cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
+                                    cudaStream_t stream, HEDDLE_PLACE);
+cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
+                                    cudaStream_t stream, HEDDLE_PLACE);
 
 namespace heddle::emulator::cublas {
 
@@ -133,8 +135,8 @@ cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t 
 cublasStatus_t ger(const Call& call, std::int64_t m, std::int64_t n, const void* alpha, const VectorOf& x, const VectorOf& y,
                    const MatrixOf& a);
 /// C = alpha op(A) + beta op(B).
-cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m, std::int64_t n,
-                    const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b, const MatrixOf& c);
+cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
+                    std::int64_t n, const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b, const MatrixOf& c);
 /// C = A diag(x), or diag(x) A.
 cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, std::int64_t m, std::int64_t n, const MatrixOf& a, const VectorOf& x,
                     const MatrixOf& c);
@@ -152,93 +154,96 @@ cublasStatus_t measure(const Call& call, Measure kind, std::int64_t n, const Vec
 
 // The typed functions: S is f32, D is f64.
 #define HEDDLE_CUBLAS(name) (heddle::emulator::cublas::Call{name, handle, place})
-#define HEDDLE_TYPED(L, T, TYPE, COMPUTE)                                                                                            \
-    inline cublasStatus_t cublas##L##gemm(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,    \
-                                          const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c, int ldc,    \
-                                          HEDDLE_PLACE) {                                                                            \
-        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemm"), {ta, tb, m, n, k, COMPUTE}, alpha, {a, TYPE, lda},  \
-                                              {b, TYPE, ldb}, beta, {c, TYPE, ldc});                                                 \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##gemmStridedBatched(                                                                             \
-        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const T* alpha, const T* a, int lda, \
-        long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int batch,    \
-        HEDDLE_PLACE) {                                                                                                              \
-        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemmStridedBatched"), {ta, tb, m, n, k, COMPUTE, batch},    \
-                                              alpha, {a, TYPE, lda, stride_a}, {b, TYPE, ldb, stride_b}, beta,                       \
-                                              {c, TYPE, ldc, stride_c});                                                             \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##gemmBatched(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,    \
-                                                 int k, const T* alpha, const T* const a[], int lda, const T* const b[], int ldb,    \
-                                                 const T* beta, T* const c[], int ldc, int batch, HEDDLE_PLACE) {                    \
-        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemmBatched"), {ta, tb, m, n, k, COMPUTE, batch}, alpha,    \
-                                              {a, TYPE, lda, 0, true}, {b, TYPE, ldb, 0, true}, beta, {c, TYPE, ldc, 0, true});      \
+#define HEDDLE_TYPED(L, T, TYPE, COMPUTE)                                                                                       \
+    inline cublasStatus_t cublas##L##gemm(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,      \
+                                          int k, const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c, \
+                                          int ldc, HEDDLE_PLACE) {                                                              \
+        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemm"), {ta, tb, m, n, k, COMPUTE}, alpha,             \
+                                              {a, TYPE, lda}, {b, TYPE, ldb}, beta, {c, TYPE, ldc});                            \
+    }                                                                                                                           \
+    inline cublasStatus_t cublas##L##gemmStridedBatched(                                                                        \
+        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const T* alpha, const T* a,     \
+        int lda, long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, int ldc, long long stride_c, \
+        int batch, HEDDLE_PLACE) {                                                                                              \
+        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemmStridedBatched"),                                  \
+                                              {ta, tb, m, n, k, COMPUTE, batch}, alpha, {a, TYPE, lda, stride_a},               \
+                                              {b, TYPE, ldb, stride_b}, beta, {c, TYPE, ldc, stride_c});                        \
+    }                                                                                                                           \
+    inline cublasStatus_t cublas##L##gemmBatched(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m,      \
+                                                 int n, int k, const T* alpha, const T* const a[], int lda, const T* const b[], \
+                                                 int ldb, const T* beta, T* const c[], int ldc, int batch, HEDDLE_PLACE) {      \
+        return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublas" #L "gemmBatched"), {ta, tb, m, n, k, COMPUTE, batch},      \
+                                              alpha, {a, TYPE, lda, 0, true}, {b, TYPE, ldb, 0, true}, beta,                    \
+                                              {c, TYPE, ldc, 0, true});                                                         \
     }
-#define HEDDLE_VECTORS(L, I, T, TYPE)                                                                                                \
-    inline cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t transpose, int m, int n, const T* alpha,          \
-                                          const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy, HEDDLE_PLACE) {  \
-        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, 1, alpha, {a, TYPE, lda},          \
-                                              {x, TYPE, incx}, beta, {y, TYPE, incy});                                               \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##gemvStridedBatched(cublasHandle_t handle, cublasOperation_t transpose, int m, int n,            \
-                                                        const T* alpha, const T* a, int lda, long long stride_a, const T* x,         \
-                                                        int incx, long long stride_x, const T* beta, T* y, int incy,                 \
-                                                        long long stride_y, int batch, HEDDLE_PLACE) {                               \
-        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemvStridedBatched"), transpose, m, n, batch, alpha,        \
-                                              {a, TYPE, lda, stride_a}, {x, TYPE, incx, stride_x}, beta, {y, TYPE, incy, stride_y}); \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,      \
-                                         int incy, T* a, int lda, HEDDLE_PLACE) {                                                    \
-        return heddle::emulator::cublas::ger(HEDDLE_CUBLAS("cublas" #L "ger"), m, n, alpha, {x, TYPE, incx}, {y, TYPE, incy},        \
-                                             {a, TYPE, lda});                                                                        \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##geam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,           \
-                                          const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, int ldc,    \
-                                          HEDDLE_PLACE) {                                                                            \
-        return heddle::emulator::cublas::geam(HEDDLE_CUBLAS("cublas" #L "geam"), ta, tb, m, n, alpha, {a, TYPE, lda}, beta,          \
-                                              {b, TYPE, ldb}, {c, TYPE, ldc});                                                       \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n, const T* a, int lda,           \
-                                          const T* x, int incx, T* c, int ldc, HEDDLE_PLACE) {                                       \
-        return heddle::emulator::cublas::dgmm(HEDDLE_CUBLAS("cublas" #L "dgmm"), side, m, n, {a, TYPE, lda}, {x, TYPE, incx},        \
-                                              {c, TYPE, ldc});                                                                       \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy,        \
-                                          HEDDLE_PLACE) {                                                                            \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "axpy"), heddle::emulator::cublas::Update::axpy, n, alpha, \
-                                                TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                             \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx, HEDDLE_PLACE) {              \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "scal"), heddle::emulator::cublas::Update::scal, n, alpha, \
-                                                TYPE, {x, TYPE, incx}, {x, TYPE, incx});                                             \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy, HEDDLE_PLACE) {        \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "copy"), heddle::emulator::cublas::Update::copy, n,        \
-                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                    \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy, HEDDLE_PLACE) {              \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "swap"), heddle::emulator::cublas::Update::swap, n,        \
-                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                    \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result,        \
-                                         HEDDLE_PLACE) {                                                                             \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "dot"), heddle::emulator::cublas::Measure::dot, n,        \
-                                                 {x, TYPE, incx}, {y, TYPE, incy}, result, TYPE);                                    \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {             \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "nrm2"), heddle::emulator::cublas::Measure::nrm2, n,      \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                    \
-    }                                                                                                                                \
-    inline cublasStatus_t cublas##L##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {             \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "asum"), heddle::emulator::cublas::Measure::asum, n,      \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                    \
-    }                                                                                                                                \
-    inline cublasStatus_t cublasI##I##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {          \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amax"), heddle::emulator::cublas::Measure::amax, n,     \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                              \
-    }                                                                                                                                \
-    inline cublasStatus_t cublasI##I##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {          \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amin"), heddle::emulator::cublas::Measure::amin, n,     \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                              \
+#define HEDDLE_VECTORS(L, I, T, TYPE)                                                                                            \
+    inline cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t transpose, int m, int n, const T* alpha,      \
+                                          const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy,              \
+                                          HEDDLE_PLACE) {                                                                        \
+        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, 1, alpha, {a, TYPE, lda},      \
+                                              {x, TYPE, incx}, beta, {y, TYPE, incy});                                           \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##gemvStridedBatched(cublasHandle_t handle, cublasOperation_t transpose, int m, int n,        \
+                                                        const T* alpha, const T* a, int lda, long long stride_a, const T* x,     \
+                                                        int incx, long long stride_x, const T* beta, T* y, int incy,             \
+                                                        long long stride_y, int batch, HEDDLE_PLACE) {                           \
+        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemvStridedBatched"), transpose, m, n, batch, alpha,    \
+                                              {a, TYPE, lda, stride_a}, {x, TYPE, incx, stride_x}, beta,                         \
+                                              {y, TYPE, incy, stride_y});                                                        \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,  \
+                                         int incy, T* a, int lda, HEDDLE_PLACE) {                                                \
+        return heddle::emulator::cublas::ger(HEDDLE_CUBLAS("cublas" #L "ger"), m, n, alpha, {x, TYPE, incx}, {y, TYPE, incy},    \
+                                             {a, TYPE, lda});                                                                    \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##geam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,       \
+                                          const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c,         \
+                                          int ldc, HEDDLE_PLACE) {                                                               \
+        return heddle::emulator::cublas::geam(HEDDLE_CUBLAS("cublas" #L "geam"), ta, tb, m, n, alpha, {a, TYPE, lda}, beta,      \
+                                              {b, TYPE, ldb}, {c, TYPE, ldc});                                                   \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n, const T* a, int lda,       \
+                                          const T* x, int incx, T* c, int ldc, HEDDLE_PLACE) {                                   \
+        return heddle::emulator::cublas::dgmm(HEDDLE_CUBLAS("cublas" #L "dgmm"), side, m, n, {a, TYPE, lda}, {x, TYPE, incx},    \
+                                              {c, TYPE, ldc});                                                                   \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy,    \
+                                          HEDDLE_PLACE) {                                                                        \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "axpy"), heddle::emulator::cublas::Update::axpy, n,    \
+                                                alpha, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                  \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx, HEDDLE_PLACE) {          \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "scal"), heddle::emulator::cublas::Update::scal, n,    \
+                                                alpha, TYPE, {x, TYPE, incx}, {x, TYPE, incx});                                  \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy, HEDDLE_PLACE) {    \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "copy"), heddle::emulator::cublas::Update::copy, n,    \
+                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy, HEDDLE_PLACE) {          \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "swap"), heddle::emulator::cublas::Update::swap, n,    \
+                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result,    \
+                                         HEDDLE_PLACE) {                                                                         \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "dot"), heddle::emulator::cublas::Measure::dot, n,    \
+                                                 {x, TYPE, incx}, {y, TYPE, incy}, result, TYPE);                                \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {         \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "nrm2"), heddle::emulator::cublas::Measure::nrm2, n,  \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                \
+    }                                                                                                                            \
+    inline cublasStatus_t cublas##L##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {         \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "asum"), heddle::emulator::cublas::Measure::asum, n,  \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                \
+    }                                                                                                                            \
+    inline cublasStatus_t cublasI##I##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {      \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amax"), heddle::emulator::cublas::Measure::amax, n, \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                          \
+    }                                                                                                                            \
+    inline cublasStatus_t cublasI##I##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {      \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amin"), heddle::emulator::cublas::Measure::amin, n, \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                          \
     }
 
 HEDDLE_TYPED(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
@@ -341,11 +346,11 @@ inline cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void* x, 
 #define cublasDnrm2_v2 cublasDnrm2
 
 // Refused: a call is a compile error that says so.
-#define HEDDLE_REFUSED(name)                                                                              \
-    template <class... Arguments>                                                                         \
-    cublasStatus_t name(Arguments...) {                                                                   \
-        static_assert(sizeof...(Arguments) == 0, #name " is not emulated: use gemm, gemv or a kernel");   \
-        return CUBLAS_STATUS_NOT_SUPPORTED;                                                               \
+#define HEDDLE_REFUSED(name)                                                                            \
+    template <class... Arguments>                                                                       \
+    cublasStatus_t name(Arguments...) {                                                                 \
+        static_assert(sizeof...(Arguments) == 0, #name " is not emulated: use gemm, gemv or a kernel"); \
+        return CUBLAS_STATUS_NOT_SUPPORTED;                                                             \
     }
 HEDDLE_REFUSED(cublasStrsm)
 HEDDLE_REFUSED(cublasDtrsm)

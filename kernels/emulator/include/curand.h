@@ -74,15 +74,20 @@ curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* to, std::si
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* to, std::size_t n, HEDDLE_PLACE);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* to, std::size_t n, HEDDLE_PLACE);
 /// n is even, as Box and Muller's numbers come in pairs.
-curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation, HEDDLE_PLACE);
-curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean, double deviation, HEDDLE_PLACE);
-curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation, HEDDLE_PLACE);
-curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean, double deviation, HEDDLE_PLACE);
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation,
+                                    HEDDLE_PLACE);
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean, double deviation,
+                                          HEDDLE_PLACE);
+curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* to, std::size_t n, float mean, float deviation,
+                                       HEDDLE_PLACE);
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* to, std::size_t n, double mean,
+                                             double deviation, HEDDLE_PLACE);
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned* to, std::size_t n, double mean, HEDDLE_PLACE);
 #undef HEDDLE_PLACE
 
 template <class... A>
 curandStatus_t curandGenerateLongLong(A...) {
-    static_assert(sizeof...(A) == 0, "curandGenerateLongLong is not emulated: it takes quasi-random generators, which are not, either");
+    static_assert(sizeof...(A) == 0,
+                  "curandGenerateLongLong is not emulated: it takes quasi-random generators, which are not, either");
     return CURAND_STATUS_TYPE_ERROR;
 }

@@ -1,9 +1,9 @@
 // cuRAND's generators for kernels and host code.
 //
-// Philox4x32-10 (Salmon et al. 2011) has the bits that cuRAND's has: the key is the seed, the counter the position (64 bits) and the
-// subsequence (64 bits). XORWOW's seeding is not published: here it draws from Philox with another key, so that seeds, subsequences
-// and offsets mean what they mean in cuRAND, and numbers agree in distribution only. MRG32k3a, MTGP32 and the quasi-random
-// generators are refused by name.
+// Philox4x32-10 (Salmon et al. 2011) has the bits that cuRAND's has: the key is the seed, the counter the position (64 bits) and
+// the subsequence (64 bits). XORWOW's seeding is not published: here it draws from Philox with another key, so that seeds,
+// subsequences and offsets mean what they mean in cuRAND, and numbers agree in distribution only. MRG32k3a, MTGP32 and the
+// quasi-random generators are refused by name.
 #pragma once
 #define CURAND_KERNEL_H_
 
@@ -44,8 +44,8 @@ struct State {
     int unused;             ///< written, too: a copy of a state reads all of its bytes
     void draw() {
         const std::uint64_t block = position / 4;
-        drawn = philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), static_cast<std::uint32_t>(subsequence),
-                         static_cast<std::uint32_t>(subsequence >> 32)}},
+        drawn = philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                         static_cast<std::uint32_t>(subsequence), static_cast<std::uint32_t>(subsequence >> 32)}},
                        static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
     }
     void start(std::uint64_t seed_, std::uint64_t subsequence_, std::uint64_t offset) {
@@ -80,7 +80,8 @@ inline double uniform_double(std::uint32_t x, std::uint32_t y) {
 }
 /// Box and Muller's pair.
 inline float2 normal_pair(std::uint32_t x, std::uint32_t y) {
-    const float u = uniform(x), v = static_cast<float>(y) * (CURAND_2POW32_INV * 6.2831855f) + CURAND_2POW32_INV * 6.2831855f / 2.0f;
+    const float u = uniform(x),
+                v = static_cast<float>(y) * (CURAND_2POW32_INV * 6.2831855f) + CURAND_2POW32_INV * 6.2831855f / 2.0f;
     const float s = sqrtf(-2.0f * logf(u));
     return {s * sinf(v), s * cosf(v)};
 }
@@ -112,10 +113,12 @@ typedef curandStateXORWOW curandStateXORWOW_t;
 typedef curandStateXORWOW curandState_t;
 typedef curandStateXORWOW curandState;
 
-inline void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset, curandStatePhilox4_32_10_t* state) {
+inline void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset,
+                        curandStatePhilox4_32_10_t* state) {
     state->start(seed, subsequence, offset);
 }
-inline void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset, curandStateXORWOW_t* state) {
+inline void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset,
+                        curandStateXORWOW_t* state) {
     state->start(seed ^ 0x786f72776f77ull << 16, subsequence, offset);
 }
 
@@ -181,7 +184,9 @@ HEDDLE_STATE double curand_normal_double(S* state) {
     state->kept_double = 1;
     return pair.x;
 }
-HEDDLE_STATE float curand_log_normal(S* state, float mean, float deviation) { return expf(mean + deviation * curand_normal(state)); }
+HEDDLE_STATE float curand_log_normal(S* state, float mean, float deviation) {
+    return expf(mean + deviation * curand_normal(state));
+}
 HEDDLE_STATE double curand_log_normal_double(S* state, double mean, double deviation) {
     return exp(mean + deviation * curand_normal_double(state));
 }
@@ -196,8 +201,7 @@ struct this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t {
     this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t() = delete;
 };
 }  // namespace heddle::emulator::curand
-#define HEDDLE_REFUSED(NAME) \
-    typedef heddle::emulator::curand::this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t NAME;
+#define HEDDLE_REFUSED(NAME) typedef heddle::emulator::curand::this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t NAME;
 HEDDLE_REFUSED(curandStateMRG32k3a)
 HEDDLE_REFUSED(curandStateMRG32k3a_t)
 HEDDLE_REFUSED(curandStateMtgp32)

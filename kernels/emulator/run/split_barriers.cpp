@@ -78,8 +78,9 @@ bool test(Wish wish, Place place) {
 void split_barrier_init(void* barrier, std::uint32_t expected, Place place) {
     check_address(barrier, "a barrier's init", place);
     if (expected == 0 || expected > kMostArrivals)
-        violate(mistake("barrier", place, "a barrier's init at " + text_of(place) + ": expects " + std::to_string(expected) +
-                                              " arrivals, wanted 1 to " + std::to_string(kMostArrivals)));
+        violate(mistake("barrier", place,
+                        "a barrier's init at " + text_of(place) + ": expects " + std::to_string(expected) +
+                            " arrivals, wanted 1 to " + std::to_string(kMostArrivals)));
     if constexpr (checker::kEnabled) checker::write(barrier, 8, place);
     SplitBarrier{0, expected, expected}.write(barrier);
 }
@@ -94,9 +95,10 @@ std::uint64_t split_barrier_arrive(void* barrier, std::uint32_t count, bool drop
     }
     SplitBarrier state = SplitBarrier::of(barrier);
     if (count > state.pending || (drop && count > state.expected))
-        violate(mistake("barrier", place, "a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +
-                                              " arrivals, but the phase expects only " + std::to_string(state.pending) +
-                                              " more of " + std::to_string(state.expected)));
+        violate(mistake("barrier", place,
+                        "a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +
+                            " arrivals, but the phase expects only " + std::to_string(state.pending) + " more of " +
+                            std::to_string(state.expected)));
     const std::uint64_t token = state.phase;
     state.pending -= count;
     if (drop) state.expected -= count;
@@ -122,12 +124,13 @@ void partial_barrier(unsigned first, unsigned count, Place place) {
     Block& block = *thread.block;
     const auto threads = static_cast<unsigned>(block.threads);
     const unsigned end = first + count < threads ? first + count : threads;
-    if (first % 32 != 0 || first >= end) 
+    if (first % 32 != 0 || first >= end)
         violate(mistake("barrier", place, "a group's sync at " + text_of(place) + ": the group is not of whole warps"));
     for (unsigned i = first; i < end; ++i)
         if (block.first[i].state == State::exited)
-            violate(mistake("barrier", place, "a group's sync at " + text_of(place) + ", but " + name_of(block.first[i]) +
-                                                  " has left the kernel and never comes to it"));
+            violate(mistake("barrier", place,
+                            "a group's sync at " + text_of(place) + ", but " + name_of(block.first[i]) +
+                                " has left the kernel and never comes to it"));
     block.named_used = true;
     meet(block.partial[first / 32], static_cast<int>(end - first), 0, "a group's sync", place);
 }

@@ -61,8 +61,8 @@ bool is_repeated(const LaunchRequest& request, cudaStream_t stream) {
     if (++launches[key] <= most) return false;
     if (skipped_launches++ == 0)
         at_end([] {
-            ViolationRecord note = mistake("skipped", {}, "launches that repeat earlier ones were left out: " +
-                                                              std::to_string(skipped_launches));
+            ViolationRecord note =
+                mistake("skipped", {}, "launches that repeat earlier ones were left out: " + std::to_string(skipped_launches));
             note.note = true;
             tell(std::move(note));
         });
@@ -82,33 +82,34 @@ void cuda::detail::launch(const char* name, Registration* kernel, const Closure&
     if (in_a_kernel()) violate(mistake("bad-launch", {}, "calls the kernel " + title + " as a function"));
     if (pending_launches.empty()) {
         const SourceLine line = line_of_caller(1);  // the innermost one is the kernel's own
-        launch_result = refuse_launch(cudaErrorInvalidConfiguration, "it is called as a function: start it with <<<grid, block>>>",
-                                      title, {kept(line.file), line.line});
+        launch_result =
+            refuse_launch(cudaErrorInvalidConfiguration, "it is called as a function: start it with <<<grid, block>>>", title,
+                          {kept(line.file), line.line});
         return;
     }
     const Configuration configuration = pending_launches.back();
     pending_launches.pop_back();
     const auto threads = static_cast<unsigned long>(configuration.block.x) * configuration.block.y * configuration.block.z;
     if (kernel != nullptr && kernel->most_threads != 0 && threads > kernel->most_threads) {
-        launch_result = refuse_launch(cudaErrorInvalidValue,
-                                      "the block has " + std::to_string(threads) + " threads, but " +
-                                          std::to_string(kernel->most_threads) +
-                                          " are the most that its __launch_bounds__ allows",
-                                      title, configuration.place);
+        launch_result =
+            refuse_launch(cudaErrorInvalidValue,
+                          "the block has " + std::to_string(threads) + " threads, but " + std::to_string(kernel->most_threads) +
+                              " are the most that its __launch_bounds__ allows",
+                          title, configuration.place);
         return;
     }
     if (kernel != nullptr && configuration.shared > kernel->most_dynamic_shared) {
-        launch_result = refuse_launch(
-            cudaErrorInvalidValue,
-            std::to_string(configuration.shared) + " bytes of dynamic shared memory, but " +
-                std::to_string(kernel->most_dynamic_shared) +
-                " are the most unless cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more",
-            title, configuration.place);
+        launch_result = refuse_launch(cudaErrorInvalidValue,
+                                      std::to_string(configuration.shared) + " bytes of dynamic shared memory, but " +
+                                          std::to_string(kernel->most_dynamic_shared) +
+                                          " are the most unless cudaFuncSetAttribute(kernel, "
+                                          "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) allows more",
+                                      title, configuration.place);
         return;
     }
     if (kernel != nullptr && kernel->cluster.y * kernel->cluster.z > 1) {
-        launch_result = refuse_launch(cudaErrorInvalidClusterSize, "the emulator has clusters along x only", title,
-                                      configuration.place);
+        launch_result =
+            refuse_launch(cudaErrorInvalidClusterSize, "the emulator has clusters along x only", title, configuration.place);
         return;
     }
     LaunchRequest request;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "kernels/emulator/include/cuda_runtime.h"
-#include "kernels/emulator/runtime/textures.h"
 #include "kernels/emulator/runtime/runtime.h"
+#include "kernels/emulator/runtime/textures.h"
 
 using namespace heddle::emulator;
 

@@ -3,8 +3,8 @@
 
 #include "kernels/emulator/include/cuda_runtime.h"
 #include "kernels/emulator/run/report.h"
-#include "kernels/emulator/runtime/textures.h"
 #include "kernels/emulator/runtime/runtime.h"
+#include "kernels/emulator/runtime/textures.h"
 
 using namespace heddle::emulator;
 

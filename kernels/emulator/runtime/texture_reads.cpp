@@ -99,14 +99,13 @@ const TextureObject& readable(unsigned long long handle, int dimensions, cuda::T
     const std::string where = std::string("calls ") + call + " at " + text_of(place);
     const auto refuse = [&](const std::string& why) { violate(mistake("fault", place, where + why)); };
     if (texture == nullptr || texture->is_surface) refuse(" for a texture that does not exist, or was destroyed");
-    if (dimensions != texture->dimensions)
-        refuse(" for a texture of " + std::to_string(texture->dimensions) + " dimensions");
+    if (dimensions != texture->dimensions) refuse(" for a texture of " + std::to_string(texture->dimensions) + " dimensions");
     if (type.is_float != texture->gives_floats())
         refuse((type.is_float ? " as floats, but the texture has integers (cudaReadModeElementType)"
-                                       : " as integers, but the texture gives floats"));
+                              : " as integers, but the texture gives floats"));
     if (!type.is_float && type.bits != texture->format.x)
         refuse(" with components of " + std::to_string(type.bits) + " bits, but the texture's have " +
-                std::to_string(texture->format.x));
+               std::to_string(texture->format.x));
     return *texture;
 }
 
@@ -151,15 +150,16 @@ std::byte* surface_bytes(unsigned long long handle, std::size_t bytes, int dimen
     const auto size = static_cast<int>(bytes);
     if (at[0] % size != 0)
         refuse("misaligned", ": x counts bytes, and " + std::to_string(at[0]) + " is no multiple of an element's " +
-                std::to_string(bytes) + "; multiply the column by them");
+                                 std::to_string(bytes) + "; multiply the column by them");
     int index[3] = {at[0] / size, at[1], at[2]};
     if (at[0] < 0) index[0] = -1;
     for (int axis = 0; axis < dimensions; ++axis) {
         if (index[axis] >= 0 && index[axis] < surface->size[axis]) continue;
         if (mode == cudaBoundaryModeZero) return nullptr;
         if (mode != cudaBoundaryModeClamp)
-            refuse("out-of-bounds", std::string(": ") + "xyz"[axis] + " is " + std::to_string(index[axis]) + (axis == 0 ? " elements" : "") +
-                    ", but the surface has " + std::to_string(surface->size[axis]));
+            refuse("out-of-bounds", std::string(": ") + "xyz"[axis] + " is " + std::to_string(index[axis]) +
+                                        (axis == 0 ? " elements" : "") + ", but the surface has " +
+                                        std::to_string(surface->size[axis]));
         index[axis] = std::clamp(index[axis], 0, surface->size[axis] - 1);
     }
     return surface->at(index[0], index[1], index[2]);

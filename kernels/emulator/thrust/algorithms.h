@@ -52,7 +52,8 @@ Out copy(const Policy& policy, It first, It last, Out out) {
             staged.reserve(n);
             for (It from = first; from != last; ++from) staged.push_back(static_cast<Element>(*from));
             if constexpr (is_contiguous<Out>) {
-                check(cudaMemcpyAsync(address_of(out), staged.data(), n * sizeof(Element), cudaMemcpyHostToDevice, policy.stream, policy.place));
+                check(cudaMemcpyAsync(address_of(out), staged.data(), n * sizeof(Element), cudaMemcpyHostToDevice, policy.stream,
+                                      policy.place));
                 check(cudaStreamSynchronize(policy.stream));
             } else {
                 const Scratch<Element> there(n, policy.place);
@@ -188,10 +189,11 @@ Out gather(const Policy& policy, Map first, Map last, In in, Out out) {
 }
 template <class In, class Map, class Out>
 void scatter(const Policy& policy, In first, In last, Map map, Out out) {
-    run_each(policy, "thrust::scatter", length(first, last), [from = raw(first), where = raw(map), to = raw(out)](std::size_t i) mutable {
-        const auto k = static_cast<std::ptrdiff_t>(i);
-        to[static_cast<std::ptrdiff_t>(where[k])] = from[k];
-    });
+    run_each(policy, "thrust::scatter", length(first, last),
+             [from = raw(first), where = raw(map), to = raw(out)](std::size_t i) mutable {
+                 const auto k = static_cast<std::ptrdiff_t>(i);
+                 to[static_cast<std::ptrdiff_t>(where[k])] = from[k];
+             });
 }
 template <class It, class Other>
 Other swap_ranges(const Policy& policy, It first, It last, Other other) {
@@ -217,9 +219,10 @@ void reverse(const Policy& policy, It first, It last) {
 template <class It, class Out>
 Out reverse_copy(const Policy& policy, It first, It last, Out out) {
     const auto n = static_cast<std::ptrdiff_t>(length(first, last));
-    run_each(policy, "thrust::reverse_copy", static_cast<std::size_t>(n), [from = raw(first), to = raw(out), n](std::size_t i) mutable {
-        to[static_cast<std::ptrdiff_t>(i)] = from[n - 1 - static_cast<std::ptrdiff_t>(i)];
-    });
+    run_each(policy, "thrust::reverse_copy", static_cast<std::size_t>(n),
+             [from = raw(first), to = raw(out), n](std::size_t i) mutable {
+                 to[static_cast<std::ptrdiff_t>(i)] = from[n - 1 - static_cast<std::ptrdiff_t>(i)];
+             });
     return out + n;
 }
 
@@ -227,11 +230,13 @@ Out reverse_copy(const Policy& policy, It first, It last, Out out) {
 
 template <class It, class T, class F, class Op>
 T transform_reduce(const Policy& policy, It first, It last, F function, T start, Op op) {
-    return run_for<T>(policy, "thrust::transform_reduce", [from = raw(first), n = length(first, last), function, start, op]() mutable {
-        T sum = start;
-        for (std::size_t i = 0; i < n; ++i) sum = static_cast<T>(op(sum, function(from[static_cast<std::ptrdiff_t>(i)])));
-        return sum;
-    });
+    return run_for<T>(policy, "thrust::transform_reduce",
+                      [from = raw(first), n = length(first, last), function, start, op]() mutable {
+                          T sum = start;
+                          for (std::size_t i = 0; i < n; ++i)
+                              sum = static_cast<T>(op(sum, function(from[static_cast<std::ptrdiff_t>(i)])));
+                          return sum;
+                      });
 }
 template <class It, class T = value_of<It>, class Op = plus<>>
 T reduce(const Policy& policy, It first, It last, T start = T(), Op op = Op()) {
@@ -243,14 +248,15 @@ T reduce(const Policy& policy, It first, It last, T start = T(), Op op = Op()) {
 }
 template <class It, class Other, class T, class Op = plus<>, class Product = multiplies<>>
 T inner_product(const Policy& policy, It first, It last, Other other, T start, Op op = Op(), Product product = Product()) {
-    return run_for<T>(policy, "thrust::inner_product", [a = raw(first), b = raw(other), n = length(first, last), start, op, product]() mutable {
-        T sum = start;
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto k = static_cast<std::ptrdiff_t>(i);
-            sum = static_cast<T>(op(sum, product(a[k], b[k])));
-        }
-        return sum;
-    });
+    return run_for<T>(policy, "thrust::inner_product",
+                      [a = raw(first), b = raw(other), n = length(first, last), start, op, product]() mutable {
+                          T sum = start;
+                          for (std::size_t i = 0; i < n; ++i) {
+                              const auto k = static_cast<std::ptrdiff_t>(i);
+                              sum = static_cast<T>(op(sum, product(a[k], b[k])));
+                          }
+                          return sum;
+                      });
 }
 template <class It, class Predicate>
 std::ptrdiff_t count_if(const Policy& policy, It first, It last, Predicate predicate) {
@@ -283,8 +289,9 @@ std::ptrdiff_t search(const Policy& policy, const char* name, std::size_t n, Fou
 }
 template <class It, class Predicate>
 It find_if(const Policy& policy, It first, It last, Predicate predicate) {
-    return first + detail::search(policy, "thrust::find_if", length(first, last),
-                                  [at = raw(first), predicate](std::ptrdiff_t i) mutable { return static_cast<bool>(predicate(at[i])); });
+    return first +
+           detail::search(policy, "thrust::find_if", length(first, last),
+                          [at = raw(first), predicate](std::ptrdiff_t i) mutable { return static_cast<bool>(predicate(at[i])); });
 }
 template <class It, class Predicate>
 It find_if_not(const Policy& policy, It first, It last, Predicate predicate) {
@@ -332,15 +339,16 @@ pair<std::ptrdiff_t, std::ptrdiff_t> extremes(const Policy& policy, It first, It
     struct Both {
         std::ptrdiff_t least, most;
     };
-    const Both found = run_for<Both>(policy, "thrust::minmax_element", [at = raw(first), n = length(first, last), before]() mutable {
-        Both both{0, 0};
-        for (std::size_t i = 1; i < n; ++i) {
-            const auto k = static_cast<std::ptrdiff_t>(i);
-            if (before(at[k], at[both.least])) both.least = k;
-            if (before(at[both.most], at[k])) both.most = k;
-        }
-        return both;
-    });
+    const Both found =
+        run_for<Both>(policy, "thrust::minmax_element", [at = raw(first), n = length(first, last), before]() mutable {
+            Both both{0, 0};
+            for (std::size_t i = 1; i < n; ++i) {
+                const auto k = static_cast<std::ptrdiff_t>(i);
+                if (before(at[k], at[both.least])) both.least = k;
+                if (before(at[both.most], at[k])) both.most = k;
+            }
+            return both;
+        });
     return {found.least, found.most};
 }
 template <class It, class Less = less<>>

@@ -1,8 +1,8 @@
 // Where an algorithm of Thrust or CUB runs, and how: on the device as a kernel of the emulator, whose accesses are watched like
 // those of any kernel; on the host as a loop.
 //
-// Algorithms that treat each element alone run one thread for each. Sums, scans and sorts are one thread in a fixed order: the emulator has no
-// use for a parallel one, and the result does not change from run to run.
+// Algorithms that treat each element alone run one thread for each. Sums, scans and sorts are one thread in a fixed order: the
+// emulator has no use for a parallel one, and the result does not change from run to run.
 #pragma once
 
 #include <cstddef>
@@ -189,12 +189,12 @@ Policy policy_for(const First& first, Place place) {
 }  // namespace thrust
 
 /// The forms of an algorithm with and without a policy, both of which call detail::NAME(Policy, arguments..).
-#define HEDDLE_ALGORITHM(NAME)                                                                                       \
-    template <class First, class... A>                                                                               \
-    [[gnu::always_inline]] inline auto NAME(First first, A... arguments) {                                           \
-        const detail::Place place = heddle::emulator::place_of_caller();                                             \
-        if constexpr (detail::is_policy<First>)                                                                      \
-            return detail::NAME(first.policy(place), arguments...);                                                  \
-        else                                                                                                         \
-            return detail::NAME(detail::policy_for<First, A...>(first, place), first, arguments...);                 \
+#define HEDDLE_ALGORITHM(NAME)                                                                       \
+    template <class First, class... A>                                                               \
+    [[gnu::always_inline]] inline auto NAME(First first, A... arguments) {                           \
+        const detail::Place place = heddle::emulator::place_of_caller();                             \
+        if constexpr (detail::is_policy<First>)                                                      \
+            return detail::NAME(first.policy(place), arguments...);                                  \
+        else                                                                                         \
+            return detail::NAME(detail::policy_for<First, A...>(first, place), first, arguments...); \
     }

@@ -8,24 +8,24 @@
 
 namespace thrust {
 
-#define HEDDLE_BINARY(NAME, EXPRESSION)                                                        \
-    template <class T = void>                                                                  \
-    struct NAME {                                                                              \
-        using first_argument_type = T;                                                         \
-        using second_argument_type = T;                                                        \
-        using result_type = T;                                                                 \
-        constexpr auto operator()(const T& a, const T& b) const { return EXPRESSION; }         \
-    };                                                                                         \
-    template <>                                                                                \
-    struct NAME<void> {                                                                        \
-        template <class A, class B>                                                            \
-        constexpr auto operator()(const A& a, const B& b) const {                              \
-            return EXPRESSION;                                                                 \
-        }                                                                                      \
+#define HEDDLE_BINARY(NAME, EXPRESSION)                                                \
+    template <class T = void>                                                          \
+    struct NAME {                                                                      \
+        using first_argument_type = T;                                                 \
+        using second_argument_type = T;                                                \
+        using result_type = T;                                                         \
+        constexpr auto operator()(const T& a, const T& b) const { return EXPRESSION; } \
+    };                                                                                 \
+    template <>                                                                        \
+    struct NAME<void> {                                                                \
+        template <class A, class B>                                                    \
+        constexpr auto operator()(const A& a, const B& b) const {                      \
+            return EXPRESSION;                                                         \
+        }                                                                              \
     };
 HEDDLE_BINARY(plus, a + b)
 HEDDLE_BINARY(minus, a - b)
-HEDDLE_BINARY(multiplies, a * b)
+HEDDLE_BINARY(multiplies, a* b)
 HEDDLE_BINARY(divides, a / b)
 HEDDLE_BINARY(modulus, a % b)
 HEDDLE_BINARY(equal_to, a == b)
@@ -34,32 +34,32 @@ HEDDLE_BINARY(greater, a > b)
 HEDDLE_BINARY(less, a < b)
 HEDDLE_BINARY(greater_equal, a >= b)
 HEDDLE_BINARY(less_equal, a <= b)
-HEDDLE_BINARY(logical_and, a && b)
+HEDDLE_BINARY(logical_and, a&& b)
 HEDDLE_BINARY(logical_or, a || b)
-HEDDLE_BINARY(bit_and, a & b)
+HEDDLE_BINARY(bit_and, a& b)
 HEDDLE_BINARY(bit_or, a | b)
 HEDDLE_BINARY(bit_xor, a ^ b)
 HEDDLE_BINARY(maximum, a < b ? b : a)
 HEDDLE_BINARY(minimum, b < a ? b : a)
 #undef HEDDLE_BINARY
 
-#define HEDDLE_UNARY(NAME, EXPRESSION)                                      \
-    template <class T = void>                                               \
-    struct NAME {                                                           \
-        using argument_type = T;                                            \
-        constexpr auto operator()(const T& a) const { return EXPRESSION; }  \
-    };                                                                      \
-    template <>                                                             \
-    struct NAME<void> {                                                     \
-        template <class A>                                                  \
-        constexpr auto operator()(const A& a) const {                       \
-            return EXPRESSION;                                              \
-        }                                                                   \
+#define HEDDLE_UNARY(NAME, EXPRESSION)                                     \
+    template <class T = void>                                              \
+    struct NAME {                                                          \
+        using argument_type = T;                                           \
+        constexpr auto operator()(const T& a) const { return EXPRESSION; } \
+    };                                                                     \
+    template <>                                                            \
+    struct NAME<void> {                                                    \
+        template <class A>                                                 \
+        constexpr auto operator()(const A& a) const {                      \
+            return EXPRESSION;                                             \
+        }                                                                  \
     };
 HEDDLE_UNARY(negate, -a)
 HEDDLE_UNARY(logical_not, !a)
 HEDDLE_UNARY(identity, a)
-HEDDLE_UNARY(square, a * a)
+HEDDLE_UNARY(square, a* a)
 #undef HEDDLE_UNARY
 
 template <class A, class B>
@@ -145,9 +145,9 @@ inline constexpr Expression<Argument<0>> _1{};
 inline constexpr Expression<Argument<1>> _2{};
 inline constexpr Expression<Argument<2>> _3{};
 
-#define HEDDLE_OPERATOR(SIGN)                                                                                           \
-    template <class A, class B, class = std::enable_if_t<is_expression<A> || is_expression<B>>>                         \
-    constexpr auto operator SIGN(const A& a, const B& b) {                                                              \
+#define HEDDLE_OPERATOR(SIGN)                                                                                                \
+    template <class A, class B, class = std::enable_if_t<is_expression<A> || is_expression<B>>>                              \
+    constexpr auto operator SIGN(const A& a, const B& b) {                                                                   \
         return Expression{[a, b](const auto& arguments) { return operand_of(a, arguments) SIGN operand_of(b, arguments); }}; \
     }
 HEDDLE_OPERATOR(+)

@@ -327,8 +327,8 @@ class zip_iterator<std::tuple<It...>>
     zip_iterator() = default;
     explicit zip_iterator(std::tuple<It...> iterators) : iterators_(iterators) {}
     auto at(std::ptrdiff_t i) const {
-        return std::apply(
-            [i](const It&... it) { return std::tuple<typename std::iterator_traits<It>::reference...>(it[i]...); }, iterators_);
+        return std::apply([i](const It&... it) { return std::tuple<typename std::iterator_traits<It>::reference...>(it[i]...); },
+                          iterators_);
     }
     void advance(std::ptrdiff_t n) {
         std::apply([n](It&... it) { ((it += n), ...); }, iterators_);
@@ -391,7 +391,8 @@ auto raw(const reverse_iterator<It>& it) {
 }
 template <class... It>
 auto raw(const zip_iterator<std::tuple<It...>>& it) {
-    return make_zip_iterator(std::apply([](const It&... each) { return std::make_tuple(raw(each)...); }, it.get_iterator_tuple()));
+    return make_zip_iterator(
+        std::apply([](const It&... each) { return std::make_tuple(raw(each)...); }, it.get_iterator_tuple()));
 }
 
 template <class It>

@@ -45,7 +45,8 @@ void run_sort(const SortRequest& r) {
     const bool pairs = r.values_in != nullptr;
     if (pairs) check_device(values, false);
     if (pairs) check_device(values_out, true);
-    const std::vector<std::byte> from = taken(r.keys_in, keys.width), with = pairs ? taken(r.values_in, values.width) : std::vector<std::byte>();
+    const std::vector<std::byte> from = taken(r.keys_in, keys.width),
+                                 with = pairs ? taken(r.values_in, values.width) : std::vector<std::byte>();
     struct Entry {
         std::uint64_t key;
         std::size_t index;
@@ -70,8 +71,9 @@ cudaError_t sort_numbers(const SortRequest& r) {
     if (r.n == 0) return cudaSuccess;
     const int bits = static_cast<int>(8 * r.key_bytes);
     if (r.begin_bit < 0 || r.end_bit > bits || r.begin_bit > r.end_bit)
-        return refuse(cudaErrorInvalidValue, std::string(r.name) + " at " + text_of(r.place) + ": the bits " + std::to_string(r.begin_bit) + " to " +
-                                                 std::to_string(r.end_bit) + " of a key of " + std::to_string(bits) + " bits");
+        return refuse(cudaErrorInvalidValue, std::string(r.name) + " at " + text_of(r.place) + ": the bits " +
+                                                 std::to_string(r.begin_bit) + " to " + std::to_string(r.end_bit) +
+                                                 " of a key of " + std::to_string(bits) + " bits");
     Operation operation;
     operation.what = r.name;
     operation.place = r.place;

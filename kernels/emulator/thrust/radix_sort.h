@@ -40,7 +40,8 @@ inline constexpr bool is_key = (std::is_arithmetic_v<T> && sizeof(T) <= 8) || is
 
 template <class Key>
 SortRequest sort_request(const char* name, std::size_t n, bool descending, cudaStream_t stream, heddle::emulator::Place place) {
-    static_assert(is_key<Key>, "a radix sort takes keys of integers and floating-point numbers; a struct's decomposer is not emulated");
+    static_assert(is_key<Key>,
+                  "a radix sort takes keys of integers and floating-point numbers; a struct's decomposer is not emulated");
     SortRequest request{};
     request.name = name;
     request.kind = std::is_floating_point_v<Key> || is_half<Key> ? KeyKind::floating

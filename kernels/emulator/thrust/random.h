@@ -1,5 +1,5 @@
-// Thrust's random numbers: the C++ library's engines and distributions, which have Thrust's names. The engines give the same bits as
-// Thrust's, the distributions do not.
+// Thrust's random numbers: the C++ library's engines and distributions, which have Thrust's names. The engines give the same bits
+// as Thrust's, the distributions do not.
 #pragma once
 
 #include <random>

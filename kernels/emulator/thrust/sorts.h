@@ -2,8 +2,8 @@
 // library does (kernels/emulator/thrust/radix_sort.h).
 #pragma once
 
-#include "kernels/emulator/thrust/radix_sort.h"
 #include "kernels/emulator/thrust/algorithms.h"
+#include "kernels/emulator/thrust/radix_sort.h"
 
 namespace thrust {
 namespace detail {
@@ -39,15 +39,17 @@ Out exclusive_scan(const Policy& policy, It first, It last, Out out, T start = T
 }
 template <class It, class Out, class F, class Op>
 Out transform_inclusive_scan(const Policy& policy, It first, It last, Out out, F function, Op op) {
-    return detail::inclusive_scan(policy, make_transform_iterator(first, function), make_transform_iterator(last, function), out, op);
+    return detail::inclusive_scan(policy, make_transform_iterator(first, function), make_transform_iterator(last, function), out,
+                                  op);
 }
 template <class It, class Out, class F, class T, class Op>
 Out transform_exclusive_scan(const Policy& policy, It first, It last, Out out, F function, T start, Op op) {
-    return detail::exclusive_scan(policy, make_transform_iterator(first, function), make_transform_iterator(last, function), out, start, op);
+    return detail::exclusive_scan(policy, make_transform_iterator(first, function), make_transform_iterator(last, function), out,
+                                  start, op);
 }
 template <class Keys, class It, class Out, class Same, class Op>
-Out scan_by_key(const Policy& policy, const char* name, Keys first, Keys last, It values, Out out, value_of<It> start, Same same, Op op,
-                bool inclusive) {
+Out scan_by_key(const Policy& policy, const char* name, Keys first, Keys last, It values, Out out, value_of<It> start, Same same,
+                Op op, bool inclusive) {
     const std::size_t n = length(first, last);
     run_alone(policy, name, [keys = raw(first), from = raw(values), to = raw(out), n, start, same, op, inclusive]() mutable {
         value_of<It> sum = start;
@@ -67,8 +69,10 @@ Out inclusive_scan_by_key(const Policy& policy, Keys first, Keys last, It values
     return detail::scan_by_key(policy, "thrust::inclusive_scan_by_key", first, last, values, out, value_of<It>(), same, op, true);
 }
 template <class Keys, class It, class Out, class T = value_of<It>, class Same = equal_to<>, class Op = plus<>>
-Out exclusive_scan_by_key(const Policy& policy, Keys first, Keys last, It values, Out out, T start = T(), Same same = Same(), Op op = Op()) {
-    return detail::scan_by_key(policy, "thrust::exclusive_scan_by_key", first, last, values, out, static_cast<value_of<It>>(start), same, op, false);
+Out exclusive_scan_by_key(const Policy& policy, Keys first, Keys last, It values, Out out, T start = T(), Same same = Same(),
+                          Op op = Op()) {
+    return detail::scan_by_key(policy, "thrust::exclusive_scan_by_key", first, last, values, out,
+                               static_cast<value_of<It>>(start), same, op, false);
 }
 template <class It, class Out, class Op = minus<>>
 Out adjacent_difference(const Policy& policy, It first, It last, Out out, Op op = Op()) {
@@ -91,14 +95,16 @@ Out adjacent_difference(const Policy& policy, It first, It last, Out out, Op op 
 
 template <class It, class Stencil, class Out, class Predicate>
 Out copy_if(const Policy& policy, It first, It last, Stencil stencil, Out out, Predicate predicate) {
-    return out + run_filter(policy, "thrust::copy_if", [from = raw(first), mask = raw(stencil), to = raw(out), n = length(first, last), predicate]() mutable {
-               std::ptrdiff_t kept = 0;
-               for (std::size_t i = 0; i < n; ++i) {
-                   const auto k = static_cast<std::ptrdiff_t>(i);
-                   if (predicate(mask[k])) to[kept++] = from[k];
-               }
-               return kept;
-           });
+    return out +
+           run_filter(policy, "thrust::copy_if",
+                      [from = raw(first), mask = raw(stencil), to = raw(out), n = length(first, last), predicate]() mutable {
+                          std::ptrdiff_t kept = 0;
+                          for (std::size_t i = 0; i < n; ++i) {
+                              const auto k = static_cast<std::ptrdiff_t>(i);
+                              if (predicate(mask[k])) to[kept++] = from[k];
+                          }
+                          return kept;
+                      });
 }
 template <class It, class Out, class Predicate>
 Out copy_if(const Policy& policy, It first, It last, Out out, Predicate predicate) {
@@ -125,15 +131,18 @@ It stable_partition(const Policy& policy, It first, It last, Predicate predicate
     const std::size_t n = length(first, last);
     std::vector<value_of<It>> elements(policy.on_device ? 0 : n);
     const Scratch<value_of<It>> there(policy.on_device ? n : 0, policy.place);
-    return first + run_filter(policy, "thrust::partition", [at = raw(first), rest = policy.on_device ? there.data() : elements.data(), n, predicate]() mutable {
-               std::ptrdiff_t kept = 0, others = 0;
-               for (std::size_t i = 0; i < n; ++i) {
-                   const value_of<It> value = at[static_cast<std::ptrdiff_t>(i)];
-                   (predicate(value) ? static_cast<void>(at[kept++] = value) : static_cast<void>(rest[others++] = value));
-               }
-               for (std::ptrdiff_t i = 0; i < others; ++i) at[kept + i] = rest[i];
-               return kept;
-           });
+    return first +
+           run_filter(
+               policy, "thrust::partition",
+               [at = raw(first), rest = policy.on_device ? there.data() : elements.data(), n, predicate]() mutable {
+                   std::ptrdiff_t kept = 0, others = 0;
+                   for (std::size_t i = 0; i < n; ++i) {
+                       const value_of<It> value = at[static_cast<std::ptrdiff_t>(i)];
+                       (predicate(value) ? static_cast<void>(at[kept++] = value) : static_cast<void>(rest[others++] = value));
+                   }
+                   for (std::ptrdiff_t i = 0; i < others; ++i) at[kept + i] = rest[i];
+                   return kept;
+               });
 }
 template <class It, class Predicate>
 It partition(const Policy& policy, It first, It last, Predicate predicate) {
@@ -141,7 +150,8 @@ It partition(const Policy& policy, It first, It last, Predicate predicate) {
 }
 template <class It, class Out, class Same = equal_to<>>
 Out unique_copy(const Policy& policy, It first, It last, Out out, Same same = Same()) {
-    return out + run_filter(policy, "thrust::unique", [from = raw(first), to = raw(out), n = length(first, last), same]() mutable {
+    return out +
+           run_filter(policy, "thrust::unique", [from = raw(first), to = raw(out), n = length(first, last), same]() mutable {
                std::ptrdiff_t kept = 0;
                value_of<It> before{};
                for (std::size_t i = 0; i < n; ++i) {
@@ -157,22 +167,27 @@ It unique(const Policy& policy, It first, It last, Same same = Same()) {
     return detail::unique_copy(policy, first, last, first, same);
 }
 template <class Keys, class It, class KeysOut, class Out, class Same = equal_to<>, class Op = plus<>>
-pair<KeysOut, Out> reduce_by_key(const Policy& policy, Keys first, Keys last, It values, KeysOut keys_out, Out out, Same same = Same(), Op op = Op()) {
-    const auto groups = run_filter(policy, "thrust::reduce_by_key", [keys = raw(first), from = raw(values), to_keys = raw(keys_out), to = raw(out), n = length(first, last), same, op]() mutable {
-        std::ptrdiff_t made = 0;
-        for (std::size_t i = 0; i < n;) {
-            const value_of<Keys> key = keys[static_cast<std::ptrdiff_t>(i)];
-            value_of<It> sum = from[static_cast<std::ptrdiff_t>(i)];
-            for (++i; i < n && same(key, keys[static_cast<std::ptrdiff_t>(i)]); ++i) sum = op(sum, from[static_cast<std::ptrdiff_t>(i)]);
-            to_keys[made] = key;
-            to[made++] = sum;
-        }
-        return made;
-    });
+pair<KeysOut, Out> reduce_by_key(const Policy& policy, Keys first, Keys last, It values, KeysOut keys_out, Out out,
+                                 Same same = Same(), Op op = Op()) {
+    const auto groups = run_filter(policy, "thrust::reduce_by_key",
+                                   [keys = raw(first), from = raw(values), to_keys = raw(keys_out), to = raw(out),
+                                    n = length(first, last), same, op]() mutable {
+                                       std::ptrdiff_t made = 0;
+                                       for (std::size_t i = 0; i < n;) {
+                                           const value_of<Keys> key = keys[static_cast<std::ptrdiff_t>(i)];
+                                           value_of<It> sum = from[static_cast<std::ptrdiff_t>(i)];
+                                           for (++i; i < n && same(key, keys[static_cast<std::ptrdiff_t>(i)]); ++i)
+                                               sum = op(sum, from[static_cast<std::ptrdiff_t>(i)]);
+                                           to_keys[made] = key;
+                                           to[made++] = sum;
+                                       }
+                                       return made;
+                                   });
     return {keys_out + groups, out + groups};
 }
 template <class Keys, class It, class KeysOut, class Out, class Same = equal_to<>>
-pair<KeysOut, Out> unique_by_key_copy(const Policy& policy, Keys first, Keys last, It values, KeysOut keys_out, Out out, Same same = Same()) {
+pair<KeysOut, Out> unique_by_key_copy(const Policy& policy, Keys first, Keys last, It values, KeysOut keys_out, Out out,
+                                      Same same = Same()) {
     return detail::reduce_by_key(policy, first, last, values, keys_out, out, same, project1st<value_of<It>, value_of<It>>());
 }
 template <class Keys, class It, class Same = equal_to<>>
@@ -196,24 +211,27 @@ std::ptrdiff_t bound_in(It at, std::ptrdiff_t n, const T& value, Less before, bo
 template <class It, class Values, class Out, class Less>
 Out bounds(const Policy& policy, It first, It last, Values values, Values values_end, Out out, Less before, bool upper) {
     const std::size_t n = length(values, values_end);
-    run_each(policy, upper ? "thrust::upper_bound" : "thrust::lower_bound", n,
-             [at = raw(first), size = length(first, last), of = raw(values), to = raw(out), before, upper](std::size_t i) mutable {
-                 const auto k = static_cast<std::ptrdiff_t>(i);
-                 const value_of<Values> value = of[k];
-                 to[k] = static_cast<value_of<Out>>(bound_in(at, static_cast<std::ptrdiff_t>(size), value, before, upper));
-             });
+    run_each(
+        policy, upper ? "thrust::upper_bound" : "thrust::lower_bound", n,
+        [at = raw(first), size = length(first, last), of = raw(values), to = raw(out), before, upper](std::size_t i) mutable {
+            const auto k = static_cast<std::ptrdiff_t>(i);
+            const value_of<Values> value = of[k];
+            to[k] = static_cast<value_of<Out>>(bound_in(at, static_cast<std::ptrdiff_t>(size), value, before, upper));
+        });
     return out + static_cast<std::ptrdiff_t>(n);
 }
 template <class It, class T, class... Rest>
 auto bound(const Policy& policy, bool upper, It first, It last, T value, Rest... rest) {
     if constexpr (sizeof...(Rest) >= 2) {  // a range of values
         const auto arguments = std::make_tuple(rest..., less<>());
-        return detail::bounds(policy, first, last, value, std::get<0>(arguments), std::get<1>(arguments), std::get<2>(arguments), upper);
+        return detail::bounds(policy, first, last, value, std::get<0>(arguments), std::get<1>(arguments), std::get<2>(arguments),
+                              upper);
     } else {
         const auto before = std::get<0>(std::make_tuple(rest..., less<>()));
-        return first + run_for<std::ptrdiff_t>(policy, "thrust::lower_bound", [at = raw(first), n = length(first, last), value, before, upper]() mutable {
-                   return bound_in(at, static_cast<std::ptrdiff_t>(n), value, before, upper);
-               });
+        return first + run_for<std::ptrdiff_t>(policy, "thrust::lower_bound",
+                                               [at = raw(first), n = length(first, last), value, before, upper]() mutable {
+                                                   return bound_in(at, static_cast<std::ptrdiff_t>(n), value, before, upper);
+                                               });
     }
 }
 template <class It, class T, class... Rest>
@@ -258,7 +276,8 @@ void order_by(Keys keys, std::size_t n, Less before, std::size_t* order, std::si
             const std::size_t middle = start + run < n ? start + run : n, end = middle + run < n ? middle + run : n;
             std::size_t i = start, j = middle;
             for (std::size_t k = start; k < end; ++k) {
-                const bool right = i == middle || (j < end && before(keys[static_cast<std::ptrdiff_t>(from[j])], keys[static_cast<std::ptrdiff_t>(from[i])]));
+                const bool right = i == middle || (j < end && before(keys[static_cast<std::ptrdiff_t>(from[j])],
+                                                                     keys[static_cast<std::ptrdiff_t>(from[i])]));
                 to[k] = right ? from[j++] : from[i++];
             }
         }
@@ -278,7 +297,8 @@ void permute(It at, value_of<It>* kept, const std::size_t* order, std::size_t n)
 template <class T>
 class Buffer {
   public:
-    Buffer(const Policy& policy, std::size_t n) : there_(policy.on_device ? n : 0, policy.place), here_(policy.on_device ? 0 : n) {}
+    Buffer(const Policy& policy, std::size_t n)
+        : there_(policy.on_device ? n : 0, policy.place), here_(policy.on_device ? 0 : n) {}
     T* data() { return there_.data() != nullptr ? there_.data() : here_.data(); }
 
   private:
@@ -298,7 +318,8 @@ void sort_both(const Policy& policy, const char* name, Keys first, std::size_t n
     using Key = value_of<Keys>;
     constexpr bool pairs = !std::is_same_v<Values, std::nullptr_t>;
     if (n < 2) return;
-    if constexpr (direction<Less> != 0 && is_key<Key> && std::is_pointer_v<decltype(raw(first))> && (!pairs || std::is_pointer_v<decltype(raw(values))>)) {
+    if constexpr (direction<Less> != 0 && is_key<Key> && std::is_pointer_v<decltype(raw(first))> &&
+                  (!pairs || std::is_pointer_v<decltype(raw(values))>)) {
         if (policy.on_device) {
             SortRequest request = sort_request<Key>(name, n, direction<Less> < 0, policy.stream, policy.place);
             request.keys_in = request.keys_out = raw(first);
@@ -314,11 +335,13 @@ void sort_both(const Policy& policy, const char* name, Keys first, std::size_t n
     Buffer<Key> kept(policy, n);
     if constexpr (pairs) {
         Buffer<value_of<Values>> kept_values(policy, n);
-        run_alone(policy, name, [keys = raw(first), with = raw(values), n, before, o = order.data(), k = kept.data(), v = kept_values.data()]() mutable {
-            order_by(keys, n, before, o, o + n);
-            permute(keys, k, o, n);
-            permute(with, v, o, n);
-        });
+        run_alone(policy, name,
+                  [keys = raw(first), with = raw(values), n, before, o = order.data(), k = kept.data(),
+                   v = kept_values.data()]() mutable {
+                      order_by(keys, n, before, o, o + n);
+                      permute(keys, k, o, n);
+                      permute(with, v, o, n);
+                  });
     } else {
         run_alone(policy, name, [keys = raw(first), n, before, o = order.data(), k = kept.data()]() mutable {
             order_by(keys, n, before, o, o + n);

@@ -53,7 +53,9 @@ class device_vector {
     device_vector(It first, It last, Place place = Place::current()) {
         assign(first, last, place);
     }
-    device_vector(std::initializer_list<T> values, Place place = Place::current()) { assign(values.begin(), values.end(), place); }
+    device_vector(std::initializer_list<T> values, Place place = Place::current()) {
+        assign(values.begin(), values.end(), place);
+    }
     device_vector(const device_vector& other, Place place = Place::current()) { assign(other.begin(), other.end(), place); }
     device_vector(device_vector&& other) noexcept { swap(other); }
     template <class A>

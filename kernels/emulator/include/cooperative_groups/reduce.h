@@ -1,5 +1,5 @@
-// cooperative_groups::reduce: tiles add in a butterfly, other groups from rank 0 upwards; and inclusive_scan and exclusive_scan, in
-// the order of the ranks.
+// cooperative_groups::reduce: tiles add in a butterfly, other groups from rank 0 upwards; and inclusive_scan and exclusive_scan,
+// in the order of the ranks.
 #pragma once
 
 #include "kernels/emulator/include/cooperative_groups.h"
