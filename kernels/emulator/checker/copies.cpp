@@ -97,6 +97,11 @@ void drop_copies(std::uint32_t block_ordinal) {
     }
 }
 
+Action traced_action(Kind kind) {
+    if (state().copy_step != State::CopyStep::none) return kind == Kind::read ? Action::copy_read : Action::copy_write;
+    return is_atomic(kind) ? Action::atomic : kind == Kind::read ? Action::read : Action::write;
+}
+
 }  // namespace heddle::emulator::checker
 
 #endif

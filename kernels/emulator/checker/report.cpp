@@ -149,16 +149,6 @@ std::optional<ReportedAccess>& reported() {
     return last;
 }
 
-const char* kind_of(Mistake kind) {
-    switch (kind) {
-        case Mistake::race:
-        case Mistake::copy: return "race";
-        case Mistake::unwritten: return "uninitialized";
-        case Mistake::bounds: return "out-of-bounds";
-        default: return "misaligned";
-    }
-}
-
 /// Fields of a record beside those of the access.
 struct Beside {
     Origin other{};
@@ -423,10 +413,6 @@ std::optional<ReportedAccess> last_reported_access() { return checker::reported(
 
 #else
 
-namespace heddle::emulator {
-
-std::optional<ReportedAccess> last_reported_access() { return {}; }
-
-}  // namespace heddle::emulator
+std::optional<heddle::emulator::ReportedAccess> heddle::emulator::last_reported_access() { return {}; }
 
 #endif

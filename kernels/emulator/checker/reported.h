@@ -15,6 +15,16 @@ enum class Mistake : std::uint8_t {
     bounds,     ///< memory that is not allocated, or that a GPU cannot reach
     misaligned
 };
+/// Its kind in a ViolationRecord.
+constexpr const char* kind_of(Mistake kind) {
+    switch (kind) {
+        case Mistake::race:
+        case Mistake::copy: return "race";
+        case Mistake::unwritten: return "uninitialized";
+        case Mistake::bounds: return "out-of-bounds";
+        default: return "misaligned";
+    }
+}
 
 struct ReportedAccess {
     Mistake mistake = Mistake::race;

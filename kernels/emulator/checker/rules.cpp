@@ -31,11 +31,6 @@ Block* running_block() {
     return nullptr;
 }
 
-Action traced_action(Kind kind) {
-    if (state().copy_step != State::CopyStep::none) return kind == Kind::read ? Action::copy_read : Action::copy_write;
-    return is_atomic(kind) ? Action::atomic : kind == Kind::read ? Action::read : Action::write;
-}
-
 Origin intern(Place place) {
     std::vector<Place>& places = state().places;
     constexpr std::size_t kMemo = 256;
