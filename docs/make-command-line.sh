@@ -18,6 +18,7 @@ commands() {
     local name
     for name in $("$program" --help | sed -nE '/^commands:/,/^$/s/^  ([a-z-]+) .*/\1/p'); do
         echo "$name"
+        [ "$name" != explain ] || echo "explain FILE.cu"  # which has options of its own
         "$program" "$name" --help | sed -nE "s/^  heddle ($name [a-z-]+) .*/\1/p"
     done
 }

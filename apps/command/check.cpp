@@ -1,3 +1,5 @@
+#include "apps/command/check.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -49,16 +51,7 @@ OptionTable check_table(frontend::Settings& settings) {
         .defaults_to("all");
     table.add("leaks", settings.leaks, "memory of the device that is still allocated at exit is a violation");
     table.add("allow-same-value", settings.same_value, "two threads may write the value that already stands there");
-    table.group(OptionGroup::launch);
-    table.add("call", settings.call, "a host function to call with the values of --arg, in their order").called("NAME");
-    table.add("kernel", settings.kernel, "the kernel to launch, such as saxpy or 'scale<float>'").called("NAME");
-    table.add("grid", settings.grid, "its grid: 2 or 2x3x4").called("G");
-    table.add("block", settings.block, "its block").called("B");
-    table.add("shared", settings.shared, "bytes of dynamic shared memory");
-    table
-        .add("arg", settings.arguments,
-             "one parameter, given again for each: n=1024, x=f32[1024] (random), y=f32[32x32]:zeros, :0..9, :iota, :none or :7")
-        .called("NAME=VALUE");
+    add_launch_options(table, settings);
     table.group(OptionGroup::output);
     table.add("cost", settings.cost, "print the sectors, bank conflicts and divergence of each kernel, and its worst line");
     table.add("json", settings.json, "the results as JSON; - is stdout").called("FILE");
@@ -84,20 +77,38 @@ std::vector<std::string> without_arguments(const std::vector<std::string>& words
 int check_files(Arguments words) {
     frontend::Settings settings;
     OptionTable table = check_table(settings);
+    return parse_program(table, words, settings) ? frontend::check(settings) : 0;
+}
+
+}  // namespace
+
+void add_launch_options(OptionTable& table, frontend::Settings& settings) {
+    table.group(OptionGroup::launch);
+    table.add("call", settings.call, "a host function to call with the values of --arg, in their order").called("NAME");
+    table.add("kernel", settings.kernel, "the kernel to launch, such as saxpy or 'scale<float>'")
+        .called("NAME");
+    table.add("grid", settings.grid, "its grid: 2 or 2x3x4").called("G");
+    table.add("block", settings.block, "its block").called("B");
+    table.add("shared", settings.shared, "bytes of dynamic shared memory");
+    table
+        .add("arg", settings.arguments,
+             "one parameter, given again for each: n=1024, x=f32[1024] (random), y=f32[32x32]:zeros, :0..9, :iota, :none or :7")
+        .called("NAME=VALUE");
+}
+
+bool parse_program(OptionTable& table, Arguments words, frontend::Settings& settings) {
     std::vector<std::string> arguments;
     const std::vector<std::string> rest = without_arguments(
         frontend::without_compiler_options(std::vector<std::string>(words.begin(), words.end()), settings), arguments);
     std::vector<const char*> pointers;
     for (const std::string& word : rest) pointers.push_back(word.c_str());
-    if (!parse_command_line(table, pointers)) return 0;
+    if (!parse_command_line(table, pointers)) return false;
     settings.arguments.insert(settings.arguments.end(), arguments.begin(), arguments.end());
     settings.total_seconds = std::max(settings.total_seconds, settings.seconds);
     settings.toolkit = toolkit();
     frontend::check_settings(settings);
-    return frontend::check(settings);
+    return true;
 }
-
-}  // namespace
 
 int check_command(Arguments arguments) {
     try {

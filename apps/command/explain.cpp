@@ -1,13 +1,28 @@
 #include "apps/command/explain.h"
 
+#include <string_view>
+
 #include "apps/command/sibling_program.h"
 
 namespace heddle::app {
+namespace {
+
+// Whether one of the words is a file of CUDA C++: heddle explain FILE.cu has options of its own.
+bool has_source(Arguments arguments) {
+    for (const std::string_view word : arguments) {
+        if (word == "--") return false;
+        if (word.ends_with(".cu") && !word.starts_with("-")) return true;
+    }
+    return false;
+}
+
+}  // namespace
 
 OptionTable explain_table(ExplainOptions& options) {
     OptionTable table("explain", "runs a kernel on the emulated device and shows what its warps ask of memory");
     table.usage =
-        "usage: heddle explain list\n       heddle explain NAME [options]\n       heddle explain --beside A B [options]\n";
+        "usage: heddle explain list\n       heddle explain NAME [options]\n       heddle explain --beside A B [options]\n"
+        "       heddle explain FILE.cu [options]    (a program of your own: see heddle explain FILE.cu --help)\n";
     table.group(OptionGroup::what_to_show);
     table.add("kernel", options.kernel, "the op whose kernels to run; list: lists them").called("NAME").positional();
     table.add("beside", options.beside, "two kernels next to each other, such as two steps of a ladder, with one slider")
@@ -31,6 +46,7 @@ OptionTable explain_table(ExplainOptions& options) {
 }
 
 int start_explain(Arguments arguments) {
+    if (has_source(arguments)) return run_lab_program("explain", arguments);
     ExplainOptions options;
     OptionTable table = explain_table(options);
     if (!parse_command_line(table, arguments)) return 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <regex>
 
 namespace heddle::explain {
@@ -28,26 +29,41 @@ std::uint32_t bytes_of_type(std::string type) {
     return found == known.end() ? 4 : found->second;
 }
 
-// All takes in source order, ignoring comments. Empty unless there are `count`, since takes and pieces then do not match.
-std::vector<Take> takes_of(const Explanation& explanation, std::size_t count) {
+// The type of an array in shared memory that CUDA C++ declares: `__shared__ float4 tile[32]`.
+std::uint32_t bytes_of_declared(const std::string& text, const std::string& name) {
+    const std::regex declaration(R"(__shared__\b[^;]*?\b([A-Za-z_]\w*)\s+(?:[^;]*,\s*)?)" + name + R"(\s*[\[;,])");
+    std::smatch found;
+    return std::regex_search(text, found, declaration) ? bytes_of_type(found[1]) : 4;
+}
+
+// The variables of the launch's pieces. Those without a name are all takes in source order, ignoring comments: empty unless there are
+// as many, since takes and pieces then do not match.
+std::vector<Take> takes_of(const Explanation& explanation, const std::vector<emulator::TracedPiece>& pieces) {
     static const std::regex comment(R"(//[^\n]*)");
     static const std::regex take(R"((\w+)\s*=\s*(?:\w+\s*\.\s*take|(?:\w+::)*shared)\s*<\s*([\w:]+)\s*>)");
+    const bool has_names = std::ranges::any_of(pieces, [](const emulator::TracedPiece& piece) { return !piece.name.empty(); });
     std::vector<Take> takes;
+    std::string all;
     for (const auto& [file, source] : explanation.sources) {
         const std::string text = std::regex_replace(source, comment, "");
-        for (std::sregex_iterator at(text.begin(), text.end(), take), end; at != end; ++at)
+        all += text;
+        for (std::sregex_iterator at(text.begin(), text.end(), take), end; at != end && !has_names; ++at)
             takes.push_back({(*at)[1], bytes_of_type((*at)[2])});
     }
-    if (takes.size() != count) takes.clear();
+    if (has_names)
+        for (const emulator::TracedPiece& piece : pieces) takes.push_back({piece.name, bytes_of_declared(all, piece.name)});
+    if (takes.size() != pieces.size()) takes.clear();
     return takes;
 }
 
 std::string shared_name(const Explanation& explanation, const TracedLaunch& launch, std::uint64_t offset) {
-    const std::vector<Take> takes = takes_of(explanation, launch.pieces.size());
-    for (std::size_t i = takes.size(); i-- > 0;)
-        if (offset >= launch.pieces[i].start)
-            return fmt::format("{}[{}]", takes[i].name, (offset - launch.pieces[i].start) / takes[i].element_bytes);
-    return "";
+    const std::vector<Take> takes = takes_of(explanation, launch.pieces);
+    std::size_t found = takes.size();
+    for (std::size_t i = 0; i < takes.size(); ++i)
+        if (offset >= launch.pieces[i].start && (found == takes.size() || launch.pieces[i].start >= launch.pieces[found].start))
+            found = i;
+    if (found == takes.size() || takes[found].name.empty()) return "";
+    return fmt::format("{}[{}]", takes[found].name, (offset - launch.pieces[found].start) / takes[found].element_bytes);
 }
 
 // "y[3]", "y[1, 3]"; past the end of the tensor the first index exceeds its extent.
@@ -118,9 +134,14 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> warps_of_mistake(const Trac
 }
 
 ordered_json pieces_of(const Explanation& explanation, const TracedLaunch& launch) {
-    const std::vector<Take> takes = takes_of(explanation, launch.pieces.size());
+    const std::vector<Take> takes = takes_of(explanation, launch.pieces);
     ordered_json pieces = ordered_json::array();
+    std::vector<std::size_t> order;  // by start: the page takes the last one that begins before an offset
     for (std::size_t i = 0; i < takes.size(); ++i)
+        if (!takes[i].name.empty()) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return launch.pieces[a].start < launch.pieces[b].start; });
+    for (const std::size_t i : order)
         pieces.push_back({{"name", takes[i].name},
                           {"start", launch.pieces[i].start},
                           {"bytes", launch.pieces[i].bytes},

@@ -146,7 +146,7 @@ void add_access(ordered_json& step, const Request& request, const TracedLaunch& 
         const std::uint32_t number = request.events[static_cast<std::size_t>(lane)];
         if (number == emulator::kNoEvent) continue;
         const TraceEvent& event = launch.events[number];
-        const bool is_mistake = number == launch.mistake;  // the faulty access was not executed
+        const bool is_mistake = number == launch.mistake && !launch.mistake_is_made;
         const int tensor = request.shared ? -1 : is_mistake ? memory.nearest(event.address) : memory.tensor_of(event.address);
         if (offsets.empty()) {
             step["bytes"] = event.bytes;

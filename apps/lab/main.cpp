@@ -1,5 +1,5 @@
-// The `heddle-lab` program, started by `heddle lab`, `heddle chapter` and `heddle learn`: the experiments, the measured chapters,
-// the exercises.
+// The `heddle-lab` program, started by `heddle lab`, `heddle chapter`, `heddle learn` and `heddle explain FILE.cu`: the experiments,
+// the measured chapters, the exercises, and pages of kernels that are no part of Heddle.
 #include <string_view>
 
 #include "apps/command/commands.h"
@@ -14,6 +14,7 @@ int run(Arguments arguments) {
     if (name == "lab") return lab_command(arguments.subspan(1));
     if (name == "chapter") return chapter_command(arguments.subspan(1));
     if (name == "learn") return learn_command(arguments.subspan(1));
+    if (name == "explain") return explain_file_command(arguments.subspan(1));
     throw heddle::UsageError("heddle-lab is started by heddle lab, heddle chapter and heddle learn; use these");
 }
 

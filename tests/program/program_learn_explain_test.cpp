@@ -1,4 +1,5 @@
-// `heddle learn explain`: the page about a learner's kernel, whether it is right or wrong.
+// The pages of kernels that are no part of Heddle: `heddle learn explain`, whether the answer is right or wrong, and `heddle explain
+// FILE.cu`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -250,6 +251,120 @@ TEST(LearnExplain, ThePageShowsAnAccessPastTheEnd) {
     EXPECT_THAT(seen["element"].get<std::string>(), HasSubstr("x[1]"));
     EXPECT_EQ(seen["lines"], json::parse("[6]"));
     EXPECT_THAT(seen["now"].get<std::string>(), HasSubstr("reads x[1]: access of the verdict."));
+}
+
+// heddle explain FILE.cu
+
+constexpr const char* kReverse = R"(__global__ void reverse(int* x) {
+    __shared__ int tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = tile[63 - threadIdx.x];
+}
+int main() {
+    int *numbers, host[64];
+    cudaMalloc((void**)&numbers, sizeof host);
+    for (int i = 0; i < 64; ++i) host[i] = i;
+    cudaMemcpy(numbers, host, sizeof host, cudaMemcpyHostToDevice);
+    reverse<<<1, 64>>>(numbers);
+    puts("done");
+    return cudaDeviceSynchronize();
+}
+)";
+
+const json& step_at(const json& launch, const std::string& action, int line) {
+    static const json none;
+    for (const json& warp : launch["warps"])
+        for (const json& step : warp["steps"])
+            if (step["action"] == action && launch["sites"][step["site"].get<std::size_t>()]["line"] == line) return step;
+    ADD_FAILURE() << "no " << action << " in line " << line;
+    return none;
+}
+
+TEST(ExplainFile, ShowsAKernelOfOnesOwnWithItsRace) {
+    const Workplace here;
+    here.write("reverse.cu", kReverse);
+    const ProgramResult result = here.run("explain reverse.cu --json");
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("reverse.cu:3: race: kernel reverse"), HasSubstr("heddle explain: 1 violation (race)")));
+    const json page = json::parse(result.out, nullptr, false);
+    ASSERT_TRUE(page.is_object()) << result.out;
+    EXPECT_EQ(page["tensors"], json::parse(R"([{"name": "numbers", "shape": [64], "dtype": "i32", "element_bytes": 4}])"));
+    EXPECT_EQ(page["sources"]["reverse.cu"], kReverse);
+    ASSERT_EQ(page["launches"].size(), 1u);
+    const json& launch = page["launches"][0];
+    EXPECT_EQ(launch["kernel"], "reverse");
+    EXPECT_EQ(launch["pieces"][0]["name"], "tile");
+    const json& read = step_at(launch, "read", 3);
+    EXPECT_EQ(read["tensor"], 0);
+    const int first = read["offset"].get<int>() / 4;
+    for (int lane = 0; lane < 32; ++lane) EXPECT_EQ(read["values"][lane], std::to_string(first + lane));
+
+    const json& finding = page["finding"];
+    EXPECT_EQ(finding["kind"], "race");
+    EXPECT_EQ(finding["file"], "reverse.cu");
+    const json& accesses = finding["accesses"];
+    ASSERT_EQ(accesses.size(), 2u) << finding;
+    EXPECT_EQ(accesses[0]["element"], accesses[1]["element"]);
+    EXPECT_EQ(finding["line"].get<int>() + finding["other_line"].get<int>(), 3 + 4);
+    for (const std::size_t i : {0u, 1u}) {
+        const int line = finding[i == 0 ? "other_line" : "line"].get<int>();
+        const int thread = accesses[i]["thread"].get<int>();
+        const std::string element = "tile[" + std::to_string(line == 3 ? thread : 63 - thread) + "]";
+        expect_access(page, accesses[i], thread, line == 3 ? "write" : "read", element, line);
+        EXPECT_FALSE(step_of(page, accesses[i])["values"].dump().find('?') != std::string::npos) << "the launch went on, so the access has a value";
+    }
+}
+
+TEST(ExplainFile, LaunchesAKernelOfAFileWithoutMain) {
+    const Workplace here;
+    here.write("saxpy.cu", "__global__ void saxpy(int n, float a, const float* x, float* y) {\n"
+                           "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                           "    if (i < n) y[i] += a * x[i];\n}\n");
+    const std::string words = "explain saxpy.cu --kernel saxpy --block 64 --arg n=40 --arg a=2 --arg 'x=f32[40]:iota' --arg y=f32[40]:zeros";
+    const ProgramResult result = here.run(words);
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err, "heddle explain: no violation in 3 orders, 1 kernel, 1 launch\nwrote saxpy.html\n");
+    EXPECT_THAT(result.out, AllOf(HasSubstr("heddle explain saxpy.cu --kernel saxpy --block 64 --arg n=40"), HasSubstr("saxpy.cu:3")));
+    EXPECT_THAT(here.read("saxpy.html"), AllOf(HasSubstr("y[i] += a * x[i];"), testing::Not(HasSubstr("Verdict"))));
+    const json page = json::parse(here.run(words + " --json").out, nullptr, false);
+    ASSERT_TRUE(page.is_object());
+    EXPECT_EQ(page["tensors"][0]["name"], "x");
+    EXPECT_EQ(page["tensors"][1]["name"], "y");
+    EXPECT_FALSE(page.contains("finding"));
+    const json& write = step_at(page["launches"][0], "write", 3);
+    EXPECT_EQ(write["values"].size(), write["offset"] == 0 ? 32u : 8u);
+    for (std::size_t lane = 0; lane < write["values"].size(); ++lane)
+        EXPECT_EQ(write["values"][lane], std::to_string(2 * (write["offset"].get<std::size_t>() / 4 + lane)));
+
+    const ProgramResult refused = here.run("explain saxpy.cu --kernel saxpy --json");
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("heddle explain: kernel saxpy has a parameter int n without a value"));
+    here.write("saxpy.html", "mine");
+    expect_complaint(here.run(words), 1, "saxpy.html");
+}
+
+TEST(ExplainFile, KeepsTheFirstLaunchesAndTheOneThatIsWrong) {
+    const Workplace here;
+    here.write("many.cu", "__global__ void fill(float* x, int wrong) {\n"
+                          "    x[wrong ? 0 : threadIdx.x] = threadIdx.x;\n}\n"
+                          "int main(int count, char**) {\n"
+                          "    float* x;\n    cudaMalloc(&x, 128);\n"
+                          "    for (int i = 0; i < 10 && count == 1; ++i) fill<<<1, 32>>>(x, i >= 6);\n"
+                          "    return cudaDeviceSynchronize();\n}\n");
+    const ProgramResult result = here.run("explain many.cu --launches 2 --json");
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("3 of 10 launches are shown; --launches N takes more\n"));
+    const json page = json::parse(result.out, nullptr, false);
+    ASSERT_EQ(page["launches"].size(), 3u);
+    ASSERT_EQ(page["finding"]["accesses"].size(), 2u);
+    for (const json& access : page["finding"]["accesses"]) {
+        EXPECT_EQ(access["launch"], 2);
+        EXPECT_EQ(access["element"], "x[0]");
+    }
+    const ProgramResult idle = here.run("explain many.cu -- 1");
+    EXPECT_EQ(idle.status, 1);
+    EXPECT_THAT(idle.err, HasSubstr("many.cu: no kernel ran, so there is nothing to show\n"));
+    EXPECT_FALSE(here.exists("many.html"));
 }
 
 }  // namespace

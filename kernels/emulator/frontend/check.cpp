@@ -78,7 +78,7 @@ class Schedules {
         run.words = {program_};
         run.words.insert(run.words.end(), settings_.program_arguments.begin(), settings_.program_arguments.end());
         run.environment = environment(order, limit);
-        run.shown = order == 1;
+        run.shown = order == 1 && settings_.shows_output;
         // The program itself ends a launch that takes too long; only host code is ended from here.
         run.longest = std::chrono::milliseconds(static_cast<std::int64_t>((limit + 2) * 1000));
         std::vector<ViolationRecord> drawn;
@@ -100,13 +100,26 @@ class Schedules {
                 drawn.emplace_back(*record).note = false;  // a note of a chip's counts there
         };
         std::fflush(stdout);
+        const bool traces = !settings_.trace.empty() && (order == 1 || findings.violations() == 0);
+        if (traces) run.environment.push_back("HEDDLE_EMULATOR_TRACE=" + settings_.trace + ".new");
         const Ended ended = run_program(run, input_);
+        if (traces) keep_trace(order == 1 || findings.violations() > 0);
         too_long = ended.too_long;
         if (std::any_of(drawn.begin(), drawn.end(), is_unmet))
             ++unmet_;
         else
             std::for_each(drawn.begin(), drawn.end(), take);
         return failure_of(ended, limit + 2);
+    }
+
+    // The trace of the last schedule, unless an earlier one is to be shown.
+    void keep_trace(bool wanted) const {
+        const std::string written = settings_.trace + ".new";
+        if (wanted) std::remove(settings_.trace.c_str());
+        if (wanted)
+            std::rename(written.c_str(), settings_.trace.c_str());
+        else
+            std::remove(written.c_str());
     }
 
     std::vector<std::string> environment(int order, double limit) const {
@@ -116,6 +129,7 @@ class Schedules {
         if (!settings_.memory.empty()) all.push_back("HEDDLE_EMULATOR_MEMORY=" + settings_.memory);
         if (!stack_.empty()) all.push_back("HEDDLE_EMULATOR_STACK=" + stack_);
         if (settings_.repeats != 0) all.push_back("HEDDLE_EMULATOR_REPEATS=" + std::to_string(settings_.repeats));
+        if (!settings_.trace.empty()) all.push_back("HEDDLE_EMULATOR_LAUNCHES=" + std::to_string(settings_.launches));
         if (settings_.leaks) all.emplace_back("HEDDLE_EMULATOR_LEAKS=1");
         if (settings_.same_value) all.emplace_back("HEDDLE_EMULATOR_SAME_VALUE=1");
         if (settings_.cost && order == 1) all.emplace_back("HEDDLE_EMULATOR_COST=1");
@@ -161,7 +175,7 @@ bool has_launch_options(const Settings& settings) {
            settings.block != none.block || settings.shared != none.shared || !settings.arguments.empty();
 }
 
-int check_program(const Settings& settings) {
+int check_program(const Settings& settings, Outcome* result) {
     const Cache cache;
     const Builder builder(settings, cache);
     std::vector<SourceUnit> units = builder.read(settings.sources);
@@ -177,6 +191,7 @@ int check_program(const Settings& settings) {
     if (settings.cost) std::fputs(cost_table(outcome.findings.costs()).c_str(), stderr);
     const bool written = write_all_results(outcome, settings);
     std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), outcome.verdict().c_str());
+    if (result != nullptr) *result = outcome;
     return outcome.status() == 0 && !written ? 1 : outcome.status();
 }
 
@@ -213,12 +228,12 @@ int check_as_gpuverify(const Settings& given) {
 
 }  // namespace
 
-int check(const Settings& settings) {
+int check(const Settings& settings, Outcome* result) {
     int signal = 0;
     {
         const CaughtSignals caught;
         try {
-            return settings.gpuverify ? check_as_gpuverify(settings) : check_program(settings);
+            return settings.gpuverify ? check_as_gpuverify(settings) : check_program(settings, result);
         } catch (const Interrupted& interrupted) {
             signal = interrupted.signal;
         }

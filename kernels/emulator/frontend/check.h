@@ -4,14 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "kernels/emulator/frontend/findings.h"
 #include "kernels/emulator/frontend/settings.h"
 
 namespace heddle::emulator::frontend {
 
 /// Checks the program of settings.sources. Violations go to stderr when they are found, and the verdict is its last line. Returns
 /// the exit status: 0 without a violation, 3 with one, whatever the program returned, and 1 if the program failed by itself.
-/// Refused if there is nothing that can be run; std::runtime_error for the machine's errors.
-int check(const Settings& settings);
+/// Refused if there is nothing that can be run; std::runtime_error for the machine's errors. `result`, if there is one, gets what was
+/// found; then settings.trace has the first schedule, or the first one with a violation.
+int check(const Settings& settings, Outcome* result = nullptr);
 
 // Its command line, as far as it is not a table of options (arguments.cpp): what the compiler takes, and what follows --.
 

@@ -184,9 +184,9 @@ const char* const kHarnessStart =
     "    state ^= state << 13, state ^= state >> 7, state ^= state << 17;\n"
     "    return state;\n"
     "}\n"
-    "template <class T> T* array(unsigned long long count, const char* fill, double low, double high) {\n"
+    "template <class T> T* array(const char* name, unsigned long long count, const char* fill, double low, double high) {\n"
     "    T* device = nullptr;\n"
-    "    if (cudaMalloc((void**)&device, count * sizeof(T)) != cudaSuccess) return nullptr;\n"
+    "    if (cudaMalloc((void**)&device, count * sizeof(T), {name, 0}) != cudaSuccess) return nullptr;\n"
     "    if (fill[0] == 'n' || count == 0) return device;\n"
     "    T* host = new T[count];\n"
     "    for (unsigned long long i = 0; i < count; ++i) {\n"
@@ -208,8 +208,8 @@ std::string array_of(const Argument& argument) {
     if (argument.fill == "zeros") low = high = "0";
     if (is_number(argument.fill)) low = high = argument.fill;
     if (const auto [from, to] = range_of(argument.fill); !from.empty()) low = from, high = to;
-    return std::string("heddle_check_harness::array<") + argument.element->type + ">(" + argument.count + "ull, \"" +
-           argument.fill + "\", " + low + ", " + high + ")";
+    return std::string("heddle_check_harness::array<") + argument.element->type + ">(\"--arg " + argument.name + "\", " +
+           argument.count + "ull, \"" + argument.fill + "\", " + low + ", " + high + ")";
 }
 
 // A main() that makes the arrays, runs `launch` and waits for the device.

@@ -100,7 +100,9 @@ std::string symbol_of(const void* address) {
 
 }  // namespace
 
-std::string text_of(Place place) { return std::string(inside_project(place.file)) + ":" + std::to_string(place.line); }
+std::string text_of(Place place) {
+    return std::string(inside_project(place.file)) + (place.line == 0 ? "" : ":" + std::to_string(place.line));
+}
 
 namespace {
 bool is_layer(const std::string& place) {

@@ -22,6 +22,9 @@ inline bool traces() {
     return false;
 }
 
+/// Traces a program of the front end, and writes it to the file when the program ends (trace/trace_file.h). The first `launches`
+/// launches are kept.
+void trace_program(const char* file, std::size_t launches);
 void trace_launch_begins(const LaunchRequest& request);
 /// Also called after a violation.
 void trace_launch_ends();

@@ -20,6 +20,7 @@
 
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
+#include "kernels/emulator/run/trace_hooks.h"
 
 namespace heddle::emulator {
 namespace {
@@ -103,6 +104,9 @@ void foreign_program() {
     struct sigaction action = {};
     action.sa_handler = on_abort;
     sigaction(SIGABRT, &action, nullptr);
+    if (!is_set("HEDDLE_EMULATOR_TRACE")) return;
+    const char* const launches = std::getenv("HEDDLE_EMULATOR_LAUNCHES");
+    trace_program(std::getenv("HEDDLE_EMULATOR_TRACE"), launches == nullptr ? 8 : std::strtoull(launches, nullptr, 10));
 }
 
 bool is_foreign_program() { return verdict.load(std::memory_order_relaxed) != nullptr; }

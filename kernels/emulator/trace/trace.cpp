@@ -21,7 +21,7 @@ namespace {
 
 struct Recorder {
     std::vector<TracedLaunch> launches;
-    std::size_t events = 0, most = 0, exchanges = 0;
+    std::size_t events = 0, most = 0, exchanges = 0, most_launches = 0;
     WhenFull when_full = WhenFull::end_launch;
     // Sites of the running launch: an instruction's address, or file and line; and the literal of a meeting.
     using Site = std::tuple<const void*, int, const char*>;
@@ -122,19 +122,50 @@ std::int64_t shared_offset(const Block& block, const std::byte* address) {
     return -1;
 }
 
+bool has_mistake(const TracedLaunch& launch) { return launch.mistake != kNoEvent; }
+
+// The launch behind the most that are kept, unless it has the first mistake.
+void drop_launch_too_many() {
+    Recorder& r = recorder();
+    if (r.launches.size() <= r.most_launches || has_mistake(r.launches.back())) return;
+    r.events -= r.launches.back().events.size();
+    r.exchanges -= r.launches.back().exchanges.size();
+    r.launches.pop_back();
+}
+
+bool is_same_access(const TraceEvent& a, const TraceEvent& b) {
+    return a.block == b.block && a.thread == b.thread && a.site == b.site && a.address == b.address && a.bytes == b.bytes &&
+           a.shared == b.shared && a.action == b.action;
+}
+
+// A launch of the front end goes on after some mistakes. Of a write that is reported after it was made, its event is the last of its
+// thread.
+bool was_made(TracedLaunch& launch, const TraceEvent& mistake) {
+    for (std::size_t i = launch.events.size(); i-- > 0;) {
+        if (launch.events[i].block != mistake.block || launch.events[i].thread != mistake.thread) continue;
+        if (mistake.action == Action::read || !is_same_access(launch.events[i], mistake)) return false;
+        launch.mistake = static_cast<std::uint32_t>(i);
+        launch.mistake_is_made = true;
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
-void begin_trace(std::size_t most_events, WhenFull when_full) {
+void begin_trace(std::size_t most_events, WhenFull when_full, std::size_t most_launches) {
     if (!checker::kEnabled) throw std::logic_error("begin_trace: only watched kernels can be traced");
     recorder() = {};
     recorder().most = most_events;
     recorder().when_full = when_full;
+    recorder().most_launches = most_launches;
     is_recording = false;
     detail::trace_is_on = true;
 }
 
 std::vector<TracedLaunch> end_trace() {
     detail::trace_is_on = false;
+    drop_launch_too_many();
     return std::move(std::exchange(recorder(), {}).launches);
 }
 
@@ -154,6 +185,11 @@ void trace_launch_begins(const LaunchRequest& request) {
     launch.shared_bytes = request.shared;
     const Recording recording;
     Recorder& r = recorder();
+    drop_launch_too_many();
+    if (r.launches.size() >= r.most_launches && std::any_of(r.launches.begin(), r.launches.end(), has_mistake)) {
+        detail::trace_is_on = false;
+        return;
+    }
     r.numbers.clear();
     r.sites.clear();
     r.unread = nullptr;
@@ -170,9 +206,17 @@ void trace_access(const void* address, std::size_t bytes, Action action, const v
     const Recording recording;
     const Thread& thread = *scheduler->current;
     const auto* const at = static_cast<const std::byte*>(address);
-    TraceEvent* const event = add(action, thread, site_of(code, place));
+    TraceEvent* event = add(action, thread, site_of(code, place));
     if (event == nullptr) return;
     put_address(*event, address, shared_offset(*thread.block, at), bytes);
+    TracedLaunch& launch = recorder().launches.back();
+    if (has_mistake(launch) && !launch.mistake_is_made && launch.mistake + 2 == launch.events.size() &&
+        is_same_access(*event, launch.events[launch.mistake])) {
+        launch.events.pop_back();  // it was reported, and is made now
+        --recorder().events;
+        event = &launch.events.back();
+        launch.mistake_is_made = true;
+    }
     if (action == Action::read || action == Action::copy_read) {
         read_value(*event, at);
     } else if (action != Action::copy_write) {  // the bytes of a copy may move much later
@@ -189,10 +233,19 @@ void trace_mistake(const void* address, std::size_t bytes, Action action, const 
     const std::int64_t offset = shared_offset(*thread.block, static_cast<const std::byte*>(address));
     if (offset < 0 && !is_device_memory(address)) return;
     TracedLaunch& launch = r.launches.back();
-    if (r.events == r.most) ++r.most;  // there is room for this one
-    TraceEvent& event = *add(action, thread, site_of(code, place));
+    launch.earlier = kNoEvent;
+    launch.mistake_is_made = false;
+    TraceEvent event;
+    event.action = action;
+    event.block = static_cast<std::uint32_t>(thread.block->number);
+    event.thread = static_cast<std::uint16_t>(thread.number);
+    event.site = number_of(site_of(code, place));
     put_address(event, address, offset, bytes);
-    launch.mistake = static_cast<std::uint32_t>(launch.events.size() - 1);
+    if (!scheduler->launch->request->is_foreign || !was_made(launch, event)) {
+        if (r.events == r.most) ++r.most;  // there is room for this one
+        put_address(*add(action, thread, site_of(code, place)), address, offset, bytes);
+        launch.mistake = static_cast<std::uint32_t>(launch.events.size() - 1);
+    }
     if (earlier == nullptr) return;
     const std::uint32_t site = number_of(site_of(earlier->code, earlier->place));
     for (std::uint32_t i = launch.mistake; i-- > 0;) {

@@ -65,6 +65,7 @@ struct TracedLaunch {
     /// Indices in `events`. `mistake`: the reported access; it was not made, so it has no value. `earlier`: if the report is
     /// about a race, the other thread's latest access at the reported place.
     std::uint32_t mistake = kNoEvent, earlier = kNoEvent;
+    bool mistake_is_made = false;  ///< the launch went on, and the access was made after all
     bool is_cut = false;  ///< more happened than the trace holds
 };
 
@@ -80,9 +81,10 @@ enum class WhenFull {
     stop_recording  ///< it runs on, and is_cut
 };
 
-/// Traces all launches from now on. `most_events`: of all launches together. Throws std::logic_error where kernels are not
-/// watched.
-void begin_trace(std::size_t most_events = kMostTraceEvents, WhenFull when_full = WhenFull::end_launch);
+/// Traces all launches from now on. `most_events`: of all launches together. Of more than `most_launches` it keeps the first ones
+/// and, if none of these has a mistake, the first that has one. Throws std::logic_error where kernels are not watched.
+void begin_trace(std::size_t most_events = kMostTraceEvents, WhenFull when_full = WhenFull::end_launch,
+                 std::size_t most_launches = ~std::size_t{0});
 /// Ends it; the device must be idle. Launches in the order in which they ran.
 std::vector<TracedLaunch> end_trace();
 /// A copy of what is recorded so far, the running launch included: for a thread of the CPU that has stopped the one which runs

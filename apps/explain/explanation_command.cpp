@@ -1,0 +1,136 @@
+// heddle explain FILE.cu, in heddle-lab: an installed Heddle has no program with watched kernels of its own, and needs none here.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "apps/command/check.h"
+#include "apps/command/commands.h"
+#include "apps/explain/explanation_program.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
+#include "core/error.h"
+#include "core/format.h"
+#include "core/text.h"
+#include "kernels/emulator/frontend/check.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+namespace frontend = emulator::frontend;
+
+// The name of a file that vanishes with the object.
+class TraceFile {
+  public:
+    TraceFile() : folder_((fs::temp_directory_path() / "heddle-explain-XXXXXX").string()) {
+        check(mkdtemp(folder_.data()) != nullptr, "a temporary folder cannot be made in {}; make room there",
+              fs::temp_directory_path().string());
+    }
+    ~TraceFile() {
+        std::error_code ignored;
+        fs::remove_all(folder_, ignored);
+    }
+    TraceFile(const TraceFile&) = delete;
+    TraceFile& operator=(const TraceFile&) = delete;
+    std::string path() const { return folder_ + "/trace"; }
+
+  private:
+    std::string folder_;
+};
+
+struct ExplainFileOptions {
+    frontend::Settings settings;
+    std::string out;
+    bool json = false;
+};
+
+OptionTable explain_file_table(ExplainFileOptions& options) {
+    frontend::Settings& settings = options.settings;
+    OptionTable table("explain", "runs CUDA C++ without a GPU and shows on a page what its warps ask of memory");
+    table.usage =
+        "usage: heddle explain FILE.cu [FILE.cu ...] [options] [-- ARGUMENTS]\n"
+        "       heddle explain FILE.cu --kernel NAME --grid 2 --block 64 --arg x=f32[128] --arg n=128    (a file without "
+        "main)\n\n"
+        "The file is checked as by heddle check; the page shows the first order in which there was a violation, else the "
+        "first.\n";
+    table.group(OptionGroup::files);
+    table.add("file", settings.sources, "CUDA C++ files, which become one program").called("FILE...").positional();
+    table.group(OptionGroup::run);
+    table.add("launches", settings.launches, "the most launches on the page: the first ones, and the first with a violation")
+        .at_least(1)
+        .at_most(1000);
+    table.add("orders", settings.orders, "orders of blocks and threads to try").at_least(1).at_most(1000);
+    table.add("seed", settings.seed, "the seed of the first order; each further one has the next number").at_least(1);
+    table.add("seconds", settings.seconds, "the most that one order may take; all together take 50, or this if it is more")
+        .more_than(0);
+    table.add("chip", settings.chip, "the emulated device").one_of({"sm_80", "sm_86", "sm_89", "sm_90"});
+    table.add("memory", settings.memory, "its memory, such as 512M or 2G").called("SIZE").defaults_to("the emulator's own");
+    add_launch_options(table, settings);
+    table.group(OptionGroup::output);
+    table.add("json", options.json, "the counts and all accesses as JSON, on stdout, in place of what the program prints");
+    table.add("out", options.out, "the page")
+        .defaults_to("the file's name with .html, beside it; none with --json")
+        .called("FILE");
+    return table;
+}
+
+int explain_program(Arguments words) {
+    ExplainFileOptions options;
+    OptionTable table = explain_file_table(options);
+    frontend::Settings& settings = options.settings;
+    settings.name = "heddle explain";
+    if (!parse_program(table, words, settings)) return 0;
+    check_usage(options.out != "-", "explain: stdout is for the counts, or for --json; give the name of a file");
+    const std::string file = settings.sources[0];
+    if (options.out.empty() && !options.json) options.out = fs::path(file).replace_extension(".html").string();
+    if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
+    const TraceFile trace_file;
+    settings.trace = trace_file.path();
+    settings.shows_output = !options.json;
+    frontend::Outcome outcome;
+    frontend::check(settings, &outcome);
+    emulator::ProgramTrace trace;
+    if (!emulator::read_trace(trace, settings.trace)) {
+        say(fmt::format("{}: the program was ended before it could write down its accesses, so there is nothing to show", file));
+        return 1;
+    }
+    if (trace.launches.empty()) {
+        say(fmt::format("{}: no kernel ran, so there is nothing to show", file));
+        return 1;
+    }
+    if (trace.launched > trace.launches.size())
+        say(fmt::format("{} of {} launches are shown; --launches N takes more", trace.launches.size(), trace.launched));
+    for (const emulator::TracedLaunch& launch : trace.launches)
+        if (launch.is_cut) {
+            say(fmt::format("kernel {} is shown up to the {} accesses and waits that a trace holds; a smaller size fits it",
+                            launch.kernel, grouped_text(emulator::kMostTraceEvents)));
+            break;
+        }
+    std::string command = "heddle explain";
+    for (const char* word : words) command += " " + shell_word(word);
+    const std::array explained = {explain::explanation_of(std::move(trace), settings, outcome.findings.all(), command)};
+    if (!options.out.empty()) {
+        explain::page_of(explained, explain::json_of(explained, explain::kStepBytes)).write(options.out);
+        say(fmt::format("wrote {}", options.out));
+    }
+    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
+    print(options.json ? json_text(explain::json_of(explained, whole)) + "\n" : explain::text_of(explained));
+    return 0;
+}
+
+}  // namespace
+
+int explain_file_command(Arguments arguments) {
+    try {
+        return explain_program(arguments);
+    } catch (const frontend::Refused& refused) {
+        say(std::string("heddle explain: ") + refused.what());
+        return 2;
+    }
+}
+
+}  // namespace heddle::app
