@@ -9,7 +9,7 @@ namespace {
 using emulator::Mistake;
 using emulator::ReportedAccess;
 
-const char* kind_of(Mistake mistake) {
+const char* verdict_kind(Mistake mistake) {
     switch (mistake) {
         case Mistake::race: return "race";
         case Mistake::copy: return "copy";
@@ -68,7 +68,7 @@ std::string race_text(const ReportedAccess& access, const std::string& element, 
 Verdict verdict_of_access(const std::string& report, const ReportedAccess& access, const std::string& source,
                           const std::vector<Array>& arrays, bool is_one_warp) {
     Verdict verdict = verdict_of_report(report, source);
-    verdict.kind = kind_of(access.mistake);
+    verdict.kind = verdict_kind(access.mistake);
     verdict.line = line_in(access.place, source);
     verdict.other_line = line_in(access.earlier_place, source);
     if (verdict.line == 0) std::swap(verdict.line, verdict.other_line);
