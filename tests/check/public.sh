@@ -157,11 +157,11 @@ indigo() {
     cp -r "$(folder_of burtscher/IndigoSuite)" "$results/suite"
     (cd "$results/suite/Generators" && python3 generate_suite.py >/dev/null 2>&1 </dev/null)
     at=$(echo "$results"/suite/Generators/IndigoSuite_*)
-    # A graph with more vertices than a warp, and with edges, shows each bug; the geometry is larger than the graph.
+    # Many edges a vertex, so that neighbours meet; more threads than edges, as some kernels want.
     local graph
-    graph=$(find "$at/inputs" -name '*.egr' -size +1k | sort | head -n 1)
+    graph=$(find "$at/inputs" -name 'undirect_uniform_degree100n_1000e.egr')
     find "$at/CUDA" -name '*.cu' | sort | awk -v n="$every" 'NR % n == 0' | while read -r file; do
-        printf '%s\t%s\n' "$at" "-I include '$file' -- '$graph' 64 3" >>"$list"
+        printf '%s\t%s\n' "$at" "-I include '$file' -- '$graph' 512 3" >>"$list"
         basename "$file" .cu >>"$names"
     done
     check_all <"$list"
