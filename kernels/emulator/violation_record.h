@@ -23,6 +23,12 @@ struct CostCounts {
     std::uint64_t shared_cycles = 0;        ///< that the banks need for these
     std::uint64_t least_shared_cycles = 0;  ///< without conflicts
     std::uint64_t barriers = 0, collectives = 0;
+
+    /// Sectors and cycles of the banks beyond the least.
+    std::uint64_t wasted() const { return beyond(sectors, least_sectors) + beyond(shared_cycles, least_shared_cycles); }
+
+  private:
+    static std::uint64_t beyond(std::uint64_t count, std::uint64_t least) { return count > least ? count - least : 0; }
 };
 
 /// One violation, note or count.

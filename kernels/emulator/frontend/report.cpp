@@ -125,12 +125,6 @@ std::string table_of(const std::vector<std::vector<std::string>>& rows) {
     return text;
 }
 
-// Sectors and cycles of the banks beyond those that the same bytes need.
-std::uint64_t wasted(const CostCounts& cost) {
-    return cost.sectors - std::min(cost.sectors, cost.least_sectors) + cost.shared_cycles -
-           std::min(cost.shared_cycles, cost.least_shared_cycles);
-}
-
 }  // namespace
 
 std::string report_of(const Finding& finding) {
@@ -177,7 +171,7 @@ std::string cost_table(const std::vector<KernelCost>& costs) {
     for (const KernelCost& each : costs) {
         const ViolationRecord* worst = nullptr;
         for (const ViolationRecord& line : each.lines)
-            if (wasted(line.cost) > 0 && (worst == nullptr || wasted(line.cost) > wasted(worst->cost))) worst = &line;
+            if (line.cost.wasted() > 0 && (worst == nullptr || line.cost.wasted() > worst->cost.wasted())) worst = &line;
         if (worst == nullptr) continue;
         const CostCounts& c = worst->cost;
         text += each.kernel.kernel + " wastes most at " + place_of(worst->file, worst->line) + ":";

@@ -83,8 +83,6 @@ void close_access(const WarpAccess& access, std::uint32_t exists, CostCounts& co
     counts.least_sectors += (covered_bytes(std::move(ranges)) + kSector - 1) / kSector;
 }
 
-std::uint64_t waste_of(const CostCounts& c) { return c.sectors - c.least_sectors + c.shared_cycles - c.least_shared_cycles; }
-
 void tell_line_costs() {
     using Line = std::pair<std::string, int>;
     std::map<std::string, std::map<Line, CostCounts>> kernels;
@@ -104,7 +102,7 @@ void tell_line_costs() {
         std::uint64_t worst = 0;
         for (const auto& [line, counts] : lines) {
             add_counts(whole.cost, counts);
-            if (const std::uint64_t waste = waste_of(counts); waste > worst) {
+            if (const std::uint64_t waste = counts.wasted(); waste > worst) {
                 worst = waste;
                 whole.file = line.first;
                 whole.line = line.second;
