@@ -18,7 +18,7 @@ declare -A commits=(
     [siboehm/SGEMM_CUDA]=60cba6f9b20a198116c76f18de8047f44df8c8b8
     [lzyrapx/LeetGPU]=6f17c2ab85ab933e6e2faf038b6188ebf052843a
     [mc-imperial/gpuverify]=49219770aad01231edd0d8e0fa3ed036006cf32a
-    [burtscher/IndigoSuite]=HEAD
+    [burtscher/IndigoSuite]=c95ac19c761f6d1db2c6a247a691cc739468ee2e
 )
 
 usage() {
