@@ -1,6 +1,6 @@
 // clang-format off
-// Programs with one mistake each, and their sound twins, for frontend_programs_slow_test.cpp; frontend_programs.cu says how they are written. They
-// are about what a program of anybody's does beside its mistake: it ignores errors, ends by _exit or abort, forks, or never ends.
+// Programs with one mistake each, and their sound twins, for frontend_programs_slow_test.cpp; frontend_programs.cu says how they
+// are written. Each also does what a real program may do: it ignores errors, ends by _exit or abort, forks, or never ends.
 
 // CASE race_without_a_barrier: race 3
 __global__ void k(float* x) {

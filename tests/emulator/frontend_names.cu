@@ -1,6 +1,6 @@
 // clang-format off
-// More programs for frontend_programs_slow_test.cpp, in the form of frontend_programs.cu: what device functions, groups and barriers of CUDA
-// compute, and the mistakes in their use.
+// More programs for frontend_programs_slow_test.cpp, in the form of frontend_programs.cu: what device functions, groups and
+// barriers of CUDA compute, and the mistakes in their use.
 
 // CASE names_of_warps: right
 #define HOLDS(condition) do { if (!(condition)) *failed = __LINE__; } while (0)

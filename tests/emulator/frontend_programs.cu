@@ -1,8 +1,9 @@
 // clang-format off
-// Small programs for frontend_programs_slow_test.cpp, which cuts this file at its CASE lines and gives each to `heddle check`. A program without a
-// mistake compares what it computed and returns 0. After the name stands the verdict: `right`; `KIND LINE` for a violation on that line, where
-// the line below CASE is 1, or `KIND FILE LINE`; or `refused LINE: TEXT` for what does not get as far as running.
-// FILE lines begin further files; a .cu is one more source of the program. A WITH line is an option for the compiler.
+// Small programs for frontend_programs_slow_test.cpp, which cuts this file at its CASE lines and gives each to `heddle check`. A
+// program without a mistake compares what it computed and returns 0. After the name stands the verdict: `right`; `KIND LINE` for
+// a violation on that line, where the line below CASE is 1, or `KIND FILE LINE`; or `refused LINE: TEXT` for what does not get
+// as far as running. FILE lines begin further files; a .cu is one more source of the program. A WITH line is an option for the
+// compiler.
 
 // CASE launch_with_numbers: right
 __global__ void k(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }

@@ -102,7 +102,8 @@ place.querySelectorAll('.lanes button')[1].focus();
 seen.lane = place.querySelectorAll('.said')[1].textContent;
 history.replaceState(null, '', '#step=1&warp=0.1&kernel=1&note=why%3F');
 window.dispatchEvent(new HashChangeEvent('hashchange'));
-seen.restored = {now: now(), warp: place.querySelectorAll('select')[1].value, note: place.querySelector('textarea').value, link: place.querySelector('.tools a').getAttribute('href')};
+seen.restored = {now: now(), warp: place.querySelectorAll('select')[1].value, note: place.querySelector('textarea').value,
+                 link: place.querySelector('.tools a').getAttribute('href')};
 const original = URL.createObjectURL, kinds = [];
 URL.createObjectURL = blob => { kinds.push(blob.type); return original.call(URL, blob); };
 [...place.querySelectorAll('.tools button')].find(one => one.textContent === 'save SVG').click();

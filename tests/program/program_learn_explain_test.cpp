@@ -311,7 +311,8 @@ TEST(ExplainFile, ShowsAKernelOfOnesOwnWithItsRace) {
         const int thread = accesses[i]["thread"].get<int>();
         const std::string element = "tile[" + std::to_string(line == 3 ? thread : 63 - thread) + "]";
         expect_access(page, accesses[i], thread, line == 3 ? "write" : "read", element, line);
-        EXPECT_FALSE(step_of(page, accesses[i])["values"].dump().find('?') != std::string::npos) << "the launch went on, so the access has a value";
+        EXPECT_FALSE(step_of(page, accesses[i])["values"].dump().find('?') != std::string::npos)
+            << "the launch went on, so the access has a value";
     }
 }
 

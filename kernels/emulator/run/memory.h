@@ -19,7 +19,8 @@ namespace cuda {
 struct Shape;
 }
 
-/// The kind of memory at an address. Both sides use managed memory; kernels also reach pinned memory and the program's __device__ variables.
+/// The kind of memory at an address. Both sides use managed memory; kernels also reach pinned memory and the program's __device__
+/// variables.
 enum class MemoryKind : unsigned char { host, pinned, device, managed, variable, constant };
 
 /// Allocates `bytes` bytes (more than 0) on the device, aligned to 256 and surrounded by closed pages; null if the device has

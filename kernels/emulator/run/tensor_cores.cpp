@@ -207,7 +207,8 @@ void ldmatrix_x4(std::uint32_t (&registers)[4], const void* row, bool transposed
 void ldmatrix(std::uint32_t* registers, int matrices, const void* row, bool transposed, Place place) {
     Thread& thread = *in_kernel("ldmatrix").current;
     Warp& warp = *thread.warp;
-    constexpr const char* names[] = {"ldmatrix_x1", "ldmatrix_x1_trans", "ldmatrix_x2", "ldmatrix_x2_trans", "ldmatrix_x4", "ldmatrix_x4_trans"};
+    constexpr const char* names[] = {"ldmatrix_x1",       "ldmatrix_x1_trans", "ldmatrix_x2",
+                                     "ldmatrix_x2_trans", "ldmatrix_x4",       "ldmatrix_x4_trans"};
     const char* const what = names[matrices / 2 * 2 + (transposed ? 1 : 0)];
     if (thread.lane() < 8 * matrices) {  // the other lanes name no row
         if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
