@@ -45,6 +45,7 @@ constexpr std::array rooms = {
     "apps/translation/distributed",
     "apps/translation/training",
     "apps/translation/report",
+    "apps/exchange",
     "apps/options",
     "apps/tasks",
     "apps/corpora",

@@ -1,0 +1,56 @@
+// A model on its way from another toolkit to a run, or back: Heddle's tensors in the toolkit's numbering of tokens.
+//
+//     reader of a format  ->  ExchangedModel  ->  to_heddle    ->  a run
+//     writer of a format  <-  ExchangedModel  <-  from_heddle  <-  a run
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "apps/translation/vocabulary/token_map.h"
+#include "apps/translation/vocabulary/vocabularies.h"
+#include "nn/transformer.h"
+
+namespace heddle::app {
+
+struct ExchangedVocabulary {
+    std::string sentencepiece;  ///< the bytes of the .spm file
+    TokenMap map;
+};
+
+/// Tensors have Heddle's names (nn/README.md) and layouts, [out, in]. The rows of embeddings, of the output projection and of its
+/// bias are in the toolkit's order.
+struct ExchangedModel {
+    nn::TransformerOptions options;         ///< vocabularies: the toolkit's numbers of tokens
+    std::map<std::string, Tensor> tensors;  ///< f32 on the CPU; output.bias [V] also with a tied output
+    ExchangedVocabulary source, target;     ///< equal numberings when options.one_embedding()
+    bool one_file = false;                  ///< source and target are one vocabulary file
+    bool forbid_unknown = false;            ///< the toolkit never writes its unknown token
+};
+
+/// The added begin mark, or pad, must never be written: its output bias.
+inline constexpr float bias_of_added_token = -1e9F;
+
+/// A model as a run holds it.
+struct HeddleModel {
+    nn::TransformerOptions options;  ///< vocabularies: Heddle's sizes
+    nn::NamedTensors tensors;        ///< those of nn::Transformer(options), in its order
+    Vocabularies vocabularies;
+    bool forbid_unknown = false;
+};
+
+/// Renumbers the rows as the vocabularies do: pad, unk, begin and end are 0 to 3, and those that the toolkit lacks are added. An
+/// added pad is a row of zeros; the begin mark is the row that the toolkit's decoder reads first (TokenMap::start). Added rows
+/// have the output bias bias_of_added_token. Error, with `name`, when a tensor is missing, left over, of another shape than the
+/// options say, or not finite, and as load_sentencepiece and nn::TransformerOptions::complete.
+HeddleModel to_heddle(ExchangedModel model, std::string_view name);
+
+/// The way back: drops the rows that to_heddle() added. The tensors are copies on the CPU in f32. Heddle's own vocabularies keep
+/// their numbering; their start is `zeros` with options.zero_start, else `begin`. Error, with `name`, for vocabularies that
+/// SentencePiece did not train, and when the begin mark was trained away from the row that the toolkit reads first and the
+/// toolkit has no other row for it.
+ExchangedModel from_heddle(const nn::Transformer& model, const Vocabularies& vocabularies, bool forbid_unknown,
+                           std::string_view name);
+
+}  // namespace heddle::app
