@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "apps/translation/text/unicode.h"
@@ -59,48 +60,62 @@ std::uint64_t algorithm_of(std::string_view model) {
     return algorithm;
 }
 
+/// ">>fra<<" at the start of a text names the language to translate to; empty when there is none.
+std::string_view language_tag(std::string_view text) {
+    if (!text.starts_with(">>")) return {};
+    const std::size_t end = text.find("<<", 2);
+    return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 2);
+}
+
+/// The text with spaces in place of SentencePiece's sign for them, and without spaces around it.
+std::string with_spaces(std::string text) {
+    constexpr std::string_view sign = "\u2581";
+    for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at + 1))
+        text.replace(at, sign.size(), " ");
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+}
+
 class SentencePieceVocabulary final : public Vocabulary {
   public:
-    SentencePieceVocabulary(std::string bytes, std::string_view name, bool lowercase)
-        : bytes_(std::move(bytes)), lowercase_(lowercase || bytes_.ends_with(lowercase_mark)) {
+    SentencePieceVocabulary(std::string bytes, std::string_view name, bool lowercase, std::optional<TokenMap> map = {})
+        : bytes_(std::move(bytes)), lowercase_(lowercase || bytes_.ends_with(lowercase_mark)), map_(std::move(map)) {
         const auto status = processor_.LoadFromSerializedProto(checked_sentencepiece_model(bytes_, name));
         check(status.ok() && processor_.GetPieceSize() > 0,
               "{}: not a vocabulary; wanted a SentencePiece model, or the vocab.tsv of a word or char vocabulary", name);
-        number_tokens();
+        if (map_)
+            number_by_map(name);
+        else
+            number_tokens();
         const std::uint64_t algorithm = algorithm_of(bytes_);
         type_ = algorithm == bpe_algorithm ? VocabularyType::bpe : VocabularyType::unigram;
         kind_ = algorithm < algorithms.size() ? algorithms[algorithm] : algorithms.front();
     }
 
     std::vector<std::int32_t> encode(std::string_view text) const override {
-        std::vector<int> ids;
-        const auto status = lowercase_ ? processor_.Encode(to_lower(text), &ids) : processor_.Encode(text, &ids);
-        check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
+        if (by_text()) return ids_of(pieces_in(text));
+        std::vector<int> ids = split<int>(text);
         if (!ours_.empty())
             for (int& id : ids) id = ours_[static_cast<std::size_t>(id)];
         return ids;
     }
 
     std::vector<std::string> unknown_parts(std::string_view text) const override {
-        std::vector<std::string> pieces, unknown;
-        const auto status = lowercase_ ? processor_.Encode(to_lower(text), &pieces) : processor_.Encode(text, &pieces);
-        check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
+        std::vector<std::string> pieces = pieces_in(text), unknown;
         // Decided by ids, since the text of unknown characters may look like a token, such as "<s>".
         const std::vector<std::int32_t> ids = encode(text);
-        for (std::size_t i = 0; i < pieces.size(); ++i)
-            if (ids[i] == unk_id) unknown.push_back(std::move(pieces[i]));
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+            if (ids[i] != unk_id) continue;
+            // A piece that the map lacks holds the sign for a space; one that the model lacks does not.
+            if (std::string word = by_text() ? with_spaces(pieces[i]) : std::string(); !word.empty()) pieces[i] = std::move(word);
+            unknown.push_back(std::move(pieces[i]));
+        }
         return unknown;
     }
 
     std::string decode(std::span<const std::int32_t> ids) const override {
-        std::vector<int> models;
-        for (const std::int32_t id : ids) {
-            check_id(id);
-            if (const int in_model = id_in_model(id); in_model >= 0) models.push_back(in_model);
-        }
-        std::string text;
-        const auto status = processor_.Decode(models, &text);
-        check(status.ok(), "vocabulary: SentencePiece could not decode a line: {}", status.ToString());
+        for (const std::int32_t id : ids) check_id(id);
+        std::string text = by_text() ? joined_texts(ids) : joined_ids(ids);
         std::replace(text.begin(), text.end(), '\n', ' ');
         return text;
     }
@@ -113,7 +128,8 @@ class SentencePieceVocabulary final : public Vocabulary {
         constexpr const char* added[] = {"<pad>", "<unk>", "<s>", "</s>"};
         check_id(id);
         const int in_model = id_in_model(id);
-        return in_model < 0 ? added[id] : processor_.IdToPiece(in_model);
+        if (in_model < 0) return added[id];
+        return by_text() ? map_->pieces[static_cast<std::size_t>(in_model)] : processor_.IdToPiece(in_model);
     }
 
     VocabularyType type() const override { return type_; }
@@ -121,8 +137,64 @@ class SentencePieceVocabulary final : public Vocabulary {
     bool lowercase() const override { return lowercase_; }
     std::optional<Normalization> normalization() const override { return normalization_of(bytes_); }
     std::string serialized() const override { return bytes_; }
+    const TokenMap* token_map() const override { return map_ ? &*map_ : nullptr; }
+    std::vector<std::int32_t> toolkit_ids() const override { return map_ ? models_ : Vocabulary::toolkit_ids(); }
 
   private:
+    /// True if the tokens are the map's texts, not the pieces of the model.
+    bool by_text() const { return map_ && !map_->pieces.empty(); }
+
+    template <class Piece>
+    std::vector<Piece> split(std::string_view text) const {
+        std::vector<Piece> pieces;
+        const auto status = lowercase_ ? processor_.Encode(to_lower(text), &pieces) : processor_.Encode(text, &pieces);
+        check(status.ok(), "vocabulary: SentencePiece could not encode a line: {}", status.ToString());
+        return pieces;
+    }
+
+    std::vector<std::string> pieces_in(std::string_view text) const {
+        const std::string_view tag = by_text() ? language_tag(text) : std::string_view();
+        std::vector<std::string> pieces = split<std::string>(text.substr(tag.size()));
+        if (!tag.empty()) pieces.emplace(pieces.begin(), tag);
+        return pieces;
+    }
+
+    std::vector<std::int32_t> ids_of(std::span<const std::string> pieces) const {
+        std::vector<std::int32_t> ids;
+        for (const std::string& piece : pieces) {
+            const auto found = texts_.find(piece);
+            ids.push_back(found == texts_.end() ? unk_id : found->second);
+        }
+        return ids;
+    }
+
+    std::string joined_ids(std::span<const std::int32_t> ids) const {
+        std::vector<int> models;
+        for (const std::int32_t id : ids)
+            if (const int in_model = id_in_model(id); in_model >= 0) models.push_back(in_model);
+        return joined(models);
+    }
+
+    std::string joined_texts(std::span<const std::int32_t> ids) const {
+        std::vector<std::string> pieces;
+        for (const std::int32_t id : ids) {
+            if (id == unk_id)
+                pieces.push_back(processor_.IdToPiece(processor_.unk_id()));
+            else if (id > eos_id)
+                pieces.push_back(token(id));
+        }
+        // The model keeps the sign for a space in pieces that only the other language's model has.
+        return with_spaces(joined(pieces));
+    }
+
+    template <class Piece>
+    std::string joined(const std::vector<Piece>& pieces) const {
+        std::string text;
+        const auto status = processor_.Decode(pieces, &text);
+        check(status.ok(), "vocabulary: SentencePiece could not decode a line: {}", status.ToString());
+        return text;
+    }
+
     void check_id(std::int32_t id) const {
         check(id >= 0 && id < size(), "vocabulary: there is no token {}; the ids are 0 to {}", id, size() - 1);
     }
@@ -135,19 +207,41 @@ class SentencePieceVocabulary final : public Vocabulary {
         models_ = special;
         for (int id = 0; id < processor_.GetPieceSize(); ++id)
             if (std::ranges::count(special, id) == 0) models_.push_back(id);
+        invert_numbering();
+    }
+
+    void invert_numbering() {
         ours_.resize(static_cast<std::size_t>(processor_.GetPieceSize()));
         for (std::size_t id = 0; id < models_.size(); ++id)
             if (models_[id] >= 0) ours_[static_cast<std::size_t>(models_[id])] = static_cast<std::int32_t>(id);
     }
 
-    /// Negative for a special token that the model lacks.
+    void number_by_map(std::string_view name) {
+        const TokenMap& map = *map_;
+        try {
+            models_ = map.toolkit_ids(processor_.GetPieceSize());
+            check(!map.pieces.empty() || (map.unk == processor_.unk_id() && map.end == processor_.eos_id()),
+                  "unk and end are {} and {}, but in the vocabulary they are {} and {}", map.unk, map.end, processor_.unk_id(),
+                  processor_.eos_id());
+        } catch (const Error& error) {
+            fail_with("{}: its map of tokens is not sound: {}", name, error.what());
+        }
+        if (!by_text()) return invert_numbering();
+        for (std::size_t id = eos_id + 1; id < models_.size(); ++id)
+            if (const std::string& text = map.pieces[static_cast<std::size_t>(models_[id])]; !text.empty())
+                texts_.emplace(text, static_cast<std::int32_t>(id));
+    }
+
+    /// The toolkit's id if there is a map. Negative for a special token that the model or the toolkit lacks.
     int id_in_model(std::int32_t id) const { return models_.empty() ? id : models_[static_cast<std::size_t>(id)]; }
 
     std::string bytes_;
     SentencePieceProcessor processor_;
     bool lowercase_;
-    std::vector<int> models_;         ///< our ids to the model's; empty if they are equal
-    std::vector<std::int32_t> ours_;  ///< the model's ids to ours
+    std::optional<TokenMap> map_;
+    std::vector<int> models_;         ///< our ids to the model's, or to the toolkit's if there is a map; empty if they are equal
+    std::vector<std::int32_t> ours_;  ///< the model's ids to ours; empty if they are equal, or with texts_
+    std::unordered_map<std::string_view, std::int32_t> texts_;  ///< our ids of the map's texts, but for special tokens
     VocabularyType type_ = VocabularyType::bpe;
     std::string_view kind_;
 };
@@ -280,6 +374,10 @@ bool is_usable(std::string_view line, Normalization normalization) {
 
 std::unique_ptr<Vocabulary> load_sentencepiece(std::string bytes, std::string_view name, bool lowercase) {
     return std::make_unique<SentencePieceVocabulary>(std::move(bytes), name, lowercase);
+}
+
+std::unique_ptr<Vocabulary> load_sentencepiece(std::string bytes, std::string_view name, bool lowercase, TokenMap map) {
+    return std::make_unique<SentencePieceVocabulary>(std::move(bytes), name, lowercase, std::move(map));
 }
 
 std::unique_ptr<Vocabulary> train_sentencepiece(const VocabularyOptions& options, std::span<const std::string_view> lines) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "apps/translation/vocabulary/sentencepiece_check.h"
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -22,8 +23,9 @@ void save_one(const Vocabulary& vocabulary, const std::filesystem::path& folder,
     vocabulary.save(folder / fmt::format("{}.{}", stem, vocabulary.file_extension()));
 }
 
-// Removes files in which another vocabulary would be found.
+// Removes files in which another vocabulary would be found, and the map of its tokens.
 void remove(const std::filesystem::path& folder, const std::string& stem) {
+    std::filesystem::remove(folder / token_map_path(stem + ".model"));
     for (auto path = find(folder, stem); !path.empty(); path = find(folder, stem)) std::filesystem::remove(path);
 }
 
@@ -59,7 +61,11 @@ Vocabularies Vocabularies::load(const std::filesystem::path& folder, bool lowerc
 
 std::string vocabulary_digest(const std::filesystem::path& folder) {
     Digest digest;
-    for (const std::filesystem::path& file : files_in(folder)) digest.add(file.filename().string()).add(read_regular_file(file));
+    for (const std::filesystem::path& file : files_in(folder)) {
+        digest.add(file.filename().string()).add(read_regular_file(file));
+        if (const std::filesystem::path map = token_map_path(file); std::filesystem::exists(map))
+            digest.add(map.filename().string()).add(read_regular_file(map, largest_model));
+    }
     return digest.text();
 }
 

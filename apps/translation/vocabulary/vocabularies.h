@@ -15,7 +15,8 @@ struct Vocabularies {
     std::shared_ptr<const Vocabulary> target;
 
     bool shared() const { return source == target; }
-    /// Writes vocab.model (or .tsv) into `folder`, or vocab.source.* and vocab.target.*; removes other vocabularies there.
+    /// Writes vocab.model (or .tsv) into `folder`, or vocab.source.* and vocab.target.*, with their token maps (vocab.map.json);
+    /// removes other vocabularies there.
     void save(const std::filesystem::path& folder) const;
     /// Reads what save() wrote. `lowercase` as in Vocabulary::load. Error with the file names if there are none.
     static Vocabularies load(const std::filesystem::path& folder, bool lowercase);

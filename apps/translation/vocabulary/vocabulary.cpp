@@ -1,7 +1,12 @@
 #include "apps/translation/vocabulary/vocabulary.h"
 
+#include <filesystem>
+#include <numeric>
+
 #include "apps/translation/vocabulary/counted_vocabulary.h"
+#include "apps/translation/vocabulary/sentencepiece_check.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
+#include "apps/translation/vocabulary/token_map.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -30,7 +35,22 @@ bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe 
 
 std::string_view Vocabulary::file_extension() const { return is_sentencepiece(type()) ? "model" : "tsv"; }
 
-void Vocabulary::save(const std::string& path) const { write_file_atomically(path, serialized()); }
+std::vector<std::int32_t> Vocabulary::toolkit_ids() const {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(size()));
+    std::iota(ids.begin(), ids.end(), 0);
+    return ids;
+}
+
+std::string token_map_path(const std::string& path) { return std::filesystem::path(path).replace_extension(".map.json"); }
+
+void Vocabulary::save(const std::string& path) const {
+    // The map first: a process killed in between must not leave a vocabulary with another numbering.
+    if (const TokenMap* map = token_map())
+        write_file_atomically(token_map_path(path), map->json());
+    else
+        std::filesystem::remove(token_map_path(path));
+    write_file_atomically(path, serialized());
+}
 
 std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lowercase) {
     std::string bytes = read_file(path);
@@ -40,7 +60,9 @@ std::unique_ptr<Vocabulary> Vocabulary::load(const std::string& path, bool lower
               path);
         return counted;
     }
-    return load_sentencepiece(std::move(bytes), path, lowercase);
+    const std::string map = token_map_path(path);
+    if (!std::filesystem::exists(map)) return load_sentencepiece(std::move(bytes), path, lowercase);
+    return load_sentencepiece(std::move(bytes), path, lowercase, TokenMap::from_json(read_regular_file(map, largest_model), map));
 }
 
 std::size_t line_at_even_distance(std::size_t i, std::size_t count, std::size_t lines) { return i * lines / count; }

@@ -56,6 +56,8 @@ struct VocabularyOptions {
     Normalization normalization = Normalization::nfc;  ///< bpe, unigram only: word and character do not change the text
 };
 
+struct TokenMap;
+
 /// A fixed map between texts and token ids. Thread-safe.
 class Vocabulary {
   public:
@@ -80,16 +82,24 @@ class Vocabulary {
     virtual std::optional<Normalization> normalization() const { return std::nullopt; }
     /// The bytes of the vocabulary's file.
     virtual std::string serialized() const = 0;
+    /// How the toolkit of an imported model numbers the tokens; null for vocabularies of Heddle's own models.
+    virtual const TokenMap* token_map() const { return nullptr; }
+    /// TokenMap::toolkit_ids(); without a map each id itself.
+    virtual std::vector<std::int32_t> toolkit_ids() const;
 
     /// "model" for SentencePiece, "tsv" for word and char: a run folder holds vocab.model or vocab.tsv.
     std::string_view file_extension() const;
-    /// Writes serialized() to `path`, replacing it atomically. A SentencePiece model is kept byte for byte.
+    /// Writes serialized() to `path`, replacing it atomically, and the token map, if any, to token_map_path(path), where an
+    /// earlier map is removed. A SentencePiece model is kept byte for byte.
     void save(const std::string& path) const;
-    /// Reads a file written by save(), spm_train or sentencepiece, whose kind is detected. `lowercase` also converts the text
-    /// for a SentencePiece model that does not request it itself. Tokens of a SentencePiece model are renumbered if its special
-    /// ids are not 0, 1, 2, 3.
+    /// Reads a file written by save(), spm_train or sentencepiece, whose kind is detected, and the token map beside it, if any.
+    /// `lowercase` also converts the text for a SentencePiece model that does not request it itself. Without a map, tokens of a
+    /// SentencePiece model are renumbered if its special ids are not 0, 1, 2, 3.
     static std::unique_ptr<Vocabulary> load(const std::string& path, bool lowercase = false);
 };
+
+/// Where the token map of the vocabulary at `path` is: vocab.map.json for vocab.model.
+std::string token_map_path(const std::string& path);
 
 /// The text contains nothing that a vocabulary of this type can use.
 class VocabularyTextError : public Error {
