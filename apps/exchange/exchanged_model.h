@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -34,8 +35,7 @@ inline constexpr float bias_of_added_token = -1e9F;
 
 /// A model as a run holds it.
 struct HeddleModel {
-    nn::TransformerOptions options;  ///< vocabularies: Heddle's sizes
-    nn::NamedTensors tensors;        ///< those of nn::Transformer(options), in its order
+    std::unique_ptr<nn::Transformer> model;  ///< f32 on the CPU, in evaluation mode
     Vocabularies vocabularies;
     bool forbid_unknown = false;
 };
