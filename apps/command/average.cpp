@@ -73,6 +73,7 @@ int average_command(Arguments arguments) {
 
     const ModelIdentity identity = model_identity(settings, options.run);
     const Vocabularies vocabularies = Vocabularies::load(options.run, settings.vocabulary.lowercase);
+    check_numbering(settings.model, vocabularies, options.run);
     const nn::TransformerOptions of_model =
         settings.model.with_vocabularies(vocabularies.source->size(), vocabularies.target->size());
     check_model_size(of_model, SafetensorsFile(save_folder(options.run, chosen.back()) / "model.safetensors"));

@@ -141,6 +141,7 @@ Vocabularies vocabularies_of(const TrainCall& call, const std::optional<Safetens
         return text.too_large ? learn_vocabularies(data, request, call.say)
                               : make_vocabularies(request, text.training.training, call.say, text.training.training_names);
     Vocabularies known = Vocabularies::load(run, request.lowercase);
+    check_numbering(settings.model, known, run);
     if (prepared != nullptr) check_vocabulary_of_run(*prepared, run, known);
     request.normalization = known.source->normalization();
     if (weights) check_model_size(settings.model.with_vocabularies(known.source->size(), known.target->size()), *weights);

@@ -153,9 +153,11 @@ int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
         check_together(table, options);
         check_useful(table, options);
     }
+    if (tunes && !table.given("forbid-unknown")) options.unknown.forbid = read_search(options.tune).forbid_unknown;
+    const bool takes_penalty = table.given("model") && take_search_of(options.run, table, options.decode, options.unknown);
     take_unknown_options(options.unknown, options.decode);
     apply(options.machine);
-    if (table.given("model") && take_search_of(options.run, table, options.decode))
+    if (takes_penalty)
         say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,
                         (std::filesystem::path(options.run) / search_file_name).string()));
     const auto advice = [&](std::int64_t less) { return search_advice(options.decode, less); };

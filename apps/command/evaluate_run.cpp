@@ -123,7 +123,8 @@ void tune_run(const EvaluateOptions& options, Ranks* ranks) {
     const PenaltyChoice choice = *choose_length_penalty(*run.model, run.vocabularies, sample, options.decode, criterion, {},
                                                         decoders_on(ranks, *run.model));
     for (const PenaltyTrial& trial : choice.trials) print(trial_text(trial, criterion) + "\n");
-    write_search(options.tune, choice.best.length_penalty);
+    write_search(options.tune,
+                 {.length_penalty = choice.best.length_penalty, .forbid_unknown = read_search(options.tune).forbid_unknown});
     say(fmt::format("{}; stored in {}", choice_text(choice, criterion, sample.size()),
                     (std::filesystem::path(options.tune) / search_file_name).string()));
 }

@@ -273,9 +273,13 @@ void add_decode_options(OptionTable& table, DecodeOptions& options) {
         .defaults_to("3 times the source's + 13");
 }
 
+Option& add_forbid_unknown_option(OptionTable& table, UnknownOptions& options) {
+    return table.add("forbid-unknown", options.forbid,
+                     "never write U+2047, the double question mark for a word that the target vocabulary lacks");
+}
+
 void add_unknown_options(OptionTable& table, UnknownOptions& options) {
-    table.add("forbid-unknown", options.forbid,
-              "never write U+2047, the double question mark for a word that the target vocabulary lacks");
+    add_forbid_unknown_option(table, options).defaults_to("the run's; of several the first's; else false");
     table
         .add("replace-unknown", options.replace,
              "write in place of U+2047 the source word that it attends to most (see --alignment), or nothing")

@@ -52,6 +52,8 @@ struct UnknownOptions {
     bool forbid = false;
     std::optional<UnknownWords> replace = {};
 };
+/// --forbid-unknown, which a run's search.toml can hold.
+Option& add_forbid_unknown_option(OptionTable& table, UnknownOptions& options);
 /// --forbid-unknown and --replace-unknown.
 void add_unknown_options(OptionTable& table, UnknownOptions& options);
 /// Tells the search what --forbid-unknown forbids. UsageError when both options were given.

@@ -6,6 +6,7 @@
 #include "apps/command/option_rows.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/folder.h"
+#include "apps/translation/vocabulary/token_map.h"
 #include "core/file.h"
 #include "core/format.h"
 #include "core/text.h"
@@ -91,6 +92,13 @@ TrainSettings read_settings(const std::filesystem::path& run) {
     return settings;
 }
 
+void check_numbering(const nn::TransformerOptions& model, const Vocabularies& vocabularies, const std::filesystem::path& run) {
+    check(!model.one_embedding() || vocabularies.one_numbering(),
+          "{}: its languages share an embedding (tie {}), but its two vocabularies number their tokens differently; import the "
+          "model again",
+          run.string(), word_of(*model.tie));
+}
+
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
     return {.options = model_lines(settings), .vocabulary = vocabulary_digest(run)};
 }
@@ -107,6 +115,7 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     // First check that the files belong together.
     const SafetensorsFile file = open_weights(run / weights, model_identity(opened.settings, run));
     opened.vocabularies = Vocabularies::load(run, opened.settings.vocabulary.lowercase);
+    check_numbering(opened.settings.model, opened.vocabularies, run);
     const nn::TransformerOptions options =
         opened.settings.model.with_vocabularies(opened.vocabularies.source->size(), opened.vocabularies.target->size());
     check_model_size(options, file);
@@ -156,7 +165,9 @@ std::string vocabulary_difference(const Vocabulary& one, const Vocabulary& other
     if (one.type() != other.type()) return fmt::format("{} and {}", word_of(one.type()), word_of(other.type()));
     if (one.size() != other.size()) return fmt::format("{} and {} tokens", one.size(), other.size());
     if (one.lowercase() != other.lowercase()) return "only one is of lower-case text";
-    if (one.serialized() == other.serialized()) return {};
+    const TokenMap *const map = one.token_map(), *const other_map = other.token_map();
+    const bool same_map = map == nullptr || other_map == nullptr ? map == other_map : *map == *other_map;
+    if (one.serialized() == other.serialized() && same_map) return {};
     for (std::int32_t id = 0; id < one.size(); ++id)
         if (one.token(id) != other.token(id)) return fmt::format("token {} is '{}' and '{}'", id, one.token(id), other.token(id));
     return "the same tokens with other counts or settings";

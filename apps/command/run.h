@@ -21,6 +21,9 @@ void check_model_size(const nn::TransformerOptions& options, const SafetensorsFi
 /// The settings in RUN/config.toml, resolved. Error when heddle train did not make RUN.
 TrainSettings read_settings(const std::filesystem::path& run);
 
+/// Error, with the run's name, when the model's languages share an embedding, but number their tokens differently.
+void check_numbering(const nn::TransformerOptions& model, const Vocabularies& vocabularies, const std::filesystem::path& run);
+
 /// The identity of a run's weights: its model's options as TOML lines, and the vocabularies in its folder.
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run);
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <sstream>
 
-#include "apps/command/option_rows.h"
 #include "apps/translation/run/clock.h"
 #include "core/file.h"
 #include "core/text.h"
@@ -16,27 +15,54 @@ namespace {
 // Trying five penalties on a sentence, with beam 5, takes about as long as learning from 5 pairs: 2 % of the training.
 constexpr std::int64_t learned_pairs_for_one = 250;
 
-OptionTable search_table(DecodeOptions& decode) {
+OptionTable search_table(DecodeOptions& decode, UnknownOptions& unknown) {
     OptionTable table("translate", "");
     add_length_penalty_option(table, decode);
+    add_forbid_unknown_option(table, unknown);
     return table;
 }
 
 }  // namespace
 
-bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode) {
+DecodeOptions RunSearch::options() const {
+    DecodeOptions decode;
+    decode.length_penalty = length_penalty.value_or(decode.length_penalty);
+    take_unknown_options({.forbid = forbid_unknown}, decode);
+    return decode;
+}
+
+RunSearch read_search(const std::filesystem::path& run) {
     const std::filesystem::path file = run / search_file_name;
-    if (table.given("length-penalty") || !std::filesystem::exists(file)) return false;
+    if (!std::filesystem::exists(file)) return {};
     std::istringstream text(read_regular_file(file));
-    search_table(decode).read_config(text, file.string());
+    DecodeOptions decode;
+    UnknownOptions unknown;
+    OptionTable table = search_table(decode, unknown);
+    table.read_config(text, file.string());
+    RunSearch search{.forbid_unknown = unknown.forbid};
+    if (table.given("length-penalty")) search.length_penalty = decode.length_penalty;
+    return search;
+}
+
+bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode, UnknownOptions& unknown) {
+    const bool takes_penalty = !table.given("length-penalty"), takes_unknown = !table.given("forbid-unknown") && !unknown.replace;
+    if (!takes_penalty && !takes_unknown) return false;
+    const RunSearch search = read_search(run);
+    if (takes_unknown) unknown.forbid = search.forbid_unknown;
+    if (!takes_penalty || !search.length_penalty) return false;
+    decode.length_penalty = *search.length_penalty;
     return true;
 }
 
-void write_search(const std::filesystem::path& run, double length_penalty) {
-    DecodeOptions decode{.length_penalty = length_penalty};
-    const OptionTable table = search_table(decode);
+void write_search(const std::filesystem::path& run, const RunSearch& search) {
+    DecodeOptions decode = search.options();
+    UnknownOptions unknown{.forbid = search.forbid_unknown};
+    const OptionTable table = search_table(decode, unknown);
     std::string text = "# what heddle translate and evaluate take unless it is given; heddle evaluate --tune RUN chooses again\n";
-    for (const Option& option : table.options()) text += fmt::format("{} = {}\n", option.name, option.write());
+    for (const Option& option : table.options()) {
+        const bool holds = option.name == "length-penalty" ? search.length_penalty.has_value() : search.forbid_unknown;
+        if (holds) text += fmt::format("{} = {}\n", option.name, option.write());
+    }
     write_file_atomically(run / search_file_name, text);
 }
 
@@ -65,10 +91,12 @@ bool tune_search(const std::filesystem::path& run, const nn::Transformer& model,
     const Criterion criterion = by_exact ? Criterion{} : criterion_of(sample);
     say(fmt::format("choosing the length penalty by {} validation pairs", grouped_text(sample.size())));
     const auto tried = [&](const PenaltyTrial& trial) { say("  " + trial_text(trial, criterion)); };
+    RunSearch search{.forbid_unknown = read_search(run).forbid_unknown};
     const std::optional<PenaltyChoice> choice =
-        choose_length_penalty(model, vocabularies, sample, {}, criterion, {tried, stop}, decoders);
+        choose_length_penalty(model, vocabularies, sample, search.options(), criterion, {tried, stop}, decoders);
     if (!choice) return false;
-    write_search(run, choice->best.length_penalty);
+    search.length_penalty = choice->best.length_penalty;
+    write_search(run, search);
     say(fmt::format("{} (chosen in {:.1f} s, in {})", choice_text(*choice, criterion, sample.size()), seconds_since(start),
                     (run / search_file_name).string()));
     return true;

@@ -33,10 +33,11 @@ void write_test(const RunFolder& folder, const DataOptions& data, const Corpus& 
     write_lines(folder.path() / ("test." + data.target), test.targets());
 }
 
-TranslateLines greedy(const Vocabularies& vocabularies, Ranks* ranks) {
-    return [vocabularies, ranks](const nn::Transformer& model, const std::vector<std::string>& lines) {
-        DecodeOptions options;
-        options.beam = 1;
+TranslateLines greedy(const CheckedRun& run, Ranks* ranks) {
+    DecodeOptions options = read_search(run.folder->path()).options();
+    options.beam = 1;
+    return [vocabularies = run.data.vocabularies, options, ranks](const nn::Transformer& model,
+                                                                  const std::vector<std::string>& lines) {
         return translate_lines(model, vocabularies, lines, options, decoders_on(ranks, model));
     };
 }
@@ -48,6 +49,9 @@ void open_folder(const TrainCall& call, CheckedRun& run) {
         run.folder.emplace(run.path, call.settings.data.overwrite);
         if (run.packed) run.packed->begun();
         run.data.vocabularies.save(run.folder->path());
+        const DataOptions& data = call.settings.data;
+        if (!data.init.empty() && read_search(data.init).forbid_unknown)
+            write_search(run.folder->path(), {.forbid_unknown = true});
         write_test(*run.folder, call.settings.data, run.test);
         run.folder->write_config(call.table.config());
     }
@@ -82,7 +86,7 @@ void begin(const TrainCall& call, const CheckedRun& run, Trainer& trainer, Train
 struct Training {
     Training(const TrainCall& call, CheckedRun& run)
         : log(run.folder->log(), false, call.settings.training.log_style),
-          trainer(*run.model, run.data, call.settings.training, log, &*run.folder, greedy(run.data.vocabularies, call.ranks),
+          trainer(*run.model, run.data, call.settings.training, log, &*run.folder, greedy(run, call.ranks),
                   call.settings.machine.dtype, std::move(run.plan), call.ranks) {}
 
     TrainingLog log;

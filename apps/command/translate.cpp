@@ -305,9 +305,9 @@ int translate_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_options(options, table);
     check_output_is_not_input();
+    take_search_of(options.runs.front(), table, options.decode, options.unknown);
     take_unknown_options(options.unknown, options.decode);
     apply(options.machine);
-    take_search_of(options.runs.front(), table, options.decode);
     with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
                        [&] { translate(options, ranks); });
     return 0;

@@ -14,11 +14,20 @@ namespace {
 
 constexpr nn::Marks text_marks{.begin = bos_id, .end = eos_id};
 
+// Models of other toolkits may give pad and bos a probability; their own searches never write them. (Models that Heddle has
+// trained are not asked: without forbidden tokens a search ranks fewer.)
+void forbid_marks(DecodeOptions& options, const Vocabulary& target) {
+    if (target.token_map() == nullptr) return;
+    for (const std::int32_t mark : {pad_id, bos_id})
+        if (std::ranges::find(options.forbidden, mark) == options.forbidden.end()) options.forbidden.push_back(mark);
+}
+
 }  // namespace
 
 Translator::Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders)
     : models_(models), vocabularies_(std::move(vocabularies)), options_(std::move(options)), decoders_(std::move(decoders)) {
     options_.marks = text_marks;
+    forbid_marks(options_, *vocabularies_.target);
 }
 
 Translation Translator::unchanged(const std::string& line) {

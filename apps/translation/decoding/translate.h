@@ -48,6 +48,7 @@ struct Decoders {
 /// Translates the lines of one input, given piece by piece; the models must outlive it and be in evaluation mode.
 class Translator {
   public:
+    /// With a target vocabulary that has a token map, pad and bos are never written.
     Translator(const Ensemble& models, Vocabularies vocabularies, DecodeOptions options, Decoders decoders = {});
 
     /// The translations of each line, many lines at once: options.n_best of them, best first, or samples in the order in which

@@ -23,8 +23,9 @@ bool is_shard_file(const fs::path& name) {
 
 // True for the names of files that the writer makes, including those that a killed process leaves behind.
 bool is_file_of_text(const fs::path& name) {
-    constexpr std::array known = {prepared_header_name, lock_file_name,     "vocab.model",        "vocab.tsv",
-                                  "vocab.source.model", "vocab.source.tsv", "vocab.target.model", "vocab.target.tsv"};
+    constexpr std::array known = {prepared_header_name, lock_file_name,          "vocab.model",           "vocab.map.json",
+                                  "vocab.tsv",          "vocab.source.model",    "vocab.source.map.json", "vocab.source.tsv",
+                                  "vocab.target.model", "vocab.target.map.json", "vocab.target.tsv"};
     const std::string text = name.string();
     return std::ranges::find(known, text) != known.end() || is_shard_file(name) ||
            (text.starts_with(".heddle-") && text.ends_with(".part"));

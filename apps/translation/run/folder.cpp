@@ -17,10 +17,23 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the order of removal: as long as one is left, the folder is recognised as a run.
-constexpr const char* run_files[] = {"vocab.model",        "vocab.tsv",        "vocab.source.model", "vocab.source.tsv",
-                                     "vocab.target.model", "vocab.target.tsv", "model.safetensors",  "best.safetensors",
-                                     "search.toml",        "log.jsonl",        "report.html",        event_file_name,
-                                     scalars_file_name,    "config.toml"};
+constexpr const char* run_files[] = {"vocab.model",
+                                     "vocab.map.json",
+                                     "vocab.tsv",
+                                     "vocab.source.model",
+                                     "vocab.source.map.json",
+                                     "vocab.source.tsv",
+                                     "vocab.target.model",
+                                     "vocab.target.map.json",
+                                     "vocab.target.tsv",
+                                     "model.safetensors",
+                                     "best.safetensors",
+                                     "search.toml",
+                                     "log.jsonl",
+                                     "report.html",
+                                     event_file_name,
+                                     scalars_file_name,
+                                     "config.toml"};
 
 constexpr const char* save_files[] = {"model.safetensors", "moments.safetensors", "average.safetensors", "best.safetensors",
                                       "state.json"};

@@ -1,10 +1,10 @@
 // The files of a run:
 //
 //     RUN/config.toml        the effective options
-//     RUN/vocab.*            the vocabularies
+//     RUN/vocab.*            the vocabularies, with their token maps (vocabulary/token_map.h)
 //     RUN/model.safetensors  the weights to use: the average of the last validations, or the last weights
 //     RUN/best.safetensors   the weights with the best validation loss
-//     RUN/search.toml        the length penalty to translate with (apps/command/run_search.h)
+//     RUN/search.toml        the length penalty to translate with, for example (apps/command/run_search.h)
 //     RUN/model-<update>.safetensors, RUN/best-<update>.safetensors    the same of a run that went back, up to its last save
 //     RUN/saves/<update>/    what a run resumes from (save.h); RUN/saves/latest names the newest one
 //     RUN/log.jsonl          the log lines

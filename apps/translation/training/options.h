@@ -55,7 +55,7 @@ struct VocabularyRequest {
     std::optional<std::int64_t> source_size;  ///< size
     std::optional<std::int64_t> target_size;  ///< size
     std::int64_t min_count = 1;
-    bool shared = true;
+    bool shared = true;  ///< one numbering for both languages: one vocabulary, or an imported model's two with equal token maps
     std::string model_file;
     std::int64_t max_lines = 0;
     std::optional<Normalization> normalization;  ///< nfc for bpe and unigram

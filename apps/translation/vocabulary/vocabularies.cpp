@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "apps/translation/vocabulary/sentencepiece_check.h"
+#include "apps/translation/vocabulary/token_map.h"
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -41,6 +42,13 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 }
 
 }  // namespace
+
+bool Vocabularies::one_numbering() const {
+    if (shared()) return true;
+    const TokenMap *const of_source = source->token_map(), *const of_target = target->token_map();
+    if (of_source == nullptr || of_target == nullptr || *of_source != *of_target) return false;
+    return !of_source->pieces.empty() || source->serialized() == target->serialized();
+}
 
 void Vocabularies::save(const std::filesystem::path& folder) const {
     for (const char* stem : {"vocab", "vocab.source", "vocab.target"}) remove(folder, stem);

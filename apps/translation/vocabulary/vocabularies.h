@@ -15,6 +15,8 @@ struct Vocabularies {
     std::shared_ptr<const Vocabulary> target;
 
     bool shared() const { return source == target; }
+    /// Whether an id is the same token on both sides: with one vocabulary, or two of an imported model with equal maps.
+    bool one_numbering() const;
     /// Writes vocab.model (or .tsv) into `folder`, or vocab.source.* and vocab.target.*, with their token maps (vocab.map.json);
     /// removes other vocabularies there.
     void save(const std::filesystem::path& folder) const;
