@@ -70,6 +70,10 @@ using kernels::Activation;
 Variable relu(const Variable& x, Where where = Where::current());
 /// x Phi(x) with the error function, or with the tanh approximation (Hendrycks and Gimpel 2016, section 2).
 Variable gelu(const Variable& x, bool tanh_form = false, Where where = Where::current());
+/// x / (1 + exp(-x)), also called swish (the same paper, section 2; Elfwing et al. 2017).
+Variable silu(const Variable& x, Where where = Where::current());
+/// One of the three, by name.
+Variable activated(const Variable& x, Activation activation, Where where = Where::current());
 Variable dropout(const Variable& x, const Dropout& dropout, Where where = Where::current());
 /// x + dropout(sublayer): the residual connection with the paper's residual dropout (section 5.4).
 Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dropout = {}, Where where = Where::current());
@@ -82,6 +86,7 @@ struct EmbeddingOptions {
     std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache continues from here
     Dropout dropout = {};
     Tensor order = {};  ///< kernels::rows_by_token() of tokens and spans, i32 [2, rows] beside the tokens: spares CUDA a sort
+    std::int32_t untrained = -1;  ///< lookups of this token give the table no gradient (PyTorch's padding_idx); -1: of none
 };
 /// Row i: dropout(scale * table[tokens[i]] + positions[first_position + i - start of i's span]). table [vocabulary, d_model],
 /// tokens i32 [rows]. Rows outside the spans become zero. Error when a token or a position lies outside its table.

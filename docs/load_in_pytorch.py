@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 run, sources, targets = map(pathlib.Path, sys.argv[1:4])
 config = tomllib.loads((run / "config.toml").read_text())
 weights = {name: tensor.double() for name, tensor in load_file(run / "model.safetensors").items()}
-activation = {"relu": F.relu, "gelu": F.gelu, "gelu-tanh": lambda x: F.gelu(x, approximate="tanh")}[config["activation"]]
+activation = {"relu": F.relu, "gelu": F.gelu, "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu}[config["activation"]]
 BOS, EOS = 2, 3
 
 def linear(x, name):
@@ -47,8 +47,10 @@ def stack(x, name, memories=None):  # what each layer gives, behind the final no
 def embed(tokens, side):
     table = weights["embedding.weight" if config["tie"] in ("all", "embeddings") else side + "_embedding.weight"]
     width = table.shape[1]
-    angle = torch.arange(len(tokens))[:, None] / 10000 ** (torch.arange(0, width, 2).double() / width)
-    places = weights.get(side + "_positions.weight", torch.stack([angle.sin(), angle.cos()], -1).flatten(1))
+    pairs = torch.arange(width // 2).double()
+    angle = torch.arange(len(tokens))[:, None] / 10000 ** (pairs / max(1, width // 2 - 1) if config["positions"] == "marian" else 2 * pairs / width)
+    sines = torch.stack([angle.sin(), angle.cos()], -1 if config["positions"] == "sinusoidal" else 1).flatten(1)
+    places = weights.get(side + "_positions.weight", sines)
     return table[tokens] * (width ** 0.5 if config.get("scale-embeddings", True) else 1) + places[:len(tokens)], table
 
 def encoded(path, side):
@@ -59,5 +61,5 @@ def encoded(path, side):
 for source, target in zip(encoded(sources, "source"), encoded(targets, "target"), strict=True):
     x, table = embed([BOS] + target, "target")
     hidden = stack(x, "decoder", stack(embed(source + [EOS], "source")[0], "encoder"))[-1]
-    logits = linear(hidden, "output") if "output.weight" in weights else F.linear(hidden, table)
+    logits = F.linear(hidden, weights.get("output.weight", table), weights.get("output.bias"))
     print(repr(-F.cross_entropy(logits, torch.tensor(target + [EOS]), reduction="sum").item()))

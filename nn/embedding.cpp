@@ -9,13 +9,26 @@
 #include "kernels/embedding/embedding.h"
 
 namespace heddle::nn {
+namespace {
+
+kernels::Sines sines_of(Positions positions) {
+    switch (positions) {
+        case Positions::sines_first: return kernels::Sines::first;
+        case Positions::marian: return kernels::Sines::first_to_the_end;
+        case Positions::sinusoidal:
+        case Positions::learned: break;
+    }
+    return kernels::Sines::alternate;
+}
+
+}  // namespace
 
 PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table,
                                        std::int64_t d_model)
     : Module(parent, name), positions_(positions), d_model_(d_model) {
     check(table > 0, "positional encoding {}: the table has {} positions, wanted at least one", this->name(), table);
-    if (positions == Positions::sinusoidal) {
-        keep(sinusoidal(table));
+    if (positions != Positions::learned) {
+        keep(computed(table));
         return;
     }
     const Tensor values = Tensor::empty({table, d_model}, dtype());
@@ -24,10 +37,10 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
 }
 
 void PositionalEncoding::moved() {
-    if (positions_ != Positions::sinusoidal) return;
+    if (positions_ == Positions::learned) return;
     const Tensor& table = tables_.back().value();
     if (table.device() == device() && table.dtype() == dtype()) return;
-    Variable elsewhere = sinusoidal(table.rows());
+    Variable elsewhere = computed(table.rows());
     tables_.clear();
     keep(std::move(elsewhere));
 }
@@ -37,9 +50,9 @@ const Variable& PositionalEncoding::keep(Variable table) const {
     return tables_.back();
 }
 
-Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
-    const DType computed = dtype() == DType::bf16 ? DType::f32 : dtype();
-    const Tensor values = kernels::sinusoidal_positions(count, d_model_, computed).to(dtype());
+Variable PositionalEncoding::computed(std::int64_t count) const {
+    const DType precise = dtype() == DType::bf16 ? DType::f32 : dtype();
+    const Tensor values = kernels::sinusoidal_positions(count, d_model_, precise, sines_of(positions_)).to(dtype());
     if (device() == Device::cpu) return Variable(values, false, dotted("table"));
     const LastingMemory lasting;  // the table may be extended while a batch's arena is in use
     return Variable(values.to(device()), false, dotted("table"));
@@ -48,20 +61,21 @@ Variable PositionalEncoding::sinusoidal(std::int64_t count) const {
 const Variable& PositionalEncoding::table(std::int64_t count) const {
     const Variable& longest = *longest_.load(std::memory_order_acquire);
     if (count <= longest.dim(0)) return longest;
-    check(positions_ == Positions::sinusoidal,
+    check(positions_ != Positions::learned,
           "positional encoding {}: a sentence has {} tokens, but positions were learned for {}; leave it out or train "
           "with a larger --position-table",
           name(), count, longest.dim(0));
     const std::lock_guard lock(extending_);
     const std::int64_t rows = tables_.back().dim(0);
-    return count <= rows ? tables_.back() : keep(sinusoidal(std::max(count, 2 * rows)));
+    return count <= rows ? tables_.back() : keep(computed(std::max(count, 2 * rows)));
 }
 
 Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model, EmbeddingInit init,
-                     bool scale)
-    : Module(parent, name), scale_(scale ? std::sqrt(static_cast<double>(d_model)) : 1) {
+                     bool scale, std::int32_t zero_row)
+    : Module(parent, name), scale_(scale ? std::sqrt(static_cast<double>(d_model)) : 1), zero_row_(zero_row) {
     check(vocabulary > 0 && d_model > 0, "embedding {}: the table is [{}, {}], wanted positive extents", this->name(), vocabulary,
           d_model);
+    check(zero_row < vocabulary, "embedding {}: row {} should stay zero, but there are {}", this->name(), zero_row, vocabulary);
     Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
     const std::optional<std::uint64_t> key = initial_key(dotted("weight"));
     switch (init) {
@@ -69,6 +83,7 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabul
         case EmbeddingInit::unit: fill_unit(values, key); break;
         case EmbeddingInit::xavier: fill_xavier_uniform(values, key); break;
     }
+    if (zero_row >= 0) values.slice(zero_row, zero_row + 1).fill_(0);
     weight_ = add_parameter("weight", values);
 }
 
@@ -90,6 +105,7 @@ Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& 
     options.positions = positions.table(first_position + sentences.spans.longest());
     options.first_position = first_position;
     options.dropout = dropout;
+    options.untrained = zero_row_;
     if (sentences.order.defined()) options.order = sentences.order.to(device());
     return ops::embedding(weight_, sentences.tokens.to(device()), sentences.spans, options, where);
 }
@@ -97,7 +113,7 @@ Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& 
 Variable Embedding::forward(const Tensor& tokens, Where where) const {
     const InModule in_module(name());
     const Spans whole({{0, tokens.numel()}}, tokens.numel());
-    return ops::embedding(weight_, tokens.to(device()), whole, {.scale = scale_}, where);
+    return ops::embedding(weight_, tokens.to(device()), whole, {.scale = scale_, .untrained = zero_row_}, where);
 }
 
 Sentences packed(std::span<const Tokens> sentences) {

@@ -14,9 +14,14 @@
 
 namespace heddle::nn {
 
-enum class Positions : std::uint8_t { sinusoidal, learned };
+/// Sines and cosines that alternate (the paper); sines first with the same frequencies (Hugging Face's Marian models), or with
+/// Marian's; or learned (kernels::sinusoidal_positions has the formulas).
+enum class Positions : std::uint8_t { sinusoidal, sines_first, marian, learned };
 constexpr auto enum_words(Positions) {
-    return words_for<Positions>({{Positions::sinusoidal, "sinusoidal"}, {Positions::learned, "learned"}});
+    return words_for<Positions>({{Positions::sinusoidal, "sinusoidal"},
+                                 {Positions::sines_first, "sines-first"},
+                                 {Positions::marian, "marian"},
+                                 {Positions::learned, "learned"}});
 }
 /// An embedding's initial values: normal with deviation d_model^-0.5, which times sqrt(d_model) is 1; normal with deviation 1;
 /// Xavier uniform.
@@ -29,9 +34,9 @@ constexpr auto enum_words(EmbeddingInit) {
 /// A vector for each position in a sentence.
 class PositionalEncoding : public Module {
   public:
-    /// Sinusoidal (no parameters): sin and cos of the paper's section 3.5, interleaved; `table` rows are computed in advance,
-    /// and longer sentences extend them. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence
-    /// is an Error.
+    /// Computed (no parameters): one of the tables of sines and cosines; `table` rows are computed in advance, and longer
+    /// sentences extend them. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence is an
+    /// Error.
     PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table, std::int64_t d_model);
 
     std::string_view kind() const override { return "PositionalEncoding"; }
@@ -42,7 +47,7 @@ class PositionalEncoding : public Module {
     void moved() override;
 
   private:
-    Variable sinusoidal(std::int64_t count) const;
+    Variable computed(std::int64_t count) const;
     const Variable& keep(Variable table) const;
 
     Positions positions_;
@@ -68,9 +73,10 @@ Sentences packed(std::span<const Tokens> sentences);
 /// Weight [vocabulary, d_model].
 class Embedding : public Module {
   public:
-    /// `scale`: multiply the rows by sqrt(d_model).
+    /// `scale`: multiply the rows by sqrt(d_model). `zero_row`: this row starts as zeros, and looking it up gives it no gradient
+    /// (torch.nn.Embedding's padding_idx); -1: there is none.
     Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model,
-              EmbeddingInit init = EmbeddingInit::scaled, bool scale = true);
+              EmbeddingInit init = EmbeddingInit::scaled, bool scale = true, std::int32_t zero_row = -1);
 
     std::string_view kind() const override { return "Embedding"; }
     const Variable& weight() const { return weight_; }
@@ -91,6 +97,7 @@ class Embedding : public Module {
                    std::int64_t first_position, Where where) const;
 
     double scale_;
+    std::int32_t zero_row_;
     Variable weight_;
 };
 

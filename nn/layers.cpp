@@ -43,9 +43,7 @@ Variable FeedForward::forward(const Variable& x, Where where) const {
         return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);
     // On the CPU three separate ops compute the same: a decoding step has few rows, and the two Linears keep packed weights.
     const Variable u = inner_.forward(x, where);
-    const Variable h = activation_ == ops::Activation::relu ? ops::relu(u, where)
-                                                            : ops::gelu(u, activation_ == ops::Activation::gelu_tanh, where);
-    return outer_.forward(h, where);
+    return outer_.forward(ops::activated(u, activation_, where), where);
 }
 
 void FeedForward::step(FewRows& stream, const LayerNorm* next) const {

@@ -5,22 +5,35 @@
 
 namespace heddle::nn {
 
+OutputBias::OutputBias(Module& parent, std::string_view name, std::int64_t vocabulary, std::int32_t forbidden)
+    : Module(parent, name) {
+    Tensor values = Tensor::zeros({vocabulary}, dtype());
+    if (forbidden >= 0) values.slice(forbidden, forbidden + 1).fill_(forbidden_bias);
+    bias_ = add_parameter("bias", values);
+}
+
 Transformer::Transformer(const TransformerOptions& options, std::optional<std::uint64_t> seed, DType dtype)
     : Module(seed, dtype),
       options_(options.complete()),
       source_embedding_(*this, options_.one_embedding() ? "embedding" : "source_embedding", options_.source_vocabulary,
-                        options_.d_model, options_.embedding_init, options_.scale_embeddings),
+                        options_.d_model, options_.embedding_init, options_.scale_embeddings,
+                        options_.zero_start && options_.one_embedding() ? begin_mark_id : -1),
       own_target_embedding_(options_.one_embedding() ? nullptr
                                                      : std::make_unique<Embedding>(
                                                            *this, "target_embedding", options_.target_vocabulary,
-                                                           options_.d_model, options_.embedding_init, options_.scale_embeddings)),
+                                                           options_.d_model, options_.embedding_init, options_.scale_embeddings,
+                                                           options_.zero_start ? begin_mark_id : -1)),
       source_positions_(*this, "source_positions", options_.positions, options_.position_table, options_.d_model),
       target_positions_(*this, "target_positions", options_.positions, options_.position_table, options_.d_model),
       encoder_(*this, "encoder", options_),
       decoder_(*this, "decoder", options_),
       own_output_(options_.output_is_tied() ? nullptr
                                             : std::make_unique<Linear>(*this, "output", options_.d_model,
-                                                                       options_.target_vocabulary, *options_.output_bias)) {}
+                                                                       options_.target_vocabulary, *options_.output_bias)),
+      tied_output_(options_.output_is_tied() && *options_.output_bias
+                       ? std::make_unique<OutputBias>(*this, "output", options_.target_vocabulary,
+                                                      options_.zero_start ? begin_mark_id : -1)
+                       : nullptr) {}
 
 const Embedding& Transformer::target_embedding() const {
     return own_target_embedding_ ? *own_target_embedding_ : source_embedding_;
@@ -30,7 +43,8 @@ const Variable& Transformer::output_weight() const { return own_output_ ? own_ou
 
 const Variable& Transformer::output_bias() const {
     static const Variable none;
-    return own_output_ ? own_output_->bias() : none;
+    if (own_output_) return own_output_->bias();
+    return tied_output_ ? tied_output_->bias() : none;
 }
 
 Variable Transformer::encode(const Tensor& tokens, const Spans& spans, AttentionMaps* maps) const {
@@ -78,7 +92,7 @@ DecoderCache Transformer::start_decoding(const Tensor& memory, const Spans& memo
                                          std::int64_t length) const {
     const NoGrad no_grad;
     // Extends the table now, which a captured step could not do.
-    if (options_.positions == Positions::sinusoidal) target_positions_.table(length);
+    if (options_.positions != Positions::learned) target_positions_.table(length);
     return {decoder_.memory_keys_values(Variable(memory)), memory_spans, hypotheses, length};
 }
 

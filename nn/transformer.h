@@ -7,8 +7,21 @@
 
 namespace heddle::nn {
 
+/// The bias of an output projection whose weight is another module's.
+class OutputBias : public Module {
+  public:
+    /// [vocabulary], zeros; that of `forbidden`, unless it is negative, is forbidden_bias.
+    OutputBias(Module& parent, std::string_view name, std::int64_t vocabulary, std::int32_t forbidden = -1);
+
+    std::string_view kind() const override { return "OutputBias"; }
+    const Variable& bias() const { return bias_; }
+
+  private:
+    Variable bias_;
+};
+
 /// Parameters (see named_tensors()): `embedding.weight`, or `source_embedding.weight` and `target_embedding.weight`;
-/// `encoder.layers.0.self_attention.query.weight` ...; `output.weight` when it is not tied.
+/// `encoder.layers.0.self_attention.query.weight` ...; `output.weight` when it is not tied; `output.bias` if there is one.
 class Transformer : public Module {
   public:
     /// Error as TransformerOptions::complete. `seed`: as Module's.
@@ -61,7 +74,8 @@ class Transformer : public Module {
     PositionalEncoding target_positions_;
     Encoder encoder_;
     Decoder decoder_;
-    std::unique_ptr<Linear> own_output_;  // null if it is the target embedding
+    std::unique_ptr<Linear> own_output_;       // null if it is the target embedding
+    std::unique_ptr<OutputBias> tied_output_;  // null unless it is, and has a bias
     mutable kernels::PackedWeight packed_output_;
 };
 

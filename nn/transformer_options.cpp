@@ -23,7 +23,7 @@ void check_probability(const char* name, double probability) {
 OptionConflict TransformerOptions::conflict() const {
     if (heads < 1 || (!head_dim && d_model % heads != 0)) return OptionConflict::heads_of_width;
     if (key_heads && (*key_heads < 1 || heads % *key_heads != 0)) return OptionConflict::key_heads;
-    if (output_bias.value_or(false) && output_is_tied()) return OptionConflict::bias_of_tied_output;
+    if (zero_start && output_is_tied() && !output_bias.value_or(true)) return OptionConflict::zero_start_without_bias;
     if (memory == MemoryFrom::layer && encoder_layers.value_or(layers) != decoder_layers.value_or(layers))
         return OptionConflict::unpaired_layers;
     return OptionConflict::none;
@@ -38,8 +38,9 @@ TransformerOptions TransformerOptions::with_defaults() const {
     check(found != OptionConflict::key_heads,
           "transformer: {} heads cannot share {} heads of keys evenly; choose a key_heads that divides heads", heads,
           key_heads.value_or(heads));
-    check(found != OptionConflict::bias_of_tied_output,
-          "transformer: the output projection is the target embedding and has no bias; leave output_bias out, or tie less");
+    check(found != OptionConflict::zero_start_without_bias,
+          "transformer: zero_start keeps the begin mark's row of a tied output projection at zero by a bias; leave output_bias "
+          "out, or tie less");
     TransformerOptions all = *this;
     all.encoder_layers = encoder_layers.value_or(layers);
     all.decoder_layers = decoder_layers.value_or(layers);
@@ -50,7 +51,7 @@ TransformerOptions TransformerOptions::with_defaults() const {
     all.key_heads = key_heads.value_or(heads);
     all.tie = tie.value_or(Tie::all);
     all.attention_bias = attention_bias.value_or(bias);
-    all.output_bias = output_bias.value_or(bias && !output_is_tied());
+    all.output_bias = output_bias.value_or(output_is_tied() ? zero_start : bias);
     all.attention_dropout = attention_dropout.value_or(dropout);
     all.ffn_dropout = ffn_dropout.value_or(dropout);
     all.final_norm = final_norm.value_or(norm == NormPlace::pre);

@@ -24,8 +24,14 @@ constexpr auto enum_words(MemoryFrom) {
     return words_for<MemoryFrom>({{MemoryFrom::last, "last"}, {MemoryFrom::layer, "layer"}});
 }
 
+/// The begin mark's place in the vocabularies of `heddle train`.
+inline constexpr std::int32_t begin_mark_id = 2;
+/// The output bias of a token that is never to be written: its probability is 0, and so are its gradients. Label smoothing leaves
+/// out such tokens (kernels/cross_entropy/cross_entropy.h).
+inline constexpr double forbidden_bias = -1e9;
+
 /// Options that no model can have together.
-enum class OptionConflict : std::uint8_t { none, heads_of_width, key_heads, bias_of_tied_output, unpaired_layers };
+enum class OptionConflict : std::uint8_t { none, heads_of_width, key_heads, zero_start_without_bias, unpaired_layers };
 
 /// The shape of a Transformer. The command line, config.toml and the layers all read this struct; a field that is not set gets
 /// the default that is named beside it.
@@ -42,9 +48,10 @@ struct TransformerOptions {
     /// attention, Ainslie et al. 2023; 1: multi-query). Default: heads.
     std::optional<std::int64_t> key_heads = {};
     std::int64_t d_ff = 512;
-    bool bias = true;                              ///< of all projections, unless overridden by the next two
-    std::optional<bool> attention_bias = {};       ///< of query, key, value and output in attention; default: bias
-    std::optional<bool> output_bias = {};          ///< of the output projection; default: bias when it has a weight of its own
+    bool bias = true;                         ///< of all projections, unless overridden by the next two
+    std::optional<bool> attention_bias = {};  ///< of query, key, value and output in attention; default: bias
+    /// Of the output projection; default: bias when it has a weight of its own, true when tied with zero_start.
+    std::optional<bool> output_bias = {};
     double dropout = 0.1;                          ///< of the embedding sums and of each sublayer's output
     std::optional<double> attention_dropout = {};  ///< default: dropout
     std::optional<double> ffn_dropout = {};        ///< default: dropout
@@ -53,10 +60,13 @@ struct TransformerOptions {
     double norm_eps = 1e-5;
     ops::Activation activation = ops::Activation::relu;
     Positions positions = Positions::sinusoidal;
-    std::int64_t position_table = 512;  ///< rows of the position tables; sinusoidal ones grow when longer sentences come
+    std::int64_t position_table = 512;  ///< rows of the position tables; computed ones grow when longer sentences come
     std::optional<Tie> tie = {};        ///< default: all
     MemoryFrom memory = MemoryFrom::last;
     bool scale_embeddings = true;  ///< times sqrt(d_model), section 3.4 of the paper
+    /// The begin mark reads as zeros: its row of the target embedding starts as zeros and gets no gradient from being read. A
+    /// tied output projection then has a bias, in which the begin mark's is forbidden_bias, so that the row stays zero.
+    bool zero_start = false;
     EmbeddingInit embedding_init = EmbeddingInit::scaled;
     bool checkpoint_layers = false;  ///< recompute each layer in backward instead of keeping its intermediate values
 
@@ -71,8 +81,7 @@ struct TransformerOptions {
     TransformerOptions complete() const;
     /// Number of weights without biases and norms, a lower bound for a file of such a model. For complete() options.
     double matrix_elements() const;
-    /// The maximum length of a sentence: the number of rows of learned tables; empty for sinusoidal positions, which have no
-    /// limit.
+    /// The maximum length of a sentence: the number of rows of learned tables; empty for computed positions, which have no limit.
     std::optional<std::int64_t> longest_sentence() const;
     /// Whether source and target read one embedding.
     bool one_embedding() const { return tie.value_or(Tie::all) == Tie::all || tie == Tie::embeddings; }

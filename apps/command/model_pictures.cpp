@@ -51,6 +51,7 @@ std::string_view activation_text(ops::Activation activation) {
         case ops::Activation::relu: return "ReLU";
         case ops::Activation::gelu: return "GELU";
         case ops::Activation::gelu_tanh: return "GELU (tanh)";
+        case ops::Activation::silu: return "SiLU";
     }
     return "";
 }
@@ -136,9 +137,14 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
     const Box sum = diagram.plus(column.center, table.bottom + gap);
     diagram.arrow(table.below(), sum.above(), o.scale_embeddings ? fmt::format("times sqrt({})", o.d_model) : "");
     const double beside = column.center + column.side * (box_width / 2 + 74);
-    Lines places = {"positions", "sine and cosine"};
-    if (o.positions == nn::Positions::learned)
-        places = {"positions", "learned", fmt::format("{} x {}", o.position_table, o.d_model)};
+    Lines places = {"positions"};
+    switch (o.positions) {
+        case nn::Positions::sinusoidal: places.push_back("sine and cosine"); break;
+        case nn::Positions::sines_first: places.push_back("sines, then cosines"); break;
+        case nn::Positions::marian: places.push_back("Marian's sines"); break;
+        case nn::Positions::learned:
+            places.insert(places.end(), {"learned", fmt::format("{} x {}", o.position_table, o.d_model)});
+    }
     // The top edge is above the stack's frame.
     const double level = sum.from_left().y, top = std::min(level - 22.5, level + 20 - Diagram::box_height(places.size()));
     const Box positions = diagram.box(beside, top, 118, places, Part::embedding);

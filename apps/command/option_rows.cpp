@@ -89,7 +89,8 @@ void add_model_options(OptionTable& table, nn::TransformerOptions& options) {
     table.add("d-ff", options.d_ff, "inner width of the feed-forward layers").at_least(1);
     table.add("bias", options.bias, "biases in the linear layers");
     table.add("attention-bias", options.attention_bias, "biases in the projections of attention").defaults_to("as --bias");
-    table.add("output-bias", options.output_bias, "a bias of the output projection").defaults_to("as --bias; tied: false");
+    table.add("output-bias", options.output_bias, "a bias of the output projection")
+        .defaults_to("as --bias; tied: as --zero-start");
     table.add("dropout", options.dropout, "dropout of sub-layer outputs and embeddings").at_least(0).less_than(1);
     table.add("attention-dropout", options.attention_dropout, "dropout of attention weights")
         .at_least(0)
@@ -102,12 +103,14 @@ void add_model_options(OptionTable& table, nn::TransformerOptions& options) {
     table.add("norm", options.norm, "layer norm before or after each sub-layer");
     table.add("final-norm", options.final_norm, "layer norm after the last layer").defaults_to("true with --norm pre");
     table.add("norm-eps", options.norm_eps, "added to the variance in layer norm").more_than(0);
-    table.add("activation", options.activation, "of the feed-forward layers");
-    table.add("positions", options.positions, "positional encoding");
+    table.add("activation", options.activation, "of the feed-forward layers; silu is also called swish");
+    table.add("positions", options.positions, "sines and cosines (alternating, sines first, Marian's), or learned");
     table.add("position-table", options.position_table, "positions in the table: the longest sentence, in tokens").at_least(1);
     table.add("tie", options.tie, "one matrix for source, target and output; source and target; target and output; none")
         .defaults_to("all; target with two vocabularies");
     table.add("scale-embeddings", options.scale_embeddings, "embeddings are read times the root of d-model");
+    table.add("zero-start", options.zero_start, "the begin mark reads as zeros, which is what Marian's decoder reads first")
+        .left_out_at("false");
     table.add("embedding-init", options.embedding_init, "deviation d-model^-0.5, deviation 1, or Xavier uniform");
     table.add("memory", options.memory, "decoder layers attend to the encoder's last layer, or each to its own");
 }

@@ -1,4 +1,4 @@
-// ReLU and GELU on the tape.
+// ReLU, GELU and SiLU on the tape.
 #include "kernels/activation/activation.h"
 
 #include "autograd/ops.h"
@@ -17,6 +17,18 @@ Variable gelu(const Variable& x, bool tanh_form, Where where) {
     return record(y, {.op = "gelu", .where = where, .inputs = {x}, .saved = {x.value()}, .backward = [tanh_form](Gradients& g) {
                           g.give(0, kernels::gelu_backward(g.output(), g.saved(0), tanh_form));
                       }});
+}
+
+Variable silu(const Variable& x, Where where) {
+    Tensor y = kernels::silu_forward(x.value());
+    return record(y, {.op = "silu", .where = where, .inputs = {x}, .saved = {x.value()}, .backward = [](Gradients& g) {
+                          g.give(0, kernels::silu_backward(g.output(), g.saved(0)));
+                      }});
+}
+
+Variable activated(const Variable& x, Activation activation, Where where) {
+    if (activation == Activation::relu) return relu(x, where);
+    return activation == Activation::silu ? silu(x, where) : gelu(x, activation == Activation::gelu_tanh, where);
 }
 
 }  // namespace heddle::inline ops

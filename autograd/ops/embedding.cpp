@@ -7,7 +7,7 @@ namespace heddle::inline ops {
 
 Variable embedding(const Variable& table, const Tensor& tokens, const Spans& spans, const EmbeddingOptions& options,
                    Where where) {
-    const kernels::EmbeddingPlan plan = {options.scale, options.first_position, options.dropout};
+    const kernels::EmbeddingPlan plan = {options.scale, options.first_position, options.dropout, options.untrained};
     const Tensor positions = options.positions.defined() ? options.positions.value() : Tensor();
     Tensor y = kernels::embedding_forward(table.value(), tokens, spans, positions, plan);
     std::vector<Tensor> saved = {tokens};

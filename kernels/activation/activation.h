@@ -4,16 +4,30 @@
 //   gelu       y = x Phi(x),  Phi(x) = erfc(-x / sqrt 2) / 2    dx = dy (Phi(x) + x phi(x)),  phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
 //   gelu_tanh  y = x s,  s = (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)),  u = sqrt(2 / pi) (x + 0.044715 x^3)
 //                                                               dx = dy (s + x s (1 - s) 2 u')
+//   silu       y = x s,  s = 1 / (1 + exp(-x))                  dx = dy (s + x s (1 - s))
 //
 // Sources: ReLU: Nair and Hinton (ICML 2010), in Vaswani et al. (2017) equation 2. GELU and its tanh form: Hendrycks and Gimpel,
-// "Gaussian error linear units" (2016), section 2.
+// "Gaussian error linear units" (2016), section 2. SiLU, also called swish: the same paper, section 2; Elfwing, Uchibe and Doya,
+// "Sigmoid-weighted linear units for neural network function approximation in reinforcement learning" (2017), equation 11.
 #pragma once
 
+#include <cstdint>
+
+#include "core/enum_words.h"
 #include "core/tensor.h"
 #include "kernels/device/declare.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
+
+/// The functions by name; silu is also called swish.
+enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu };
+constexpr auto enum_words(Activation) {
+    return words_for<Activation>({{Activation::relu, "relu"},
+                                  {Activation::gelu, "gelu"},
+                                  {Activation::gelu_tanh, "gelu-tanh"},
+                                  {Activation::silu, "silu"}});
+}
 
 /// x f32 or f64 (on CUDA bf16, too) of any shape. A NaN stays a NaN.
 Tensor relu_forward(const Tensor& x);
@@ -23,6 +37,15 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y);
 Tensor gelu_forward(const Tensor& x, bool tanh_form = false);
 /// dx for dy and forward's argument x.
 Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form = false);
+/// x f32 or f64 (on CUDA bf16, too) of any shape.
+Tensor silu_forward(const Tensor& x);
+/// dx for dy and forward's argument x.
+Tensor silu_backward(const Tensor& dy, const Tensor& x);
+
+/// One of the functions above.
+Tensor activation_forward(const Tensor& x, Activation activation);
+/// dx for dy and what backward needs of forward: the result for ReLU, the argument for the others.
+Tensor activation_backward(const Tensor& dy, const Tensor& saved, Activation activation);
 
 // ---- the vectorised CPU path (activation_fast.cpp)
 
@@ -30,6 +53,10 @@ Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form = false);
 HEDDLE_DECLARE_LEVELS(void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form))
 /// dx[i] = dy[i] gelu'(x[i]) for i < n.
 HEDDLE_DECLARE_LEVELS(void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form))
+/// y[i] = silu(x[i]) for i < n.
+HEDDLE_DECLARE_LEVELS(void silu_values(const float* x, float* y, std::int64_t n))
+/// dx[i] = dy[i] silu'(x[i]) for i < n.
+HEDDLE_DECLARE_LEVELS(void silu_gradients(const float* dy, const float* x, float* dx, std::int64_t n))
 
 // ---- the CUDA side (activation.cu): arguments are checked and results allocated by activation.cpp
 
@@ -37,5 +64,7 @@ HEDDLE_CUDA_FUNCTION(void relu_forward_cuda(const Tensor& x, Tensor& y))
 HEDDLE_CUDA_FUNCTION(void relu_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx))
 HEDDLE_CUDA_FUNCTION(void gelu_forward_cuda(const Tensor& x, bool tanh_form, Tensor& y))
 HEDDLE_CUDA_FUNCTION(void gelu_backward_cuda(const Tensor& dy, const Tensor& x, bool tanh_form, Tensor& dx))
+HEDDLE_CUDA_FUNCTION(void silu_forward_cuda(const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void silu_backward_cuda(const Tensor& dy, const Tensor& x, Tensor& dx))
 
 }  // namespace heddle::kernels

@@ -1,6 +1,6 @@
 #include "kernels/activation/activation.h"
 
-#include "kernels/activation/gelu_simd.h"
+#include "kernels/activation/activation_simd.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
@@ -29,6 +29,14 @@ void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, 
         sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * gelu_tanh_slope(at); });
     else
         sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * gelu_slope(at); });
+}
+
+void silu_values(const float* x, float* y, std::int64_t n) {
+    sweep(x, x, y, n, [](VecF at, VecF) { return silu(at); });
+}
+
+void silu_gradients(const float* dy, const float* x, float* dx, std::int64_t n) {
+    sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * silu_and_slope(at).slope; });
 }
 
 }  // namespace HEDDLE_LEVEL

@@ -27,7 +27,7 @@ __device__ __forceinline__ NormalDistribution<double> normal_distribution(double
 
 /// In f32. erfcf alone would cost some 70 instructions (of PTX) an element, three times what all of this does. The tail below
 /// -|x| is erfcx(z) exp(-z^2) / 2 with z = |x| / sqrt 2, and erfcx(z) = t p(t), t = 2 / (2 + z), with the polynomial of
-/// gelu_simd.h: relative error 1.7e-7. No difference of near numbers, so small probabilities keep their digits. One
+/// activation_simd.h: relative error 1.7e-7. No difference of near numbers, so small probabilities keep their digits. One
 /// exponential serves both results.
 __device__ __forceinline__ NormalDistribution<float> normal_distribution(float x) {
     const float t = quotient(2.0f, ::fabsf(x) * 0.707106781f + 2.0f);
@@ -80,6 +80,22 @@ __device__ __forceinline__ A gelu_tanh_slope(A wide) {
     const A s = quotient(A{1}, A{1} + e);
     return s +
            x * (s * e) * s * (x * x * static_cast<A>(0.21406444881780074) + static_cast<A>(1.5957691216057308));  // 1 - s = s e
+}
+
+/// x s, s = 1 / (1 + exp(-x))
+template <class A>
+__device__ __forceinline__ A silu(A x) {
+    return quotient(x, A{1} + exponential(-x));
+}
+/// s + x s (1 - s)
+template <class A>
+__device__ __forceinline__ A silu_slope(A wide) {
+    // Below this the slope is 0 in A, and the exponential or the quotient's divisor would overflow.
+    constexpr A kEnd = std::is_same_v<A, double> ? -700 : -87;
+    const A x = wide < kEnd ? kEnd : wide;
+    const A e = exponential(-x);
+    const A s = quotient(A{1}, A{1} + e);
+    return s + x * (s * e) * s;  // 1 - s = s e
 }
 
 /// max(0, x); a NaN stays.

@@ -74,13 +74,15 @@ class SpanCursor {
     std::int64_t at_ = 0;
 };
 
-// tokens, with -1 in the rows that no span covers.
-Tensor tokens_in_spans(const Tensor& tokens, const Spans& spans) {
-    if (!spans.has_gaps()) return tokens;
-    Tensor inside = Tensor::full(tokens.shape(), -1, DType::i32);
+// tokens, with -1 in the rows that give the table no gradient: those that no span covers, and those of `untrained`.
+Tensor trained_tokens(const Tensor& tokens, const Spans& spans, std::int32_t untrained) {
+    if (!spans.has_gaps() && untrained < 0) return tokens;
+    Tensor trained = Tensor::full(tokens.shape(), -1, DType::i32);
     const std::int32_t* from = tokens.data<std::int32_t>();
-    for (const Span& span : spans) std::copy_n(from + span.start, span.length, inside.mutable_data<std::int32_t>() + span.start);
-    return inside;
+    std::int32_t* to = trained.mutable_data<std::int32_t>();
+    for (const Span& span : spans) std::copy_n(from + span.start, span.length, to + span.start);
+    if (untrained >= 0) std::replace(to, to + tokens.numel(), untrained, -1);
+    return trained;
 }
 
 void add_positions(const Tensor& e, const Spans& spans, std::int64_t first_position, Tensor& dpositions) {
@@ -167,7 +169,7 @@ void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spa
         return;
     }
     const Tensor e = dropout_backward(dy, plan.dropout);  // once for both tables; dy itself without dropout
-    if (dtable != nullptr) gather_backward(e, tokens_in_spans(tokens, spans), *dtable, plan.scale);
+    if (dtable != nullptr) gather_backward(e, trained_tokens(tokens, spans, plan.untrained), *dtable, plan.scale);
     if (dpositions != nullptr) add_positions(e, spans, plan.first_position, *dpositions);
 }
 
@@ -205,20 +207,28 @@ std::vector<std::int32_t> rows_by_token(std::span<const std::int32_t> tokens, co
     return order;
 }
 
-Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype) {
+Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype, Sines sines) {
     check(positions >= 0 && d_model >= 1, "sinusoidal_positions: {} positions of width {}, wanted at least 0 of at least 1",
           positions, d_model);
+    check(sines == Sines::alternate || d_model % 2 == 0,
+          "sinusoidal_positions: width {}, wanted an even one where sines and cosines have a half each", d_model);
+    const std::int64_t half = d_model / 2;
+    const auto is_sine = [&](std::int64_t c) { return sines == Sines::alternate ? c % 2 == 0 : c < half; };
     std::vector<double> wavelength(static_cast<std::size_t>(d_model));  // over 2 pi
-    for (std::int64_t c = 0; c < d_model; ++c)
-        wavelength[static_cast<std::size_t>(c)] =
-            std::pow(10000.0, static_cast<double>(c - c % 2) / static_cast<double>(d_model));
+    for (std::int64_t c = 0; c < d_model; ++c) {
+        const std::int64_t pair = sines == Sines::alternate ? c / 2 : c % half;
+        const double exponent = sines == Sines::first_to_the_end
+                                    ? static_cast<double>(pair) / static_cast<double>(std::max<std::int64_t>(half - 1, 1))
+                                    : static_cast<double>(2 * pair) / static_cast<double>(d_model);
+        wavelength[static_cast<std::size_t>(c)] = std::pow(10000.0, exponent);
+    }
     Tensor table = Tensor::empty({positions, d_model}, dtype);
     dispatch_real("sinusoidal_positions", dtype, [&]<class T>(TypeTag<T>) {
         T* at = table.mutable_data<T>();
         for (std::int64_t p = 0; p < positions; ++p)
             for (std::int64_t c = 0; c < d_model; ++c) {
                 const double angle = static_cast<double>(p) / wavelength[static_cast<std::size_t>(c)];
-                at[p * d_model + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+                at[p * d_model + c] = static_cast<T>(is_sine(c) ? std::sin(angle) : std::cos(angle));
             }
     });
     return table;

@@ -2,7 +2,7 @@
 //
 //   forward   y[i] = (scale table[tokens[i]] + positions[p(i)]) * factor[i],   p(i) = first_position + i - start of i's span
 //   backward  e[i] = dy[i] * factor[i]
-//             dtable[t]    += scale sum of e[i] over the rows i with tokens[i] = t, in ascending order
+//             dtable[t]    += scale sum of e[i] over the rows i with tokens[i] = t, in ascending order, unless t is `untrained`
 //             dpositions[p] +=      sum of e[i] over the rows i with p(i) = p, in the order of the sentences
 //
 // factor as in kernels/dropout, for row i of y. Rows outside the spans become zero and get no gradient.
@@ -24,6 +24,7 @@ struct EmbeddingPlan {
     double scale = 1;
     std::int64_t first_position = 0;  ///< the position of each span's first row
     Dropout dropout = {};
+    std::int32_t untrained = -1;  ///< lookups of this token give the table no gradient; -1: there is none
 };
 
 /// table [vocabulary, d_model] f32 or f64, on CUDA bf16 as well; tokens i32 [rows]; positions [n, d_model] of the table's dtype,
@@ -41,10 +42,16 @@ void embedding_backward(const Tensor& dy, const Tensor& tokens, const Spans& spa
 /// there for nothing; on the device it takes a dozen launches. Error when a token is negative.
 std::vector<std::int32_t> rows_by_token(std::span<const std::int32_t> tokens, const Spans& spans);
 
-/// The table of sines and cosines [positions, d_model], f32 or f64, interleaved:
-///   table[p, 2 i] = sin(p / 10000^(2 i / d_model)),  table[p, 2 i + 1] = cos(p / 10000^(2 i / d_model))
-/// Row 0 is 0, 1, 0, 1, ... Source: Vaswani et al. (2017), section 3.5.
-Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype);
+/// Where the sines stand, and how the frequencies fall from column to column.
+enum class Sines : std::uint8_t { alternate, first, first_to_the_end };
+/// The table of sines and cosines [positions, d_model], f32 or f64:
+///   alternate         table[p, 2 i] = sin(p / 10000^(2 i / d_model)),  table[p, 2 i + 1] = cos(p / 10000^(2 i / d_model))
+///   first             table[p, i] = sin(p / 10000^(2 i / d_model)) for i < d_model / 2, then the cosines in the same order
+///   first_to_the_end  the same with 10000^(i / (d_model / 2 - 1)): the last frequency is 1 / 10000 itself
+/// Row 0 is 0, 1, 0, 1, ... or zeros, then ones. Sources: Vaswani et al. (2017), section 3.5, has the frequencies of the first
+/// two; `first` is the order of Hugging Face's Marian models, `first_to_the_end` the table of tensor2tensor and of Marian. Error
+/// when the sines stand first and d_model is odd.
+Tensor sinusoidal_positions(std::int64_t positions, std::int64_t d_model, DType dtype, Sines sines = Sines::alternate);
 
 // ---- the vectorised CPU path (embedding_fast.cpp)
 

@@ -97,13 +97,14 @@ void embedding_backward_table_cuda(const Tensor& dy, const Tensor& tokens, const
     if (rows == 0 || spans.tokens() == 0) return;
     if (order.defined()) {
         const Tensor flat = order.reshape({2 * rows});
-        return gather_sum_cuda(dy, {flat.slice(0, rows), flat.slice(rows, 2 * rows)}, dtable, plan.scale, plan.dropout);
+        return gather_sum_cuda(dy, {flat.slice(0, rows), flat.slice(rows, 2 * rows)}, dtable, plan.scale, plan.dropout,
+                               plan.untrained);
     }
     const Tensor lengths = spans.on_device();
     Tensor inside = Tensor::empty({rows}, DType::i32, Device::cuda);
     launch(sweep_config(rows, 1), embedding_tokens_kernel, tokens.data<std::int32_t>(), span_table(spans, lengths), rows,
            vocabulary, inside.mutable_data<std::int32_t>());
-    gather_sum_cuda(dy, sorted_places_cuda(inside, vocabulary), dtable, plan.scale, plan.dropout);
+    gather_sum_cuda(dy, sorted_places_cuda(inside, vocabulary), dtable, plan.scale, plan.dropout, plan.untrained);
 }
 
 void embedding_backward_positions_cuda(const Tensor& dy, const Spans& spans, const EmbeddingPlan& plan, Tensor& dpositions) {

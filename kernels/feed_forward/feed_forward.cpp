@@ -4,7 +4,6 @@
 
 #include "core/check.h"
 #include "core/format.h"
-#include "kernels/activation/activation.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/linear/linear.h"
@@ -26,10 +25,6 @@ void check_weights(const Tensor& x, const FeedForwardWeights& weights) {
     for (const Tensor* tensor : {&weights.w1, &weights.b1, &weights.w2, &weights.b2})
         if (tensor->defined()) check_dtype("feed_forward", "a weight", *tensor, x.dtype());
     check_device("feed_forward", {{"x", x}, {"w1", weights.w1}, {"b1", weights.b1}, {"w2", weights.w2}, {"b2", weights.b2}});
-}
-
-Tensor activate(const Tensor& u, Activation activation) {
-    return activation == Activation::relu ? relu_forward(u) : gelu_forward(u, activation == Activation::gelu_tanh);
 }
 
 // ---- on the device
@@ -79,7 +74,7 @@ FeedForwardResult forward_cuda(const Tensor& x, const FeedForwardWeights& weight
 // h again from what forward kept.
 Tensor hidden_again(const Tensor& hidden, Activation activation, const Dropout& dropout) {
     if (activation == Activation::relu) return hidden;
-    if (hidden.device() == Device::cpu) return dropout_forward(activate(hidden, activation), dropout);
+    if (hidden.device() == Device::cpu) return dropout_forward(activation_forward(hidden, activation), dropout);
     Tensor h = Tensor::empty(hidden.shape(), hidden.dtype(), Device::cuda);
     feed_forward_activate_cuda(hidden, activation, dropout, h);
     return h;
@@ -116,8 +111,7 @@ Tensor hidden_gradient(const Tensor& dy, const Tensor& hidden, const FeedForward
     }
     if (h != nullptr) *h = hidden_again(hidden, activation, dropout);
     const Tensor dh = dropout_backward(linear_backward_x(dy, weights.w2), dropout);
-    return activation == Activation::relu ? relu_backward(dh, hidden)
-                                          : gelu_backward(dh, hidden, activation == Activation::gelu_tanh);
+    return activation_backward(dh, hidden, activation);
 }
 
 }  // namespace
@@ -143,7 +137,7 @@ FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights
     if (x.device() == Device::cuda) return forward_cuda(x, weights, activation, dropout, keep);
     if (x.dtype() == DType::f32) return feed_forward_blocks(x, weights, activation, dropout, keep);
     const Tensor u = linear_forward(x, weights.w1, weights.b1);
-    const Tensor h = dropout_forward(activate(u, activation), dropout);
+    const Tensor h = dropout_forward(activation_forward(u, activation), dropout);
     FeedForwardResult result{linear_forward(h, weights.w2, weights.b2), {}};
     if (keep) result.hidden = activation == Activation::relu ? h : u;
     return result;

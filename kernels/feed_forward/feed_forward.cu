@@ -5,14 +5,14 @@
 //     backward    du = dh * factor * act'(u)
 //
 // One pass each way: activation and dropout together, in place where the input is not kept. For ReLU backward reads h alone:
-// where h is 0 the unit was off or dropped, elsewhere the factor is the scale, and no random number is drawn again. For GELU it
-// reads u, draws them again, and writes h as well where dW2 needs it: one pass, and one exponential, for both.
+// where h is 0 the unit was off or dropped, elsewhere the factor is the scale, and no random number is drawn again. For GELU and
+// SiLU it reads u, draws them again, and writes h as well where dW2 needs it: one pass, and one exponential, for both.
 //
 // Why not cuBLASLt's own activations? Its ReLU is documented as max(x, 0), which may turn a NaN into 0 and hide it; its GELU is
 // the tanh form, which feed_forward.cpp takes where nothing is kept and dropped, in bf16. Dropout it has none.
 //
 // Who owns what: kernels/device/dropout_walk.h. Memory traffic of an element of s bytes: forward 2 s (u, h), backward 3 s (dh,
-// hidden, du) and s for GELU's h.
+// hidden, du) and s for h of GELU and SiLU.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/dropout_walk.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kWalkThreads)
             const auto from = load(of_hidden[j]);
             const auto factor = kept >> j & 1 ? scale : Accumulator<T>{0};
             const auto gradient = load(values[j]) * factor;
-            values[j] = store<T>(!relu ? gradient * gelu_slope_of(from, activation) : from <= 0 ? Accumulator<T>{0} : gradient);
+            values[j] = store<T>(!relu ? gradient * smooth_slope_of(from, activation) : from <= 0 ? Accumulator<T>{0} : gradient);
             if (h != nullptr) of_hidden[j] = store<T>(activated(from, activation) * factor);
         }
         store_vector_whole(du + at, values);

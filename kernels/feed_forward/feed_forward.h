@@ -6,25 +6,19 @@
 //
 // x [rows, d_model], W1 [d_ff, d_model], W2 [d_model, d_ff]. One tensor of width d_ff is kept for backward. For ReLU it is h:
 // where h is 0, either act' or the factor is 0, and elsewhere the factor is the dropout's scale, so that neither u nor a mask is
-// needed. For GELU it is u, and h is computed again.
+// needed. For the smooth functions (GELU, SiLU) it is u, and h is computed again.
 //
 // On the CPU in f32, rows go through both products block by block, so that a block of h is still in the cache when the second
 // product reads it; in f64 the ops run one after another. On CUDA h is never written where the network is narrow, and activation
 // and dropout take no pass of their own where sums are short (README.md).
 #pragma once
 
-#include "core/enum_words.h"
 #include "core/random.h"
 #include "core/tensor.h"
+#include "kernels/activation/activation.h"
 #include "kernels/linear/linear.h"
 
 namespace heddle::kernels {
-
-/// The activation between the two layers.
-enum class Activation : std::uint8_t { relu, gelu, gelu_tanh };
-constexpr auto enum_words(Activation) {
-    return words_for<Activation>({{Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::gelu_tanh, "gelu-tanh"}});
-}
 
 struct FeedForwardWeights {
     Tensor w1, b1, w2, b2;  ///< the biases may be undefined
@@ -32,7 +26,7 @@ struct FeedForwardWeights {
 
 struct FeedForwardResult {
     Tensor y;       ///< [rows, d_model]
-    Tensor hidden;  ///< [rows, d_ff]: h for ReLU, u for GELU; undefined unless it was to be kept
+    Tensor hidden;  ///< [rows, d_ff]: h for ReLU, otherwise u; undefined unless it was to be kept
 };
 /// f32 or f64, on CUDA bf16 too. Row r of the dropout counter is row r of h.
 FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights& weights, Activation activation,

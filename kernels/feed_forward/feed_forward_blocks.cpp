@@ -13,8 +13,8 @@ namespace {
 
 // Rows that go through both products together: a multiple of every level's tile, 192 KB of h at d_ff 512.
 constexpr std::int64_t kBlockRows = 96;
-// GELU's backward pass takes 128, the rows of one partial sum of linear_backward_bias: db1 then has the bits of the ops one after
-// another.
+// A smooth act's backward pass takes 128, the rows of one partial sum of linear_backward_bias: db1 then has the bits of the ops
+// one after another.
 constexpr std::int64_t kSumRows = 128;
 
 const float* bias_of(const Tensor& bias) { return bias.defined() ? bias.data<float>() : nullptr; }
@@ -56,8 +56,7 @@ FeedForwardResult feed_forward_blocks(const Tensor& x, const FeedForwardWeights&
         product<float>(count, d_ff, d_model, {from + first * d_model, d_model, 1}, panels1.data<float>(), {u, d_ff, 1},
                        {.bias = bias_of(weights.b1), .relu = relu});
         if (!relu)
-            by_level(v2::gelu_dropout, v3::gelu_dropout, v4::gelu_dropout)(u, h, first, count, d_ff,
-                                                                           activation == Activation::gelu_tanh, dropout);
+            by_level(v2::smooth_dropout, v3::smooth_dropout, v4::smooth_dropout)(u, h, first, count, d_ff, activation, dropout);
         else if (dropout.active())
             by_level(v2::dropout_rows, v3::dropout_rows, v4::dropout_rows)(hidden, hidden, first, first + count, d_ff, dropout);
         product<float>(count, out, d_ff, {h, d_ff, 1}, panels2.data<float>(), {y + first * out, out, 1},
@@ -88,9 +87,9 @@ Tensor feed_forward_backward_blocks(const Tensor& dy, const Tensor& hidden, cons
             by_level(v2::relu_dropout_gradient, v3::relu_dropout_gradient, v4::relu_dropout_gradient)(
                 block, kept, count, d_ff, static_cast<float>(dropout.scale()), of_block);
         else
-            by_level(v2::gelu_dropout_gradient, v3::gelu_dropout_gradient, v4::gelu_dropout_gradient)(
-                block, kept, h ? h->mutable_data<float>() + first * d_ff : nullptr, first, count, d_ff,
-                activation == Activation::gelu_tanh, dropout, of_block);
+            by_level(v2::smooth_dropout_gradient, v3::smooth_dropout_gradient, v4::smooth_dropout_gradient)(
+                block, kept, h ? h->mutable_data<float>() + first * d_ff : nullptr, first, count, d_ff, activation, dropout,
+                of_block);
         if (dx)
             product<float>(count, d_model, d_ff, {block, d_ff, 1}, panels1.data<float>(),
                            {dx->mutable_data<float>() + first * d_model, d_model, 1});

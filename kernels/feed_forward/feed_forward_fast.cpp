@@ -1,4 +1,4 @@
-#include "kernels/activation/gelu_simd.h"
+#include "kernels/activation/activation_simd.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/simd.h"
 
@@ -52,17 +52,21 @@ void gradients(float* dh, const float* u, float* h, std::int64_t first_row, std:
 
 }  // namespace
 
-void gelu_dropout(const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols, bool tanh_form,
-                  const Dropout& dropout) {
-    if (tanh_form)
+void smooth_dropout(const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols, Activation activation,
+                    const Dropout& dropout) {
+    if (activation == Activation::silu)
+        values(u, h, first_row, rows, cols, dropout, [](VecF x) { return silu(x); });
+    else if (activation == Activation::gelu_tanh)
         values(u, h, first_row, rows, cols, dropout, [](VecF x) { return gelu_tanh(x); });
     else
         values(u, h, first_row, rows, cols, dropout, [](VecF x) { return gelu(x); });
 }
 
-void gelu_dropout_gradient(float* dh, const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols,
-                           bool tanh_form, const Dropout& dropout, float* column_sums) {
-    if (tanh_form)
+void smooth_dropout_gradient(float* dh, const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols,
+                             Activation activation, const Dropout& dropout, float* column_sums) {
+    if (activation == Activation::silu)
+        gradients(dh, u, h, first_row, rows, cols, dropout, column_sums, [](VecF x) { return silu_and_slope(x); });
+    else if (activation == Activation::gelu_tanh)
         gradients(dh, u, h, first_row, rows, cols, dropout, column_sums, [](VecF x) { return gelu_tanh_and_slope(x); });
     else
         gradients(dh, u, h, first_row, rows, cols, dropout, column_sums, [](VecF x) { return gelu_and_slope(x); });

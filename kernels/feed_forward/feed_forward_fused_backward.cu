@@ -2,15 +2,14 @@
 //
 // The counterpart of feed_forward_fused.cu: a block walks along d_ff in tiles of 64 units, makes a tile of dh from its rows of
 // dy, turns it into du in registers and adds to dx, which stays there to the end. dh is never written. du is, once: dW1 = du^T x
-// and db1 sum over rows, which other blocks hold. For GELU the tile of h is made again beside it, for dW2.
+// and db1 sum over rows, which other blocks hold. For GELU and SiLU the tile of h is made again beside it, for dW2.
 //
 //     dy [64, out]  --W2 tile-->  dh [64, 64]  --hidden tile-->  du [64, 64]  --W1 tile-->  dx [64, d_model] +=
 //
 // W2 [out, d_ff] and W1 [d_ff, d_model] lie here as the products want them, k along the columns: ldmatrix transposes them.
 //
-// Memory traffic: dy, hidden, du and dx once, GELU's h once, and W1 and W2 once per block of 64 rows, mostly from the
-// second-level cache. Op by op, dh is written and read back, du is read again by dx's product, and for GELU u by the pass that
-// makes h.
+// Memory traffic: dy, hidden, du and dx once, h of a smooth act once, and W1 and W2 once per block of 64 rows, mostly from the
+// second-level cache. Op by op, dh is written and read back, du is read again by dx's product, and u by the pass that makes h.
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
@@ -28,7 +27,7 @@ using namespace fused;
 constexpr int kRows = 64, kUnits = 64, kWarps = 4, kThreads = kWarps * kWarp, kStages = 2;
 
 struct FusedGradient {
-    const bf16 *dy, *hidden, *w1, *w2;  // [rows, out], [rows, d_ff]: h for ReLU, u for GELU; [d_ff, d_model], [out, d_ff]
+    const bf16 *dy, *hidden, *w1, *w2;  // [rows, out], [rows, d_ff]: h for ReLU, otherwise u; [d_ff, d_model], [out, d_ff]
     bf16* dx;                           // [rows, d_model]
     std::int64_t rows, d_model, d_ff, out;
     DifferentiatedTiles to;

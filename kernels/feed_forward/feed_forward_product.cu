@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kThreads, 2) feed_forward_product_kernel(Facto
     for (int i = 0; i < kWarpRows / 16; ++i) activate_tile(u[i], to, at.row_of_warp() + 16 * i, at.unit_of_warp());
 }
 
-// hidden [rows, d_ff]: h for ReLU, u for GELU
+// hidden [rows, d_ff]: h for ReLU, otherwise u
 template <int N>
 __global__ void __launch_bounds__(kThreads, 2)
     feed_forward_product_gradient_kernel(Factors of, const bf16* hidden, DifferentiatedTiles to) {

@@ -106,6 +106,7 @@ __device__ __forceinline__ void normalise(const Task& a, bf16* rows, std::int64_
 __device__ __forceinline__ float activate(float u, int activation) {
     if (activation < 0) return u;
     if (activation == static_cast<int>(Activation::relu)) return relu(u);
+    if (activation == static_cast<int>(Activation::silu)) return silu(u);
     return activation == static_cast<int>(Activation::gelu) ? gelu(u) : gelu_tanh(u);
 }
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "core/tensor.h"
+#include "kernels/activation/activation.h"
 #include "kernels/device/declare.h"
-#include "kernels/feed_forward/feed_forward.h"
 
 namespace heddle::kernels {
 

@@ -72,15 +72,15 @@ struct RowSums {
     const std::int32_t* places;   // [n]: the rows of dy
     G* dx;                        // [bound, cols]
     std::int64_t n, cols;
-    std::int32_t bound;
+    std::int32_t bound, skipped;
     Accumulator<T> factor;
     DropoutRule dropout;
     Accumulator<T>* pieces;  // [2 (n / kPiece + 1), cols]: the sums of pieces
     unsigned* tickets;       // [n / kPiece + 1, tiles of columns]
 
-    // Whether it names a row of dx: at the end of the list stand those that do not.
+    // Whether it names a row of dx that gets a sum: at the end of the list stand those that name none.
     __device__ __forceinline__ bool names_row(std::int32_t index) const {
-        return static_cast<unsigned>(index) < static_cast<unsigned>(bound);
+        return static_cast<unsigned>(index) < static_cast<unsigned>(bound) && index != skipped;
     }
     // Whether an index begins at p, and has more than kShort rows.
     __device__ __forceinline__ bool begins(std::int64_t p) const { return p == 0 || indices[p - 1] != indices[p]; }
@@ -260,7 +260,8 @@ void gather_forward_cuda(const Tensor& x, const Tensor& indices, Tensor& y) {
     });
 }
 
-void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, Tensor& dx, double factor, const Dropout& dropout) {
+void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, Tensor& dx, double factor, const Dropout& dropout,
+                     std::int32_t skipped) {
     if (dy.numel() == 0) return;
     dispatch("gather_backward", dy.dtype(), [&]<class T>(TypeTag<T>) {
         using A = Accumulator<T>;
@@ -274,6 +275,7 @@ void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, Tensor& dx, d
                                    .n = n,
                                    .cols = cols,
                                    .bound = static_cast<std::int32_t>(dx.dim(0)),
+                                   .skipped = skipped,
                                    .factor = static_cast<A>(factor),
                                    .dropout = DropoutRule(dropout),
                                    .pieces = pieces.defined() ? pieces.mutable_data<A>() : nullptr,

@@ -43,8 +43,9 @@ struct SortedPlaces {
 /// Sorts the places of n indices (i32, n < 2^31) below `bound`.
 HEDDLE_CUDA_FUNCTION(SortedPlaces sorted_places_cuda(const Tensor& indices, std::int64_t bound))
 /// dx[index] += factor times the sum over the index's places i of dropout(dy)[i]; dx [bound, ..] of dy's dtype, or f32 for bf16.
-/// Dropout counts rows of dy. The last step of gather's backward pass, and of the embedding's.
+/// Dropout counts rows of dy. The row `skipped` of dx, if there is one, stays as it is. The last step of gather's backward pass,
+/// and of the embedding's.
 HEDDLE_CUDA_FUNCTION(void gather_sum_cuda(const Tensor& dy, const SortedPlaces& sorted, Tensor& dx, double factor,
-                                          const Dropout& dropout))
+                                          const Dropout& dropout, std::int32_t skipped = -1))
 
 }  // namespace heddle::kernels

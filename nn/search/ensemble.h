@@ -16,8 +16,8 @@ namespace heddle::nn {
 
 /// The tokens that begin and end a sentence. The defaults are those of `heddle train`.
 struct Marks {
-    std::int32_t begin = 2;  ///< the decoder reads it first
-    std::int32_t end = 3;    ///< the decoder writes it last
+    std::int32_t begin = begin_mark_id;  ///< the decoder reads it first
+    std::int32_t end = 3;                ///< the decoder writes it last
 };
 
 /// Models in evaluation mode with the same vocabularies, which must outlive this object.

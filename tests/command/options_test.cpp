@@ -155,7 +155,7 @@ TEST(Options, NameFileAndLineOfAWrongSetting) {
     EXPECT_THAT(usage_error({}, "adam-betas = [0.9]\n"), HasSubstr("has 1 values, wanted 2"));
     EXPECT_THAT(usage_error({}, "seed = 1\nlayers = \"two\"\n"), HasSubstr("test.toml:2: --layers is 'two'"));
     EXPECT_THAT(usage_error({}, "activation = \"swish\"\n"),
-                HasSubstr("test.toml:1: --activation is 'swish', wanted one of relu, gelu, gelu-tanh"));
+                HasSubstr("test.toml:1: --activation is 'swish', wanted one of relu, gelu, gelu-tanh, silu"));
 }
 
 // An invalid word is never replaced by a default.

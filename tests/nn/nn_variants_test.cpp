@@ -180,7 +180,12 @@ TEST(Biases, OfAttentionAndOutputAreChosenApart) {
     options.output_bias = true;
     EXPECT_TRUE(has(*make(options), "output.bias"));
     options.tie = Tie::target;
-    expect_error([&] { const Transformer model(options); }, "has no bias");
+    const auto tied = make(options);
+    EXPECT_TRUE(has(*tied, "output.bias") && !has(*tied, "output.weight"));
+    EXPECT_EQ(named_tensor(*tied, "output.bias").shape(), Shape({options.target_vocabulary}));
+    options.output_bias.reset();
+    options.bias = true;
+    EXPECT_FALSE(has(*make(options), "output.bias")) << "a tied projection has a bias when it is asked for";
 }
 
 TEST(Embeddings, AreScaledAndInitialisedAsChosen) {

@@ -53,7 +53,10 @@ TEST(ProgramPresets, RefuseWhatHasNoEffectOrCannotBe) {
     expect_complaint(here.run("summary --preset list"), 2, "wanted one of annotated, annotated-copy, explained, notebook, paper");
     expect_complaint(here.run("summary --preset paper --encoder-layers 2 --memory layer"), 2, "pairs each decoder layer");
     expect_complaint(here.run("summary --preset notebook --tie all"), 2, "--tie all needs one vocabulary");
-    expect_complaint(here.run("summary --output-bias true"), 2, "--output-bias true needs an output weight of its own");
+    expect_complaint(here.run("summary --zero-start --output-bias false"), 2,
+                     "--zero-start with --tie all forbids the begin mark by its output bias");
+    expect_complaint(here.run("summary --d-model 63 --heads 3 --positions marian"), 2,
+                     "sines and cosines of positions come in pairs");
     expect_complaint(here.run("summary --norm-eps 0"), 2, "wanted a number > 0");
     expect_complaint(here.run("summary --input 32x"), 2, "--input is '32x'");
     expect_complaint(here.run("summary --input 2x3x4x5"), 2, "--input is '2x3x4x5'");

@@ -62,7 +62,7 @@ struct Kind {
         options.position_table = 11;
         options.bias = bias;
         options.attention_bias = attention_bias;
-        if (tie == "embeddings" || tie == "none") options.output_bias = output_bias;
+        options.output_bias = output_bias;
         options.norm = norm == "pre" ? NormPlace::pre : NormPlace::post;
         options.final_norm = final_norm;
         options.positions = positions == "learned" ? Positions::learned : Positions::sinusoidal;

@@ -26,10 +26,10 @@ void check_fits_together(const nn::TransformerOptions& model) {
             throw OptionError(
                 {"key-heads", "heads"},
                 fmt::format("--key-heads {} does not divide --heads {}; choose another number", *model.key_heads, model.heads));
-        case nn::OptionConflict::bias_of_tied_output:
-            throw OptionError({"output-bias", "tie"},
-                              fmt::format("--output-bias true needs an output weight of its own, which --tie {} does not leave; "
-                                          "take --tie embeddings or none",
+        case nn::OptionConflict::zero_start_without_bias:
+            throw OptionError({"zero-start", "output-bias", "tie"},
+                              fmt::format("--zero-start with --tie {} forbids the begin mark by its output bias; leave out "
+                                          "--output-bias false, or take --tie embeddings or none",
                                           tie));
         case nn::OptionConflict::unpaired_layers:
             throw OptionError(
@@ -39,8 +39,9 @@ void check_fits_together(const nn::TransformerOptions& model) {
                             model.decoder_layers.value_or(model.layers), model.encoder_layers.value_or(model.layers)));
     }
     check_option(
-        model.positions != nn::Positions::sinusoidal || model.d_model % 2 == 0, {"d-model", "positions"},
-        fmt::format("--d-model {} is odd, but sinusoidal positions come in pairs; choose an even width or --positions learned",
+        model.positions == nn::Positions::learned || model.d_model % 2 == 0, {"d-model", "positions"},
+        fmt::format("--d-model {} is odd, but sines and cosines of positions come in pairs; choose an even width or --positions "
+                    "learned",
                     model.d_model));
 }
 

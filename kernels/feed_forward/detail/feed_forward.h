@@ -22,13 +22,14 @@ Tensor feed_forward_backward_blocks(const Tensor& dy, const Tensor& hidden, cons
 
 // ---- its vectorised parts (feed_forward_fast.cpp)
 
-/// h = dropout(gelu(u)); u, h [rows, cols], h may be u. Their first row is row first_row of the dropout.
-HEDDLE_DECLARE_LEVELS(void gelu_dropout(const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols,
-                                        bool tanh_form, const Dropout& dropout))
-/// du = dh * dropout factor * gelu'(u), in place; h [rows, cols] as gelu_dropout makes it, or null; column_sums [cols] += the
+/// h = dropout(act(u)) for a smooth act; u, h [rows, cols], h may be u. Their first row is row first_row of the dropout.
+HEDDLE_DECLARE_LEVELS(void smooth_dropout(const float* u, float* h, std::int64_t first_row, std::int64_t rows, std::int64_t cols,
+                                          Activation activation, const Dropout& dropout))
+/// du = dh * dropout factor * act'(u), in place; h [rows, cols] as smooth_dropout makes it, or null; column_sums [cols] += the
 /// sums of du over the rows, in ascending order.
-HEDDLE_DECLARE_LEVELS(void gelu_dropout_gradient(float* dh, const float* u, float* h, std::int64_t first_row, std::int64_t rows,
-                                                 std::int64_t cols, bool tanh_form, const Dropout& dropout, float* column_sums))
+HEDDLE_DECLARE_LEVELS(void smooth_dropout_gradient(float* dh, const float* u, float* h, std::int64_t first_row, std::int64_t rows,
+                                                   std::int64_t cols, Activation activation, const Dropout& dropout,
+                                                   float* column_sums))
 
 /// du = dh * scale where h > 0, else 0, in place; column_sums += the sum over the rows. dh, h [rows, cols], column_sums [cols] or
 /// null.
@@ -39,8 +40,8 @@ HEDDLE_DECLARE_LEVELS(void relu_dropout_gradient(float* dh, const float* h, std:
 
 /// h = dropout(act(u)); u, h [rows, d_ff] of one dtype, h may be u.
 HEDDLE_CUDA_FUNCTION(void feed_forward_activate_cuda(const Tensor& u, Activation activation, const Dropout& dropout, Tensor& h))
-/// du = dh * dropout factor * act'(u); `hidden` is what the forward pass kept: h for ReLU, u for GELU. du may be dh. For GELU h
-/// [rows, d_ff] is made again beside it, where the pointer is given.
+/// du = dh * dropout factor * act'(u); `hidden` is what the forward pass kept: h for ReLU, otherwise u. du may be dh. Unless for
+/// ReLU, h [rows, d_ff] is made again beside it, where the pointer is given.
 HEDDLE_CUDA_FUNCTION(void feed_forward_gradient_cuda(const Tensor& dh, const Tensor& hidden, Activation activation,
                                                      const Dropout& dropout, Tensor& du, Tensor* h))
 
@@ -51,8 +52,8 @@ bool feed_forward_has_epilogue(DType dtype, std::int64_t terms);
 /// undefined, u and h [rows, d_ff].
 HEDDLE_CUDA_FUNCTION(void feed_forward_product_cuda(const Tensor& x, const Tensor& w1, const Tensor& b1, Activation activation,
                                                     const Dropout& dropout, Tensor* u, Tensor& h))
-/// du = (dy W2) * dropout factor * act'(u), and GELU's h where the pointer is given. bf16; dy [rows, out], W2 [out, d_ff],
-/// hidden, du and h [rows, d_ff].
+/// du = (dy W2) * dropout factor * act'(u), and h of a smooth act where the pointer is given. bf16; dy [rows, out], W2 [out,
+/// d_ff], hidden, du and h [rows, d_ff].
 HEDDLE_CUDA_FUNCTION(void feed_forward_product_gradient_cuda(const Tensor& dy, const Tensor& w2, const Tensor& hidden,
                                                              Activation activation, const Dropout& dropout, Tensor& du,
                                                              Tensor* h))

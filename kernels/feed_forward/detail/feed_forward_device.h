@@ -10,12 +10,18 @@ namespace heddle::kernels {
 /// act(u)
 template <class A>
 __device__ __forceinline__ A activated(A u, Activation activation) {
-    if (activation == Activation::relu) return device::relu(u);
-    return activation == Activation::gelu ? device::gelu(u) : device::gelu_tanh(u);
+    switch (activation) {
+        case Activation::relu: return device::relu(u);
+        case Activation::gelu: return device::gelu(u);
+        case Activation::gelu_tanh: return device::gelu_tanh(u);
+        case Activation::silu: break;
+    }
+    return device::silu(u);
 }
-/// act'(u) of the two GELUs
+/// act'(u) of the smooth ones
 template <class A>
-__device__ __forceinline__ A gelu_slope_of(A u, Activation activation) {
+__device__ __forceinline__ A smooth_slope_of(A u, Activation activation) {
+    if (activation == Activation::silu) return device::silu_slope(u);
     return activation == Activation::gelu ? device::gelu_slope(u) : device::gelu_tanh_slope(u);
 }
 

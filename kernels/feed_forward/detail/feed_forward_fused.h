@@ -104,7 +104,7 @@ __device__ __forceinline__ void activate_tile(device::Accumulator16x8 (&u)[J], c
     }
 }
 
-/// du = dh * dropout factor * act'(u), and where it and GELU's h are written to.
+/// du = dh * dropout factor * act'(u), and where it and h of a smooth act are written to.
 struct DifferentiatedTiles {
     bf16 *du, *h;  ///< [rows, d_ff]; h may be null
     std::int64_t rows, d_ff;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void differentiate_tile(device::Accumulator16x8 (&dh)
             for (int i = 0; i < 2; ++i) {
                 const float factor = kept >> i & 1 ? scale : 0.0f;
                 const float gradient = dh[j][2 * r + i] * factor;
-                du[i] = !relu ? gradient * gelu_slope_of(from[i], to.activation) : from[i] <= 0 ? 0.0f : gradient;
+                du[i] = !relu ? gradient * smooth_slope_of(from[i], to.activation) : from[i] <= 0 ? 0.0f : gradient;
                 h[i] = to.h != nullptr ? activated(from[i], to.activation) * factor : 0.0f;
                 dh[j][2 * r + i] = at + i < to.d_ff ? du[i] : 0.0f;  // beyond d_ff even an infinite dy counts nothing
             }

@@ -1,4 +1,4 @@
-// GELU on vectors, for *_fast.cpp files.
+// GELU and SiLU on vectors, for *_fast.cpp files.
 #pragma once
 
 #include "kernels/simd.h"
@@ -68,6 +68,17 @@ inline ValueAndSlope gelu_tanh_and_slope(VecF x) {
         return {value, gelu_tanh_slope(x)};
     const VecF s = 1.0f / (1.0f + e);
     return {value, s + x * (s * e) * s * (x * x * 0.214064449f + 1.59576912f)};
+}
+
+inline VecF silu(VecF x) { return x / (1.0f + ::heddle::HEDDLE_LEVEL::exp(-x)); }
+
+/// silu(x) with silu's bits, and d silu / dx = s + x s (1 - s), of one exponential.
+inline ValueAndSlope silu_and_slope(VecF x) {
+    // Below -87 the slope is 0 in f32, and the exponential would overflow.
+    const VecF e = ::heddle::HEDDLE_LEVEL::exp(-x);
+    const VecF s = 1.0f / (1.0f + e);
+    const VecF slope = s + x * (s * e) * s;  // 1 - s = s e, without the difference
+    return {x / (1.0f + e), x < -87.0f ? VecF{} : slope};
 }
 
 }  // namespace HEDDLE_LEVEL
