@@ -112,6 +112,13 @@ TEST(AnomalyMode, NamesTheFirstOpWhoseOutputIsNotFinite) {
     times(bad, 1e10);  // without anomaly mode nothing is checked
 }
 
+TEST(AnomalyMode, LastsUntilTheOuterOneEnds) {
+    const Variable bad = times(Variable(random_input({2, 3}, 1), true), 1e308);
+    const AnomalyMode outer;
+    { const AnomalyMode inner; }
+    expect_error([&] { times(bad, 1e10); }, "output 0 [2, 3] of times");
+}
+
 TEST(AnomalyMode, NamesTheFirstOpWhoseGradientIsNotFinite) {
     const AnomalyMode anomaly;
     const Variable x(random_input({2, 3}, 1), true);

@@ -244,6 +244,25 @@ TEST(FreshTape, KeepsTheOuterTapeAsItWas) {
     EXPECT_EQ(x.grad().item(), 2);
 }
 
+TEST(FreshTape, LeavesTheOuterModeAsItWas) {
+    const Variable x = scalar_leaf();
+    const NoGrad no_grad;
+    { const FreshTape fresh; }
+    EXPECT_FALSE(step(x).requires_grad()) << "nothing is recorded in no-grad mode";
+    EXPECT_EQ(tape_size(), 0);
+}
+
+TEST(Tape, FreesWhatADeadNodeSavedAlthoughItStandsBetweenLivingOnes) {
+    const Variable x(random_input({64, 64}, 1), true);
+    const Variable old = step(x);
+    const Tensor saved = random_input({64, 64}, 2);
+    std::optional<Variable> dead = product(x, Variable(saved));
+    const Variable newest = step(x);
+    EXPECT_FALSE(saved.unique());
+    dead.reset();
+    EXPECT_TRUE(saved.unique());
+}
+
 // ---- inspection
 
 TEST(Tape, ReportsSavedMemoryPerOpLargestFirst) {

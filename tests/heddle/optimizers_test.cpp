@@ -69,6 +69,23 @@ concept NeedsNoRate = requires {
 || requires { Options{.clip = 1}; };
 static_assert(!NeedsNoRate<optim::AdamOptions> && !NeedsNoRate<optim::AdamWOptions> && !NeedsNoRate<optim::SGDOptions>);
 
+TEST(Optimizers, OfSgdTakeMomentumAndDecay) {
+    Net net, other;
+    optim::SGD sgd(net, {.lr = 1e-2, .momentum = 0.5, .weight_decay = 0.3});
+    nn::FlatParameters flat = nn::flatten(other);
+    optim::Optimizer plain(flat.values, flat.gradients, {.method = optim::Method::sgd, .momentum = 0.5, .weight_decay = 0.3});
+    for (int update = 0; update < 3; ++update) {
+        sgd.zero_grad();
+        loss_of(net).backward();
+        sgd.step();
+        plain.zero_gradients();
+        loss_of(other).backward();
+        plain.step({.lr = 1e-2});
+    }
+    EXPECT_EQ(net.in.weight().value().to_vector(), other.in.weight().value().to_vector());
+    EXPECT_EQ(net.out.weight().value().to_vector(), other.out.weight().value().to_vector());
+}
+
 TEST(Optimizers, LeaveFrozenParametersAlone) {
     Net net;
     optim::Adam adam(net, {.lr = 1e-2, .weight_decay = 0.1});

@@ -80,14 +80,18 @@ TEST(AdamDevice, TakesTheMeasuredFactorAndLeavesABrokenGradientAlone) {
             for (std::size_t i = 0; i < 3; ++i)
                 EXPECT_TRUE(same_bits(got.results()[i].to(Device::cpu), want.results()[i].to(Device::cpu)));
 
-            State broken(4000, numbers);
-            const State before(4000, numbers);
-            Tensor g = broken.g.to(Device::cpu).clone();
-            g.slice(50, 51).fill_(std::nan(""));
-            broken.g = g.to(numbers.device);
-            step(broken, 1, {.measured = measure_gradients(broken.g, active, 2.5)});
-            for (std::size_t i = 0; i < 3; ++i)
-                EXPECT_TRUE(same_bits(broken.results()[i].to(Device::cpu), before.results()[i].to(Device::cpu)));
+            // An infinite norm, too: its factor is 0, and infinity times 0 would be NaN.
+            for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+                State broken(4000, numbers);
+                const State before(4000, numbers);
+                Tensor g = broken.g.to(Device::cpu).clone();
+                g.slice(50, 51).fill_(bad);
+                broken.g = g.to(numbers.device);
+                step(broken, 1, {.measured = measure_gradients(broken.g, active, 2.5)});
+                for (std::size_t i = 0; i < 3; ++i)
+                    EXPECT_TRUE(same_bits(broken.results()[i].to(Device::cpu), before.results()[i].to(Device::cpu)))
+                        << bad << " on " << to_string(numbers);
+            }
         }
 }
 
@@ -131,6 +135,19 @@ TEST(GradientSquares, AreRefusedForAGradientOnADevice) {
             expect_error([&] { gradient_squares(g, all); }, "gradient_squares: gradients lies on cuda, wanted on cpu");
         else
             EXPECT_EQ(gradient_squares(g, all).size(), 1u);
+    }
+}
+
+// Moments below the smallest normal number become 0 on every device.
+TEST(AdamDevice, MomentsBelowTheNormalNumbersBecomeZero) {
+    for (const Numbers& numbers : parameter_numbers()) {
+        const double tiny = numbers.dtype == DType::f64 ? 1e-308 : 1e-38;
+        State state(64, numbers);
+        for (Tensor* each : {&state.g, &state.m, &state.v})
+            *each = Tensor::full({64}, each == &state.g ? 0 : tiny, numbers.dtype, numbers.device);
+        adam_step(state.p, state.g, state.m, state.v, Spans({{0, 64}}, 64), {.lr = 0.1, .beta1 = 0.5, .beta2 = 0.5, .update = 2});
+        for (const Tensor& moment : {state.m, state.v})
+            EXPECT_EQ(moment.to(Device::cpu).to_vector(), std::vector<double>(64, 0)) << to_string(numbers);
     }
 }
 

@@ -101,6 +101,26 @@ TEST(Decoding, BranchingSwappingAndEndingHypothesesKeepTheirOwnPrefixes) {
     }
 }
 
+// Parents of parents: two orders without a step between are one order.
+TEST(Decoding, TwoOrdersWithoutAStepBetweenAreTheirComposition) {
+    const auto model = make(NormPlace::pre, DType::f32);
+    std::vector<Tensor> logits;
+    for (const bool at_once : {false, true}) {
+        DecoderCache cache = start(*model, 9, 10);
+        cache.reorder(std::vector<std::int32_t>{0, 0, 1, 1, 2, 2});
+        for (std::uint64_t place = 0; place < 3; ++place) model->step(tokens_of(random_tokens(6, 13, place)), cache);
+        const std::vector<std::int32_t> swap = {1, 0, 3, 5, 4}, pick = {0, 2, 4}, composed = {1, 3, 4};
+        if (at_once) {
+            cache.reorder(composed);
+        } else {
+            cache.reorder(swap);
+            cache.reorder(pick);
+        }
+        logits.push_back(model->step(tokens_of(random_tokens(3, 13, 9)), cache));
+    }
+    EXPECT_TRUE(same_bits(logits[0], logits[1]));
+}
+
 // The cache's table and the reorderings are on the device, so the host only queues work and never waits.
 TEST(Decoding, OnTheDeviceNeedsNoHostThatKnowsTheParents) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();

@@ -276,6 +276,24 @@ TEST(DropoutPlaces, EachProbabilityActsInTrainingAloneAndNeverInEvaluation) {
     }
 }
 
+TEST(DropoutPlaces, TheFeedForwardOfEachStackDrops) {
+    const Sentences source = packed({random_tokens(9, 11, 1)}), target = packed({random_tokens(8, 13, 2)});
+    TransformerOptions options = tiny_options();
+    options.dropout = 0;
+    options.ffn_dropout = 0.3;
+    const Transformer model(options, 1, DType::f64);
+    const NoGrad no_grad;
+    const Tensor memory = model.encode(source).value();  // one memory for both updates of the decoder
+    const auto of_update = [&](std::uint64_t update) {
+        generator().start(update, 0);
+        return std::pair(model.encode(source).value().to_vector(),
+                         model.decode(target, memory, source.spans).value().to_vector());
+    };
+    const auto first = of_update(1), second = of_update(2);
+    EXPECT_NE(first.first, second.first) << "encoder";
+    EXPECT_NE(first.second, second.second) << "decoder";
+}
+
 // The paper's three places at once: if nearly everything is dropped from both embedding sums and from each sublayer's output,
 // nothing is left for the final norm, which then gives its bias. A place without dropout would show, since no bias is zero.
 TEST(DropoutPlaces, BothEmbeddingsAndEverySublayerDrop) {

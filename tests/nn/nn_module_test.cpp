@@ -221,6 +221,33 @@ TEST(Module, AChildThatComesLaterLiesWhereItsParentDoes) {
     EXPECT_EQ(linear.weight().value().to_vector(), before.weight().value().to_vector()) << "the same initial values";
 }
 
+TEST(Module, AChildThatComesLaterIsInItsParentsMode) {
+    Module root;
+    root.eval();
+    EXPECT_FALSE(Module(root, "late").training());
+    root.train();
+    EXPECT_TRUE(Module(root, "later").training());
+}
+
+TEST(Module, AChildMayOutliveItsParent) {
+    auto root = std::make_unique<Module>();
+    auto child = std::make_unique<Module>(*root, "child");
+    root.reset();
+    child->eval();
+    EXPECT_EQ(child->name(), "child");
+    child.reset();  // does not look for itself in its parent, which is gone
+}
+
+TEST(Module, APartOfWhichAnOptimizerTrainsAPartStaysWhereItIs) {
+    struct Net : Module {
+        Linear in{*this, "in", 2, 3}, out{*this, "out", 3, 1};
+    };
+    Net net;
+    const FlatParameters flat = flatten(net.out);
+    expect_error([&] { net.to(DType::bf16); }, "an optimizer works on the parameters of \"out\"");
+    EXPECT_EQ(net.in.dtype(), DType::f32) << "nothing was changed";
+}
+
 TEST(Module, AChildOfABf16ModelIsAnErrorThatSaysWhatToDo) {
     Module root;
     root.to(DType::bf16);
@@ -239,6 +266,25 @@ TEST(Flat, ParametersAndGradientsAreViewsOfTwoArrays) {
     for (const auto& [name, tensor] : model.named_tensors()) EXPECT_EQ(tensor.to_vector(), before[name]) << name;
     flat.values.fill_(3);
     EXPECT_EQ(named_tensor(model, "decoder.layers.1.cross_attention.key.bias").to_vector(), std::vector<double>(8, 3));
+}
+
+// Each begins at a multiple of the alignment, in order and without an overlap, with less than one alignment between.
+TEST(Flat, ParametersBeginAlignedAndFollowEachOther) {
+    struct Net : Module {
+        Linear odd{*this, "odd", 3, 5}, whole{*this, "whole", 16, 16}, last{*this, "last", 1, 1};
+    };
+    Net net;
+    const FlatParameters flat = flatten(net);
+    constexpr std::int64_t step = 16;  // of f32, in 64 bytes
+    std::int64_t end = 0;
+    for (const FlatParameters::Entry& entry : flat.entries) {
+        EXPECT_EQ(entry.begin % step, 0) << entry.parameter.name;
+        EXPECT_GE(entry.begin, end) << entry.parameter.name;
+        EXPECT_LT(entry.begin, end + step) << entry.parameter.name;
+        end = entry.begin + entry.count;
+    }
+    EXPECT_GE(flat.values.numel(), end);
+    EXPECT_LT(flat.values.numel(), end + step);
 }
 
 TEST(Flat, NamesAnyArrayOfItsLayout) {
