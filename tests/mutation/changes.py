@@ -185,6 +185,12 @@ def _wrong_name(source):
                     yield body.end() + use.start(), body.end() + use.end(), other
 
 
+def _flag(source):
+    """true for false, as an argument, a template's argument, a default or a result."""
+    for found in re.finditer(r"(?<![\w.])(true|false)(?!\w)", source.code):
+        yield found.start(), found.end(), "false" if found.group() == "true" else "true"
+
+
 KINDS = {
     "sign": _operator(("+", "-"), ("-", "+")),
     "minus dropped": _minus_dropped,
@@ -204,6 +210,7 @@ KINDS = {
     "arguments": _arguments,
     "saved": _saved,
     "name": _wrong_name,
+    "flag": _flag,
     "reduction": _words(("min", "max"), ("max", "min"), ("warp_sum", "warp_max"), ("warp_max", "warp_sum"),
                         ("block_sum", "block_max"), ("block_max", "block_sum"),
                         ("__shfl_up_sync", "__shfl_down_sync"), ("__shfl_xor_sync", "__shfl_up_sync")),

@@ -8,8 +8,8 @@ from changes import changes_of
 from programs import op_of
 from source import Source
 
-# How many of ten mutants come from each part of the source.
-SHARES = {"cuda": 4, "fast": 2, "tape": 2, "reference": 2}
+# How many of twelve mutants come from each part of the source.
+SHARES = {"cuda": 4, "fast": 2, "tape": 2, "reference": 2, "modules": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,10 +48,11 @@ class Pool:
         plain = [path for path in compiled if not path.endswith("_fast.cpp")]
         ops = [path for path in _files(root, "autograd/ops/*.cpp") if not path.endswith("_cases.cpp")]
         tape = ops + [path for path in _files(root, "autograd/*.cpp") if _is_tape(path)]
+        modules = [path for path in _files(root, "nn/**/*.cpp", "optim/*.cpp", "heddle/*.cpp") if not _is_report(path)]
         headers = _files(root, "kernels/*/**/*.h", "kernels/simd.h")
         self._units = {}  # file that is changed: the files that are compiled with it
         parts = {}
-        for part, units in {"cuda": kernels, "fast": fast, "tape": tape, "reference": plain}.items():
+        for part, units in {"cuda": kernels, "fast": fast, "tape": tape, "reference": plain, "modules": modules}.items():
             for unit in units:
                 for file in [unit, *(one for one in headers if one in includes(unit) and _changes_with(part, unit, one))]:
                     self._units.setdefault((part, file), []).append(unit)
@@ -104,7 +105,11 @@ class Pool:
 def _changes_with(part, unit, header):
     """Whether mutants of `header` are compiled with `unit`: it is of the same op, or all kernels or fast paths share it."""
     shared = {"cuda": "device", "fast": "simd"}.get(part)
-    return part != "tape" and op_of(header) in (op_of(unit), shared)
+    return part not in ("tape", "modules") and op_of(header) in (op_of(unit), shared)
+
+
+def _is_report(path):
+    return os.path.basename(path) in ("proofs.cpp", "summary.cpp", "trace.cpp")
 
 
 def _is_tape(path):

@@ -14,6 +14,8 @@ _TAPE = ["tape_test", "tape_errors_test", "tape_life_test", "checkpoint_test", "
 _MODELS = ["nn_gradient_test", "nn_layers_test", "nn_parity_test", "nn_transformer_test", "learner_test", "trainer_test"]
 _SEARCHES = ["nn_decoding_test", "search_test", "beam_search_test", "beam_search_cuda_test", "sampling_test", "scoring_test", "ensemble_test", "optim_test"]
 _DEVICE_MODELS = ["nn_bf16_test"]
+# Rooms without ops: their mutants are drawn by folder.
+_MODULES = ("nn", "optim", "heddle")
 # Rooms whose tests share a program (tests/CMakeLists.txt), but for the few above.
 _JOINED = {"command", "lab", "picture", "program", "translation"}
 # Those that take long, and those that look at the source and not at what it does.
@@ -21,8 +23,11 @@ _OTHERS = re.compile(r"_slow_test$|^(emulator|stepping|examples|cpu_levels|rooms
 
 
 def op_of(file):
-    """The op that a file belongs to: its folder below kernels, its name in autograd/ops; "tape" for the rest of autograd."""
+    """The op that a file belongs to: its folder below kernels, its name in autograd/ops; "tape" for the rest of autograd; the folder of a
+    module, a search or an optimizer."""
     parts = file.split("/")
+    if parts[0] in _MODULES:
+        return parts[-2]
     if parts[0] == "kernels":
         return parts[1] if len(parts) > 2 else parts[1].split(".")[0]
     if parts[:2] == ["autograd", "ops"]:
@@ -78,6 +83,10 @@ def ops_with_cases(root):
 def programs_for(root, unit):
     """([(program, GoogleTest's filter)], the same): the op's own tests of a .cpp or .cu file, and further ones that read it."""
     op = op_of(unit)
+    if unit.split("/")[0] in _MODULES:
+        own = _SEARCHES if op == "search" else _of_room(root, unit.split("/")[0])
+        further = _of_room(root, "nn") + _SEARCHES + _MODELS + _DEVICE_MODELS
+        return _all(own), [test for test in _all(further) if test[0] not in own]
     host, device = own_programs(root, op)
     every_op = [("every_op_device_test", f"*/{op}")] if op in ops_with_cases(root) else []
     nan = [("every_op_device_test", "EveryOp*NDevice.*")] if every_op else []
@@ -98,6 +107,13 @@ def programs_for(root, unit):
         own = _all(host) + every_op + _all(["proofs_test", "every_op_test"])
         further = nan + _all(device + others + _MODELS + _DEVICE_MODELS)
     return own, [test for test in further if test not in own]
+
+
+def _of_room(root, room):
+    """The test programs of a room, those without a device first."""
+    names = [name for name in (os.path.basename(path)[:-4] for path in sorted(glob.glob(os.path.join(root, "tests", room, "*_test.cpp"))))
+             if not _OTHERS.search(name)]
+    return sorted(names, key=lambda name: name in _DEVICE_MODELS or "_cuda_" in name)
 
 
 def _all(names):

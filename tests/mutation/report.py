@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(results.HERE))
 import generated_sections  # noqa: E402
 
 _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
-          "reference": "references on the CPU"}
+          "reference": "references on the CPU", "modules": "modules, searches, optimizers"}
 
 
 def _verdict_of(record, equivalent):
@@ -98,7 +98,7 @@ def _shown(record):
     return f"| {record['file']}:{record['line']}{level} | {_code(record['old'])} | {_code(record['new'])} |"
 
 
-_SHORT = {"cuda": "CUDA kernels", "fast": "fast paths", "tape": "tape node", "reference": "reference"}
+_SHORT = {"cuda": "CUDA kernels", "fast": "fast paths", "tape": "tape node", "reference": "reference", "modules": "modules"}
 
 
 def score(op, known, equivalent):
