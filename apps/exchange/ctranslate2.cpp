@@ -11,6 +11,7 @@
 #include "apps/exchange/token_lists.h"
 #include "apps/translation/run/json.h"
 #include "apps/translation/vocabulary/sentencepiece_check.h"
+#include "core/file.h"
 #include "core/format.h"
 #include "core/safetensors_header.h"
 
@@ -21,8 +22,6 @@ using nn::NormPlace;
 using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
-
-constexpr std::size_t longest_config = std::size_t{1} << 20;
 
 /// Heddle's activations by their numbers in a file.
 constexpr std::pair<int, ops::Activation> activations[] = {
@@ -297,13 +296,6 @@ std::vector<std::string> vocabulary_of(const ModelFiles& files, const std::strin
 
 }  // namespace
 
-std::string text_of(const ModelFiles& files, const std::string& file, std::size_t longest) {
-    const auto bytes = files.bytes(file);
-    check(bytes.has_value(), "{}: it has no {}", files.name, file);
-    check(bytes->size() <= longest, "{}: {} has {} bytes; wanted at most {}", files.name, file, bytes->size(), longest);
-    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
-}
-
 ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string> sentencepiece) {
     const auto file = files.bytes("model.bin");
     check(file.has_value(), "{}: it has no model.bin", files.name);
@@ -327,6 +319,27 @@ ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string
         if (std::string_view(error.what()).starts_with(files.name)) throw;
         fail_with("{}: {}", files.name, error.what());
     }
+}
+
+bool is_ctranslate2(const std::filesystem::path& folder) {
+    std::error_code failed;
+    return std::filesystem::exists(folder / "model.bin", failed);
+}
+
+ExchangedModel read_ctranslate2(const std::filesystem::path& folder, const std::vector<std::filesystem::path>& vocabularies) {
+    const ModelFiles files = files_of_folder(folder);
+    std::vector<std::string> sentencepiece;
+    for (const std::filesystem::path& path : vocabularies) sentencepiece.push_back(read_regular_file(path, largest_model));
+    if (sentencepiece.empty()) {
+        std::vector<std::string> names = {"source.spm", "target.spm"};
+        if (!files.bytes(names[0])) names = {"sentencepiece.model"};
+        check(files.bytes(names[0]).has_value(),
+              "{}: the SentencePiece model is no part of CTranslate2's format, and neither source.spm nor sentencepiece.model is here; "
+              "give --vocab FILE.spm, or one for the source and one for the target",
+              files.name);
+        for (const std::string& name : names) sentencepiece.push_back(text_of(files, name, largest_model));
+    }
+    return read_ctranslate2(files, std::move(sentencepiece));
 }
 
 }  // namespace heddle::app

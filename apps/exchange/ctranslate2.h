@@ -4,25 +4,14 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "apps/exchange/elements.h"
 #include "apps/exchange/exchanged_model.h"
+#include "apps/exchange/model_files.h"
 
 namespace heddle::app {
-
-/// The files of a model: of a folder, or of a part of an archive.
-struct ModelFiles {
-    std::string name;                                                                     ///< for errors
-    std::function<std::optional<std::span<const std::byte>>(const std::string&)> bytes;  ///< of a file; nothing: there is none
-};
-/// A file's bytes as a text. Error, with both names, when there is no such file, or it has more than `longest` bytes.
-std::string text_of(const ModelFiles& files, const std::string& file, std::size_t longest);
 
 /// Whether the folder holds such a model.
 bool is_ctranslate2(const std::filesystem::path& folder);
@@ -33,18 +22,6 @@ bool is_ctranslate2(const std::filesystem::path& folder);
 ExchangedModel read_ctranslate2(const std::filesystem::path& folder, const std::vector<std::filesystem::path>& vocabularies = {});
 /// The same; `sentencepiece`: the bytes of one .spm file, or of source and target.
 ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string> sentencepiece);
-
-/// A file of an export.
-struct ExportedFile {
-    std::string name;
-    std::string bytes;
-};
-
-/// The files of an export, and what to tell the user.
-struct Export {
-    std::vector<ExportedFile> files;
-    std::vector<std::string> notes;
-};
 
 /// Error, with `name` and the option, for a model that CTranslate2 cannot have. A pad token that other toolkits forbid in their search gets
 /// an output bias of bias_of_added_token, since CTranslate2 has no list of forbidden tokens.

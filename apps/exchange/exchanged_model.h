@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/translation/vocabulary/token_map.h"
 #include "apps/translation/vocabulary/vocabularies.h"
@@ -28,6 +29,7 @@ struct ExchangedModel {
     ExchangedVocabulary source, target;     ///< equal numberings when options.one_embedding()
     bool one_file = false;                  ///< source and target are one vocabulary file
     bool forbid_unknown = false;            ///< the toolkit never writes its unknown token
+    std::vector<std::string> notes = {};    ///< of a reader, for the user
 };
 
 /// The added begin mark, or pad, must never be written: its output bias.

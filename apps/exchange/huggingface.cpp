@@ -1,0 +1,342 @@
+#include "apps/exchange/huggingface.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/exchange/huggingface_names.h"
+#include "apps/exchange/positions.h"
+#include "apps/exchange/token_lists.h"
+#include "apps/exchange/torch_file.h"
+#include "apps/translation/run/json.h"
+#include "apps/translation/vocabulary/sentencepiece_check.h"
+#include "core/format.h"
+#include "core/safetensors.h"
+#include "core/safetensors_header.h"
+
+namespace heddle::app {
+namespace {
+
+using nn::Positions;
+using nn::Tie;
+using Json = nlohmann::json;
+
+constexpr std::pair<std::string_view, ops::Activation> activations[] = {
+    {"relu", ops::Activation::relu},          {"gelu", ops::Activation::gelu},          {"gelu_python", ops::Activation::gelu},
+    {"gelu_new", ops::Activation::gelu_tanh}, {"gelu_pytorch_tanh", ops::Activation::gelu_tanh},
+    {"swish", ops::Activation::silu},         {"silu", ops::Activation::silu}};
+
+/// config.json, with the defaults of transformers for what it leaves out.
+class Config {
+  public:
+    explicit Config(const Json& fields) : fields_(fields) {}
+
+    std::int64_t number(const char* name, std::int64_t otherwise) const {
+        const auto found = fields_.find(name);
+        if (found == fields_.end() || found->is_null()) return otherwise;
+        check(found->is_number_integer(), "config.json: {} is no whole number", name);
+        return found->get<std::int64_t>();
+    }
+    double fraction(const char* name, double otherwise) const {
+        const auto found = fields_.find(name);
+        if (found == fields_.end() || found->is_null()) return otherwise;
+        check(found->is_number(), "config.json: {} is no number", name);
+        return found->get<double>();
+    }
+    bool flag(const char* name, bool otherwise) const {
+        const auto found = fields_.find(name);
+        if (found == fields_.end() || found->is_null()) return otherwise;
+        check(found->is_boolean(), "config.json: {} is neither true nor false", name);
+        return found->get<bool>();
+    }
+    std::string word(const char* name, const char* otherwise) const {
+        const auto found = fields_.find(name);
+        if (found == fields_.end() || found->is_null()) return otherwise;
+        check(found->is_string(), "config.json: {} is no text", name);
+        return found->get<std::string>();
+    }
+    /// A number that the encoder and the decoder have in common.
+    std::int64_t agreed(const char* encoder, const char* decoder, std::int64_t otherwise) const {
+        const std::int64_t of_encoder = number(encoder, otherwise), of_decoder = number(decoder, otherwise);
+        check(of_encoder == of_decoder, "config.json: {} is {} and {} is {}, and Heddle has one for both", encoder, of_encoder, decoder,
+              of_decoder);
+        return of_encoder;
+    }
+
+  private:
+    const Json& fields_;
+};
+
+nn::TransformerOptions options_from(const Config& config) {
+    nn::TransformerOptions options;
+    options.source_vocabulary = config.number("vocab_size", 58101);
+    const bool share = config.flag("share_encoder_decoder_embeddings", true), tied = config.flag("tie_word_embeddings", true);
+    options.target_vocabulary = share ? options.source_vocabulary : config.number("decoder_vocab_size", options.source_vocabulary);
+    options.tie = share ? (tied ? Tie::all : Tie::embeddings) : (tied ? Tie::target : Tie::none);
+    options.d_model = config.number("d_model", 1024);
+    options.encoder_layers = config.number("encoder_layers", 12);
+    options.decoder_layers = config.number("decoder_layers", 12);
+    options.heads = config.agreed("encoder_attention_heads", "decoder_attention_heads", 16);
+    options.d_ff = config.agreed("encoder_ffn_dim", "decoder_ffn_dim", 4096);
+    options.dropout = config.fraction("dropout", 0.1);
+    options.attention_dropout = config.fraction("attention_dropout", 0);
+    options.ffn_dropout = config.fraction("activation_dropout", 0);
+    options.norm = nn::NormPlace::post;
+    options.final_norm = false;
+    options.norm_eps = 1e-5;
+    options.output_bias = true;
+    options.positions = Positions::sines_first;
+    options.position_table = config.number("max_position_embeddings", 1024);
+    options.scale_embeddings = config.flag("scale_embedding", false);
+    const std::string activation = config.word("activation_function", "gelu");
+    const auto* const known = std::ranges::find(activations, activation, &std::pair<std::string_view, ops::Activation>::first);
+    check(known != std::end(activations), "config.json: the activation_function {} is none of Heddle's", shown(activation));
+    options.activation = known->second;
+    return options;
+}
+
+/// The tensors of either kind of file.
+struct WeightFile {
+    std::vector<std::string> names;
+    std::function<Tensor(const std::string&)> load;  ///< as f32
+    std::size_t bytes = 0;                           ///< of the file
+};
+
+WeightFile open_weights_of(const std::filesystem::path& folder) {
+    const std::filesystem::path safe = folder / "model.safetensors", pickled = folder / "pytorch_model.bin";
+    if (std::filesystem::exists(safe)) {
+        const auto file = std::make_shared<const SafetensorsFile>(safe);
+        return {file->names(),
+                [file](const std::string& name) {
+                    const std::string_view dtype = file->dtype(name);
+                    check(dtype == "F32" || dtype == "F16" || dtype == "BF16", "the tensor {} is {}; wanted F32, F16 or BF16", shown(name),
+                          dtype);
+                    return file->load(name, DType::f32);
+                },
+                static_cast<std::size_t>(std::filesystem::file_size(safe))};
+    }
+    for (const char* part : {"model.safetensors.index.json", "pytorch_model.bin.index.json"})
+        check(!std::filesystem::exists(folder / part), "its weights are in several files ({}); save it in one with "
+              "save_pretrained(folder, max_shard_size=\"100GB\")", part);
+    check(std::filesystem::exists(pickled), "it has neither model.safetensors nor pytorch_model.bin");
+    const auto file = std::make_shared<const TorchFile>(pickled);
+    const auto places = std::make_shared<std::map<std::string, const TorchTensor*>>();
+    std::vector<std::string> names;
+    for (const TorchTensor& tensor : file->tensors()) {
+        names.push_back(tensor.name);
+        places->emplace(tensor.name, &tensor);
+    }
+    return {std::move(names), [file, places](const std::string& name) { return file->load(*places->at(name)); },
+            static_cast<std::size_t>(std::filesystem::file_size(pickled))};
+}
+
+bool same_values(const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && std::ranges::equal(a.values<float>(), b.values<float>());
+}
+
+/// Takes the tensors of a file one by one.
+class ModelReader {
+  public:
+    ModelReader(ExchangedModel& model, WeightFile file) : model_(model), file_(std::move(file)) {
+        names_.insert(file_.names.begin(), file_.names.end());
+    }
+
+    void read() {
+        read_embeddings();
+        read_bias();
+        read_positions();
+        for (const std::string& name : file_.names)
+            if (const auto ours = heddle_name_in_layer(name)) model_.tensors.emplace(*ours, take(name));
+        check(names_.empty(), "the tensor {} belongs to a model that Heddle's Transformer is not",
+              names_.empty() ? "" : shown(*names_.begin()));
+    }
+
+  private:
+    bool has(const std::string& name) const { return names_.contains(name); }
+    Tensor take(const std::string& name) {
+        check(names_.erase(name) == 1, "it has no tensor {}", name);
+        Tensor tensor = file_.load(name);
+        // Parts of a storage may overlap: a small file could claim any number of weights.
+        loaded_ += static_cast<std::size_t>(tensor.numel());
+        check(loaded_ <= file_.bytes, "its tensors have more elements than the file, which has {} bytes", file_.bytes);
+        return tensor;
+    }
+    /// One tensor of several names; files hold one of them, or several that are equal.
+    Tensor take_tied(const std::vector<std::string>& names) {
+        Tensor found;
+        for (const std::string& name : names) {
+            if (!has(name)) continue;
+            Tensor tensor = take(name);
+            check(!found.defined() || same_values(found, tensor), "{} is not equal to {}, but config.json says that they are one", name,
+                  names.front());
+            if (found.defined()) loaded_ -= static_cast<std::size_t>(found.numel());
+            found = std::move(tensor);
+        }
+        check(found.defined(), "it has no tensor {}", names.front());
+        return found;
+    }
+
+    void read_embeddings() {
+        const std::string shared = "model.shared.weight", encoder = "model.encoder.embed_tokens.weight",
+                          decoder = "model.decoder.embed_tokens.weight", output = "lm_head.weight";
+        const bool tied = model_.options.output_is_tied();
+        if (model_.options.one_embedding()) {
+            std::vector<std::string> names = {shared, encoder, decoder};
+            if (tied) names.push_back(output);
+            model_.tensors["embedding.weight"] = take_tied(names);
+        } else {
+            model_.tensors["source_embedding.weight"] = take(encoder);
+            model_.tensors["target_embedding.weight"] =
+                tied ? take_tied({decoder, output}) : take(decoder);
+        }
+        if (!tied) model_.tensors["output.weight"] = take(output);
+    }
+
+    void read_bias() {
+        const std::string name = "final_logits_bias";
+        const std::int64_t tokens = model_.options.target_vocabulary;
+        const Tensor bias = has(name) ? take(name) : Tensor::zeros({1, model_.tensors.begin()->second.dim(0)});
+        check(bias.rank() == 2 && bias.dim(0) == 1 && bias.dim(1) == tokens, "{} is {}, wanted [1, {}]", name, bias.shape(), tokens);
+        model_.tensors["output.bias"] = bias.reshape({tokens});
+    }
+
+    /// transformers computes them, but a stored table wins: one of half precision is another one.
+    void read_positions() {
+        const std::string encoder = "model.encoder.embed_positions.weight", decoder = "model.decoder.embed_positions.weight";
+        if (!has(encoder) && !has(decoder)) return;
+        Tensor source = take(encoder), target = take(decoder);
+        const Shape wanted{model_.options.position_table, model_.options.d_model};
+        check(source.shape() == wanted && target.shape() == wanted, "its positions are {} and {}, wanted {}", source.shape(),
+              target.shape(), wanted);
+        if (known_positions(source) == Positions::sines_first && known_positions(target) == Positions::sines_first) return;
+        model_.options.positions = Positions::learned;
+        model_.tensors["source_positions.weight"] = std::move(source);
+        model_.tensors["target_positions.weight"] = std::move(target);
+    }
+
+    ExchangedModel& model_;
+    WeightFile file_;
+    std::set<std::string> names_;
+    std::size_t loaded_ = 0;  // elements
+};
+
+/// The text of a token in tokenizer_config.json, which older versions write as an object.
+std::string token_text(const Json& tokenizer, const char* name, const char* otherwise) {
+    auto found = tokenizer.find(name);
+    if (found == tokenizer.end()) return otherwise;
+    const Json* text = &*found;
+    if (text->is_object() && text->contains("content")) text = &text->at("content");
+    check(text->is_string(), "tokenizer_config.json: {} is no text", name);
+    return text->get<std::string>();
+}
+
+Json json_of(const ModelFiles& files, const char* name, bool needed) {
+    if (!needed && !files.bytes(name)) return Json::object();
+    Json json = bounded_json(text_of(files, name, longest_config));
+    check(json.is_object(), "{} is no JSON object", name);
+    return json;
+}
+
+std::int32_t id_of(const std::vector<std::string>& tokens, const std::string& token) {
+    const auto found = std::ranges::find(tokens, token);
+    check(found != tokens.end(), "its vocabulary lacks {}", shown(token));
+    return static_cast<std::int32_t>(found - tokens.begin());
+}
+
+std::int32_t as_id(std::int64_t id, std::int64_t vocabulary, const char* name) {
+    check(id >= 0 && id < vocabulary, "config.json: {} is {}, but the ids are 0 to {}", name, id, vocabulary - 1);
+    return static_cast<std::int32_t>(id);
+}
+
+/// Tokens beyond the model's rows are left out; rows beyond the tokens have no text.
+void fit(std::vector<std::string>& tokens, std::int64_t rows, const char* file) {
+    check(static_cast<std::int64_t>(tokens.size()) <= rows, "{} has ids up to {}, but the model has {} rows", file, tokens.size() - 1,
+          rows);
+    tokens.resize(static_cast<std::size_t>(rows));
+}
+
+void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Config& config) {
+    const Json tokenizer = json_of(files, "tokenizer_config.json", false);
+    const auto separate = tokenizer.find("separate_vocabs");
+    const bool two = separate != tokenizer.end() && separate->is_boolean() && separate->get<bool>();
+    const nn::TransformerOptions& options = model.options;
+    std::vector<std::string> source = numbered_tokens(text_of(files, "vocab.json", largest_model), files.name + "/vocab.json");
+    std::vector<std::string> target =
+        two ? numbered_tokens(text_of(files, "target_vocab.json", largest_model), files.name + "/target_vocab.json") : source;
+    fit(source, options.source_vocabulary, "vocab.json");
+    fit(target, options.target_vocabulary, two ? "target_vocab.json" : "vocab.json");
+    const std::string unk = token_text(tokenizer, "unk_token", "<unk>"), end = token_text(tokenizer, "eos_token", "</s>");
+    TokenMap& map = model.target.map;
+    map.unk = id_of(target, unk);
+    map.end = as_id(config.number("eos_token_id", 0), options.target_vocabulary, "eos_token_id");
+    map.pad = as_id(config.number("pad_token_id", 58100), options.target_vocabulary, "pad_token_id");
+    const std::int32_t start = as_id(config.number("decoder_start_token_id", 58100), options.target_vocabulary, "decoder_start_token_id");
+    if (start == map.pad)
+        map.start = StartToken::pad;
+    else if (start == map.end)
+        map.start = StartToken::end;
+    else
+        map.start = StartToken::begin, map.begin = start;
+    map.pieces = std::move(target);
+    if (two) {
+        TokenMap& of_source = model.source.map;
+        of_source.unk = id_of(source, unk);
+        of_source.end = id_of(source, end);
+        of_source.start = StartToken::end;
+        // The model's pad is an id of both vocabularies; in the source it is never read.
+        if (*map.pad < options.source_vocabulary && *map.pad != of_source.unk && *map.pad != of_source.end) of_source.pad = map.pad;
+        of_source.pieces = std::move(source);
+    } else {
+        model.source.map = map;
+        model.source.map.pieces = std::move(source);
+    }
+    model.source.sentencepiece = text_of(files, "source.spm", largest_model);
+    model.target.sentencepiece = text_of(files, "target.spm", largest_model);
+    model.one_file = model.source.sentencepiece == model.target.sentencepiece && model.source.map == model.target.map;
+}
+
+/// bad_words_ids forbids pad, which Heddle never writes, and may forbid the unknown token.
+void read_forbidden(ExchangedModel& model, const Json& config) {
+    const auto words = config.find("bad_words_ids");
+    if (words == config.end() || !words->is_array()) return;
+    for (const Json& word : *words)
+        if (word.is_array() && word.size() == 1 && word[0] == model.target.map.unk) model.forbid_unknown = true;
+}
+
+}  // namespace
+
+bool is_huggingface(const std::filesystem::path& folder) {
+    std::error_code failed;
+    if (!std::filesystem::is_regular_file(folder / "config.json", failed)) return false;
+    const ModelFiles files = files_of_folder(folder);
+    if (files.bytes("config.json")->size() > longest_config) return false;
+    const Json config = bounded_json(text_of(files, "config.json", longest_config));
+    return config.is_object() && config.contains("model_type");
+}
+
+ExchangedModel read_huggingface(const std::filesystem::path& folder) {
+    const ModelFiles files = files_of_folder(folder);
+    try {
+        const Json json = json_of(files, "config.json", true);
+        const Config config(json);
+        const std::string type = config.word("model_type", "of no type");
+        check(type == "marian", "config.json: the model is {}; of Hugging Face's models marian (MarianMTModel) can be read", shown(type));
+        ExchangedModel model;
+        model.options = options_from(config);
+        for (const char* name : {"normalize_before", "normalize_embedding", "add_final_layer_norm"})
+            if (config.flag(name, false))
+                model.notes.push_back(fmt::format("config.json: {} is true, but transformers ignores it, and so does this import", name));
+        ModelReader(model, open_weights_of(folder)).read();
+        read_vocabularies(model, files, config);
+        read_forbidden(model, json);
+        read_forbidden(model, json_of(files, "generation_config.json", false));
+        return model;
+    } catch (const Error& error) {
+        if (std::string_view(error.what()).find(files.name) != std::string_view::npos) throw;
+        fail_with("{}: {}", files.name, error.what());
+    }
+}
+
+}  // namespace heddle::app
