@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <unordered_set>
 
 #include "core/format.h"
+#include "core/half.h"
 #include "core/safetensors_header.h"
 
 namespace heddle {
@@ -107,17 +107,6 @@ SafetensorsHeader read_header(std::span<const std::byte> file, std::size_t& star
         parse_safetensors_header({reinterpret_cast<const char*>(file.data()) + kLengthBytes, static_cast<std::size_t>(length)});
     check_places(header.tensors, file.size() - start);
     return header;
-}
-
-/// IEEE 754 half precision: 5 exponent bits with bias 15, 10 mantissa bits. Exact in float.
-float half_to_float(std::uint16_t half) {
-    const int exponent = (half >> 10) & 31;
-    const int mantissa = half & 1023;
-    const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
-    if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | static_cast<std::uint32_t>(mantissa) << 13);
-    const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
-                                          : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
-    return sign != 0 ? -magnitude : magnitude;
 }
 
 /// Converts each element of the file; the file's elements need not be aligned.

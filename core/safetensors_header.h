@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, checked word by word. Used by safetensors.cpp only.
+// The JSON header of a safetensors file, checked word by word. Used by safetensors.cpp, and by exports, which write half precision.
 #pragma once
 
 #include <cstdint>

@@ -30,6 +30,8 @@ struct ExchangedModel {
     bool one_file = false;                  ///< source and target are one vocabulary file
     bool forbid_unknown = false;            ///< the toolkit never writes its unknown token
     std::vector<std::string> notes = {};    ///< of a reader, for the user
+    /// "de" and "en", where the toolkit says so.
+    std::string source_language = {}, target_language = {};
 };
 
 /// The added begin mark, or pad, must never be written: its output bias.

@@ -225,7 +225,7 @@ class ModelReader {
 /// The text of a token in tokenizer_config.json, which older versions write as an object.
 std::string token_text(const Json& tokenizer, const char* name, const char* otherwise) {
     auto found = tokenizer.find(name);
-    if (found == tokenizer.end()) return otherwise;
+    if (found == tokenizer.end() || found->is_null()) return otherwise;
     const Json* text = &*found;
     if (text->is_object() && text->contains("content")) text = &text->at("content");
     check(text->is_string(), "tokenizer_config.json: {} is no text", name);
@@ -267,6 +267,8 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
         two ? numbered_tokens(text_of(files, "target_vocab.json", largest_model), files.name + "/target_vocab.json") : source;
     fit(source, options.source_vocabulary, "vocab.json");
     fit(target, options.target_vocabulary, two ? "target_vocab.json" : "vocab.json");
+    model.source_language = token_text(tokenizer, "source_lang", "");
+    model.target_language = token_text(tokenizer, "target_lang", "");
     const std::string unk = token_text(tokenizer, "unk_token", "<unk>"), end = token_text(tokenizer, "eos_token", "</s>");
     TokenMap& map = model.target.map;
     map.unk = id_of(target, unk);

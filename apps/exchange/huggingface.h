@@ -24,13 +24,8 @@ bool is_huggingface(const std::filesystem::path& folder);
 /// ones and for a model that Heddle's Transformer is not.
 ExchangedModel read_huggingface(const std::filesystem::path& folder);
 
-/// The languages of a translator, "de" and "en", where they are known.
-struct Languages {
-    std::string source, target;
-};
-
 /// Error, with `name` and the option, for a model that MarianMT cannot be. Columns of d_model are put in another order where
 /// Heddle's positions alternate.
-Export to_huggingface(const ExchangedModel& model, const Languages& languages, ExportDType dtype, std::string_view name);
+Export to_huggingface(const ExchangedModel& model, ExportDType dtype, std::string_view name);
 
 }  // namespace heddle::app

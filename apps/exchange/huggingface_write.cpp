@@ -74,8 +74,8 @@ void fill_biases(Tensors& tensors) {
 
 class Writer {
   public:
-    Writer(const ExchangedModel& model, const Languages& languages, ExportDType dtype, std::string_view name)
-        : options_(model.options.with_defaults()), model_(model), languages_(languages), dtype_(dtype), name_(name) {}
+    Writer(const ExchangedModel& model, ExportDType dtype, std::string_view name)
+        : options_(model.options.with_defaults()), model_(model), dtype_(dtype), name_(name) {}
 
     Export files() {
         tensors_ = with_its_positions(model_, name_);
@@ -113,12 +113,20 @@ class Writer {
             case StartToken::pad:
             case StartToken::zeros: start_ = *pad_; break;
         }
-        // With zero_start Heddle's own begin mark is the row of zeros, and its pad an ordinary row.
-        if (map.start == StartToken::zeros && map.begin) start_ = *map.begin;
+        if (map.start == StartToken::zeros && map.pad) start_from_zeros();
         const std::string end = text(target_, map.end), unk = text(target_, map.unk);
         check(!two_ || (text(source_, model_.source.map.end) == end && text(source_, model_.source.map.unk) == unk),
               "{}: its unknown or end mark has another text in the source than in the target, and a MarianTokenizer has one for both",
               name_);
+    }
+
+    /// Heddle's own begin mark is a row of zeros, and its pad an ordinary one.
+    void start_from_zeros() {
+        const TokenMap& map = model_.target.map;
+        start_ = map.begin.value_or(*map.pad);
+        const Tensor& rows = tensors_.at(options_.one_embedding() ? "embedding.weight" : "target_embedding.weight");
+        check(std::ranges::all_of(rows.slice(start_, start_ + 1).to_vector(), [](double value) { return value == 0; }),
+              "{}: its decoder first reads zeros, and {} is no row of zeros in its embedding", name_, text(target_, start_));
     }
 
     /// A row that is never written. Both sides have one pad, with one id.
@@ -201,8 +209,8 @@ class Writer {
         json["pad_token"] = text(target_, *pad_);
         json["model_max_length"] = options_.position_table;
         json["separate_vocabs"] = two_;
-        json["source_lang"] = languages_.source;
-        json["target_lang"] = languages_.target;
+        json["source_lang"] = model_.source_language;
+        json["target_lang"] = model_.target_language;
         json["sp_model_kwargs"] = Json::object();
         return json;
     }
@@ -256,7 +264,6 @@ class Writer {
 
     nn::TransformerOptions options_;
     const ExchangedModel& model_;
-    const Languages& languages_;
     ExportDType dtype_;
     std::string_view name_;
     Tensors tensors_;
@@ -268,9 +275,9 @@ class Writer {
 
 }  // namespace
 
-Export to_huggingface(const ExchangedModel& model, const Languages& languages, ExportDType dtype, std::string_view name) {
+Export to_huggingface(const ExchangedModel& model, ExportDType dtype, std::string_view name) {
     check_options(model.options, name);
-    return Writer(model, languages, dtype, name).files();
+    return Writer(model, dtype, name).files();
 }
 
 }  // namespace heddle::app
