@@ -31,7 +31,7 @@ inline std::uint16_t float_to_half(float value) {
     // Below 2^-14 halves are multiples of 2^-24; else eleven bits remain of the mantissa.
     const int exponent = magnitude < 0x1p-14F ? -14 : std::ilogb(magnitude);
     const float units = std::nearbyint(std::ldexp(magnitude, 10 - exponent));  // exact scaling, then ties to even
-    const auto mantissa = static_cast<std::uint32_t>(units);                    // 2048 carries into the exponent, as it should
+    const auto mantissa = static_cast<std::uint32_t>(units);                   // 2048 carries into the exponent, as it should
     const std::uint32_t biased = magnitude < 0x1p-14F ? mantissa : mantissa + (static_cast<std::uint32_t>(exponent + 14) << 10);
     return static_cast<std::uint16_t>(sign | biased);
 }

@@ -49,7 +49,8 @@ std::string word(const Json& metadata, const char* name) {
 bool is_argos(const std::filesystem::path& path) {
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed))
-        return std::filesystem::exists(path / "metadata.json", failed) && std::filesystem::exists(path / "model/model.bin", failed);
+        return std::filesystem::exists(path / "metadata.json", failed) &&
+               std::filesystem::exists(path / "model/model.bin", failed);
     return path.extension() == ending;
 }
 
@@ -57,12 +58,15 @@ ExchangedModel read_argos(const std::filesystem::path& path) {
     const ModelFiles files = files_of_package(path);
     const Json metadata = bounded_json(text_of(files, "metadata.json", longest_config));
     check(metadata.is_object(), "{}: metadata.json is no JSON object", files.name);
-    check(word(metadata, "target_prefix").empty(), "{}: its translations begin with a word of their own (target_prefix)", files.name);
-    check(files.bytes("sentencepiece.model").has_value(), "{}: it has no sentencepiece.model; one with bpe.model cannot be read", files.name);
+    check(word(metadata, "target_prefix").empty(), "{}: its translations begin with a word of their own (target_prefix)",
+          files.name);
+    check(files.bytes("sentencepiece.model").has_value(), "{}: it has no sentencepiece.model; one with bpe.model cannot be read",
+          files.name);
     const ModelFiles of_model = below(files, "model/");
     const Json config = bounded_json(text_of(of_model, "config.json", longest_config));
     check(config.is_object() && config.value("add_source_eos", Json(false)) == Json(true),
-          "{}: its model reads sources without an end mark (add_source_eos is not true in model/config.json), and Heddle's have one",
+          "{}: its model reads sources without an end mark (add_source_eos is not true in model/config.json), and Heddle's have "
+          "one",
           files.name);
     ExchangedModel model = read_ctranslate2(of_model, {text_of(files, "sentencepiece.model", largest_model)});
     model.source_language = word(metadata, "from_code");
@@ -73,13 +77,17 @@ ExchangedModel read_argos(const std::filesystem::path& path) {
 Export to_argos(const ExchangedModel& model, ExportDType dtype, std::string_view name) {
     const std::string &from = model.source_language, &to = model.target_language;
     for (const std::string& language : {from, to})
-        check(!language.empty() && std::ranges::all_of(language, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; }),
+        check(!language.empty() &&
+                  std::ranges::all_of(language,
+                                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; }),
               "{}: a package needs the codes of its languages; give --languages de en", name);
     if (!model.one_file) {
         const std::vector<std::string> target = token_texts(model.target, name);
         check(std::ranges::find(target, "<0x0A>") == target.end(),
-              "{}: source and target have two SentencePiece models, and the target's spells out bytes; Argos Translate has one model for "
-              "both: export it --to ctranslate2", name);
+              "{}: source and target have two SentencePiece models, and the target's spells out bytes; Argos Translate has one "
+              "model for "
+              "both: export it --to ctranslate2",
+              name);
     }
     Export made = to_ctranslate2(model, dtype, name), out;
     const std::string folder = fmt::format("translate-{}_{}-1_0/", from, to);

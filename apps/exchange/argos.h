@@ -1,5 +1,5 @@
-// Packages of Argos Translate (https://github.com/argosopentech/argos-translate), which LibreTranslate serves: a zip with one folder that
-// holds metadata.json, sentencepiece.model and model/, a model of CTranslate2.
+// Packages of Argos Translate (https://github.com/argosopentech/argos-translate), which LibreTranslate serves: a zip with one
+// folder that holds metadata.json, sentencepiece.model and model/, a model of CTranslate2.
 #pragma once
 
 #include <filesystem>

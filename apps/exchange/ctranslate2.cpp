@@ -43,7 +43,8 @@ class Variables {
     Tensor weights(const std::string& name, const Shape& wanted = {}) {
         const CTranslate2Variable& variable = get(name);
         check(variable.type != "I8" && variable.type != "I16" && variable.type != "I32",
-              "its weights are quantized ({} is {}), which loses bits: convert the model again with --quantization float32 or float16",
+              "its weights are quantized ({} is {}), which loses bits: convert the model again with --quantization float32 or "
+              "float16",
               name, variable.type);
         check(wanted.rank() == 0 || variable.shape == wanted, "{} is {}, wanted {}", name, variable.shape, wanted);
         // Aliases let a small file claim any number of weights.
@@ -86,7 +87,9 @@ bool same(const CTranslate2Variable& a, const CTranslate2Variable& b) {
     return a.type == b.type && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes);
 }
 
-Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) { return tensor.slice(begin, begin + count).clone(); }
+Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
+    return tensor.slice(begin, begin + count).clone();
+}
 
 class ModelReader {
   public:
@@ -115,7 +118,8 @@ class ModelReader {
   private:
     double agreed(const std::string& name, double otherwise) {
         const double encoder = from_.number("encoder/" + name, otherwise), decoder = from_.number("decoder/" + name, otherwise);
-        check(encoder == decoder, "{} is {} in the encoder and {} in the decoder, and Heddle has one for both", name, encoder, decoder);
+        check(encoder == decoder, "{} is {} in the encoder and {} in the decoder, and Heddle has one for both", name, encoder,
+              decoder);
         return encoder;
     }
 
@@ -148,8 +152,8 @@ class ModelReader {
             // A flag, or the factor itself.
             const bool flag = !from_.has(name) || from_.is_i8(name);
             const bool is_root = flag ? scale != 0 : std::abs(scale - root) <= 1e-6 * root;
-            check(flag || is_root || scale == 1, "{} is {}; Heddle scales embeddings by sqrt(d_model), {}, or not at all", name, scale,
-                  root);
+            check(flag || is_root || scale == 1, "{} is {}; Heddle scales embeddings by sqrt(d_model), {}, or not at all", name,
+                  scale, root);
             check(!scaled || *scaled == is_root, "only one of its sides scales its embeddings");
             scaled = is_root;
         }
@@ -157,7 +161,8 @@ class ModelReader {
     }
 
     void read_embeddings(bool one_vocabulary) {
-        const std::string source_name = from_.has("encoder/embeddings/weight") ? "encoder/embeddings/weight" : "encoder/embeddings_0/weight";
+        const std::string source_name =
+            from_.has("encoder/embeddings/weight") ? "encoder/embeddings/weight" : "encoder/embeddings_0/weight";
         const CTranslate2Variable source = from_.get(source_name), target = from_.get("decoder/embeddings/weight");
         const CTranslate2Variable output = from_.get("decoder/projection/weight");
         check(source.shape.rank() == 2 && target.shape.rank() == 2, "its embeddings are {} and {}, wanted matrices", source.shape,
@@ -189,8 +194,8 @@ class ModelReader {
         Tensor source = from_.weights(names[0]), target = from_.weights(names[1]);
         for (const Tensor& table : {source, target})
             check(table.rank() == 2 && table.cols() == model_.options.d_model && table.rows() == source.rows(),
-                  "its tables of positions are {} and {}, wanted two of {} columns and as many rows", source.shape(), target.shape(),
-                  model_.options.d_model);
+                  "its tables of positions are {} and {}, wanted two of {} columns and as many rows", source.shape(),
+                  target.shape(), model_.options.d_model);
         model_.options.position_table = source.rows();
         const auto of_source = known_positions(source), of_target = known_positions(target);
         model_.options.positions = of_source && of_source == of_target ? *of_source : Positions::learned;
@@ -281,7 +286,8 @@ TokenMap map_of(std::vector<std::string> tokens, const Json& config, bool target
 }
 
 std::vector<std::string> vocabulary_of(const ModelFiles& files, const std::string& name) {
-    if (files.bytes(name + ".json")) return listed_tokens(text_of(files, name + ".json", largest_model), files.name + "/" + name + ".json");
+    if (files.bytes(name + ".json"))
+        return listed_tokens(text_of(files, name + ".json", largest_model), files.name + "/" + name + ".json");
     check(files.bytes(name + ".txt").has_value(), "{}: it has no {}.json", files.name, name);
     const std::string text = text_of(files, name + ".txt", largest_model);
     std::vector<std::string> tokens;
@@ -302,13 +308,14 @@ ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string
     const bool shared = files.bytes("shared_vocabulary.json") || files.bytes("shared_vocabulary.txt");
     std::vector<std::string> source = vocabulary_of(files, shared ? "shared_vocabulary" : "source_vocabulary");
     std::vector<std::string> target = shared ? source : vocabulary_of(files, "target_vocabulary");
-    check(sentencepiece.size() == 1 || sentencepiece.size() == 2, "{}: {} .spm files; wanted one, or source and target", files.name,
-          sentencepiece.size());
+    check(sentencepiece.size() == 1 || sentencepiece.size() == 2, "{}: {} .spm files; wanted one, or source and target",
+          files.name, sentencepiece.size());
     try {
         const Json config = bounded_json(text_of(files, "config.json", longest_config));
         check(config.is_object(), "config.json is no JSON object");
         check(!flag(config, "add_source_bos"), "its sources begin with a begin mark (add_source_bos), and Heddle's do not");
-        check(!files.bytes("vmap.txt"), "it has a vmap.txt, a vocabulary for each sentence, which Heddle does not have; import it without");
+        check(!files.bytes("vmap.txt"),
+              "it has a vmap.txt, a vocabulary for each sentence, which Heddle does not have; import it without");
         ModelReader reader(*file, config);
         ExchangedModel model = reader.read(source == target);
         model.one_file = sentencepiece.size() == 1 && source == target;
@@ -334,7 +341,8 @@ ExchangedModel read_ctranslate2(const std::filesystem::path& folder, const std::
         std::vector<std::string> names = {"source.spm", "target.spm"};
         if (!files.bytes(names[0])) names = {"sentencepiece.model"};
         check(files.bytes(names[0]).has_value(),
-              "{}: the SentencePiece model is no part of CTranslate2's format, and neither source.spm nor sentencepiece.model is here; "
+              "{}: the SentencePiece model is no part of CTranslate2's format, and neither source.spm nor sentencepiece.model is "
+              "here; "
               "give --vocab FILE.spm, or one for the source and one for the target",
               files.name);
         for (const std::string& name : names) sentencepiece.push_back(text_of(files, name, largest_model));

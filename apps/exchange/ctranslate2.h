@@ -1,6 +1,6 @@
-// Models of CTranslate2 (https://github.com/OpenNMT/CTranslate2): a folder with model.bin, config.json and the vocabulary as a list,
-// shared_vocabulary.json, or source_vocabulary.json and target_vocabulary.json. The SentencePiece models are no part of the format; they
-// usually lie beside it.
+// Models of CTranslate2 (https://github.com/OpenNMT/CTranslate2): a folder with model.bin, config.json and the vocabulary as a
+// list, shared_vocabulary.json, or source_vocabulary.json and target_vocabulary.json. The SentencePiece models are no part of the
+// format; they usually lie beside it.
 #pragma once
 
 #include <filesystem>
@@ -23,8 +23,8 @@ ExchangedModel read_ctranslate2(const std::filesystem::path& folder, const std::
 /// The same; `sentencepiece`: the bytes of one .spm file, or of source and target.
 ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string> sentencepiece);
 
-/// Error, with `name` and the option, for a model that CTranslate2 cannot have. A pad token that other toolkits forbid in their search gets
-/// an output bias of bias_of_added_token, since CTranslate2 has no list of forbidden tokens.
+/// Error, with `name` and the option, for a model that CTranslate2 cannot have. A pad token that other toolkits forbid in their
+/// search gets an output bias of bias_of_added_token, since CTranslate2 has no list of forbidden tokens.
 Export to_ctranslate2(const ExchangedModel& model, ExportDType dtype, std::string_view name);
 
 }  // namespace heddle::app

@@ -102,8 +102,8 @@ std::map<std::string, CTranslate2Variable> read_ctranslate2_variables(std::span<
     const std::string_view kind = from.text();
     check(kind == specification, "it is a {}; only translation models, {}, can be read", shown(kind), specification);
     const auto its_revision = from.number<std::uint32_t>();
-    check(its_revision == revision, "it has revision {} of {}; wanted {}: convert the model again with CTranslate2 4", its_revision,
-          kind, revision);
+    check(its_revision == revision, "it has revision {} of {}; wanted {}: convert the model again with CTranslate2 4",
+          its_revision, kind, revision);
     std::map<std::string, CTranslate2Variable> variables;
     for (auto count = from.number<std::uint32_t>(); count > 0; --count) {
         const std::string_view name = from.text();
@@ -124,7 +124,9 @@ std::map<std::string, CTranslate2Variable> read_ctranslate2_variables(std::span<
 void CTranslate2Writer::add(const std::string& name, const Tensor& weights, ExportDType dtype) {
     variables_[name] = {dtype == ExportDType::f16 ? f16_type : f32_type, weights.shape(), bytes_of(weights, dtype)};
 }
-void CTranslate2Writer::add_i8(const std::string& name, std::int8_t value) { variables_[name] = {i8_type, {}, scalar_bytes(value)}; }
+void CTranslate2Writer::add_i8(const std::string& name, std::int8_t value) {
+    variables_[name] = {i8_type, {}, scalar_bytes(value)};
+}
 void CTranslate2Writer::add_i16(const std::string& name, std::int16_t value) {
     variables_[name] = {i16_type, {}, scalar_bytes(value)};
 }

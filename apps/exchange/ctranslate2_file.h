@@ -2,8 +2,8 @@
 //
 // Source: https://github.com/OpenNMT/CTranslate2, the serialization in python/ctranslate2/specs/model_spec.py. Numbers are little
 // endian: u32 version, text specification, u32 revision, u32 count, then for each variable, sorted by name, text name, u8 rank,
-// u32 extents, u8 type, u32 bytes, the elements; then u32 count and for each alias text alias, text name. A text is its length with
-// its NUL, u16, and the bytes.
+// u32 extents, u8 type, u32 bytes, the elements; then u32 count and for each alias text alias, text name. A text is its length
+// with its NUL, u16, and the bytes.
 #pragma once
 
 #include <cstdint>

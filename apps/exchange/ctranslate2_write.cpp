@@ -157,12 +157,15 @@ void check_options(const nn::TransformerOptions& given, std::string_view name) {
     const nn::TransformerOptions options = given.with_defaults();
     check(*options.key_heads == options.heads, "{}: it has --key-heads {}, and this export has as many as heads", name,
           *options.key_heads);
-    check(*options.head_dim * options.heads == options.d_model, "{}: it has --head-dim {}, and this export has d_model / heads, {}",
-          name, *options.head_dim, options.d_model / options.heads);
-    check(options.memory == nn::MemoryFrom::last, "{}: its decoder layers attend to the encoder's layers (--memory layer), and "
-          "CTranslate2's attend to its result", name);
-    check(*options.encoder_layers > 0 && *options.decoder_layers > 0, "{}: a side has no layers, and CTranslate2's have at least one",
+    check(*options.head_dim * options.heads == options.d_model,
+          "{}: it has --head-dim {}, and this export has d_model / heads, {}", name, *options.head_dim,
+          options.d_model / options.heads);
+    check(options.memory == nn::MemoryFrom::last,
+          "{}: its decoder layers attend to the encoder's layers (--memory layer), and "
+          "CTranslate2's attend to its result",
           name);
+    check(*options.encoder_layers > 0 && *options.decoder_layers > 0,
+          "{}: a side has no layers, and CTranslate2's have at least one", name);
 }
 
 }  // namespace
@@ -174,12 +177,15 @@ Export to_ctranslate2(const ExchangedModel& model, ExportDType dtype, std::strin
     const auto text = [&](std::int32_t id) { return target.at(static_cast<std::size_t>(id)); };
     const auto of_source = [&](std::int32_t id) { return source.at(static_cast<std::size_t>(id)); };
     check(text(map.unk) == of_source(model.source.map.unk) && text(map.end) == of_source(model.source.map.end),
-          "{}: its unknown or end mark has another text in the source than in the target, and CTranslate2 has one for both", name);
+          "{}: its unknown or end mark has another text in the source than in the target, and CTranslate2 has one for both",
+          name);
     nlohmann::ordered_json config;
     config["add_source_bos"] = false;
     config["add_source_eos"] = true;
     config["bos_token"] = map.begin ? text(*map.begin) : "<s>";
-    config["decoder_start_token"] = text(map.start == StartToken::begin ? *map.begin : map.start == StartToken::pad ? *map.pad : map.end);
+    config["decoder_start_token"] = text(map.start == StartToken::begin ? *map.begin
+                                         : map.start == StartToken::pad ? *map.pad
+                                                                        : map.end);
     config["eos_token"] = text(map.end);
     config["layer_norm_epsilon"] = model.options.norm_eps;
     config["multi_query_attention"] = false;
@@ -200,7 +206,8 @@ Export to_ctranslate2(const ExchangedModel& model, ExportDType dtype, std::strin
         out.files.push_back({"source.spm", model.source.sentencepiece});
         out.files.push_back({"target.spm", model.target.sentencepiece});
     }
-    out.notes.push_back("config.json has add_source_eos: CTranslate2 ends the source itself, so give it pieces without the end mark");
+    out.notes.push_back(
+        "config.json has add_source_eos: CTranslate2 ends the source itself, so give it pieces without the end mark");
     if (model.forbid_unknown) out.notes.push_back("this model never writes its unknown token: translate with disable_unk=True");
     return out;
 }

@@ -13,9 +13,7 @@ namespace heddle::app {
 
 /// How an export writes the weights.
 enum class ExportDType : std::uint8_t { f32, f16 };
-constexpr auto enum_words(ExportDType) {
-    return words_for<ExportDType>({{ExportDType::f32, "f32"}, {ExportDType::f16, "f16"}});
-}
+constexpr auto enum_words(ExportDType) { return words_for<ExportDType>({{ExportDType::f32, "f32"}, {ExportDType::f16, "f16"}}); }
 
 /// Elements of "F32", "F16" or "BF16", as many as the shape has, as an f32 tensor on the CPU.
 Tensor floats_from(std::span<const std::byte> bytes, std::string_view dtype, const Shape& shape);

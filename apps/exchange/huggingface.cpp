@@ -23,10 +23,13 @@ using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
 
-constexpr std::pair<std::string_view, ops::Activation> activations[] = {
-    {"relu", ops::Activation::relu},          {"gelu", ops::Activation::gelu},          {"gelu_python", ops::Activation::gelu},
-    {"gelu_new", ops::Activation::gelu_tanh}, {"gelu_pytorch_tanh", ops::Activation::gelu_tanh},
-    {"swish", ops::Activation::silu},         {"silu", ops::Activation::silu}};
+constexpr std::pair<std::string_view, ops::Activation> activations[] = {{"relu", ops::Activation::relu},
+                                                                        {"gelu", ops::Activation::gelu},
+                                                                        {"gelu_python", ops::Activation::gelu},
+                                                                        {"gelu_new", ops::Activation::gelu_tanh},
+                                                                        {"gelu_pytorch_tanh", ops::Activation::gelu_tanh},
+                                                                        {"swish", ops::Activation::silu},
+                                                                        {"silu", ops::Activation::silu}};
 
 /// config.json, with the defaults of transformers for what it leaves out.
 class Config {
@@ -60,8 +63,8 @@ class Config {
     /// A number that the encoder and the decoder have in common.
     std::int64_t agreed(const char* encoder, const char* decoder, std::int64_t otherwise) const {
         const std::int64_t of_encoder = number(encoder, otherwise), of_decoder = number(decoder, otherwise);
-        check(of_encoder == of_decoder, "config.json: {} is {} and {} is {}, and Heddle has one for both", encoder, of_encoder, decoder,
-              of_decoder);
+        check(of_encoder == of_decoder, "config.json: {} is {} and {} is {}, and Heddle has one for both", encoder, of_encoder,
+              decoder, of_decoder);
         return of_encoder;
     }
 
@@ -73,7 +76,8 @@ nn::TransformerOptions options_from(const Config& config) {
     nn::TransformerOptions options;
     options.source_vocabulary = config.number("vocab_size", 58101);
     const bool share = config.flag("share_encoder_decoder_embeddings", true), tied = config.flag("tie_word_embeddings", true);
-    options.target_vocabulary = share ? options.source_vocabulary : config.number("decoder_vocab_size", options.source_vocabulary);
+    options.target_vocabulary =
+        share ? options.source_vocabulary : config.number("decoder_vocab_size", options.source_vocabulary);
     options.tie = share ? (tied ? Tie::all : Tie::embeddings) : (tied ? Tie::target : Tie::none);
     options.d_model = config.number("d_model", 1024);
     options.encoder_layers = config.number("encoder_layers", 12);
@@ -111,15 +115,17 @@ WeightFile open_weights_of(const std::filesystem::path& folder) {
         return {file->names(),
                 [file](const std::string& name) {
                     const std::string_view dtype = file->dtype(name);
-                    check(dtype == "F32" || dtype == "F16" || dtype == "BF16", "the tensor {} is {}; wanted F32, F16 or BF16", shown(name),
-                          dtype);
+                    check(dtype == "F32" || dtype == "F16" || dtype == "BF16", "the tensor {} is {}; wanted F32, F16 or BF16",
+                          shown(name), dtype);
                     return file->load(name, DType::f32);
                 },
                 static_cast<std::size_t>(std::filesystem::file_size(safe))};
     }
     for (const char* part : {"model.safetensors.index.json", "pytorch_model.bin.index.json"})
-        check(!std::filesystem::exists(folder / part), "its weights are in several files ({}); save it in one with "
-              "save_pretrained(folder, max_shard_size=\"100GB\")", part);
+        check(!std::filesystem::exists(folder / part),
+              "its weights are in several files ({}); save it in one with "
+              "save_pretrained(folder, max_shard_size=\"100GB\")",
+              part);
     check(std::filesystem::exists(pickled), "it has neither model.safetensors nor pytorch_model.bin");
     const auto file = std::make_shared<const TorchFile>(pickled);
     const auto places = std::make_shared<std::map<std::string, const TorchTensor*>>();
@@ -169,8 +175,8 @@ class ModelReader {
         for (const std::string& name : names) {
             if (!has(name)) continue;
             Tensor tensor = take(name);
-            check(!found.defined() || same_values(found, tensor), "{} is not equal to {}, but config.json says that they are one", name,
-                  names.front());
+            check(!found.defined() || same_values(found, tensor), "{} is not equal to {}, but config.json says that they are one",
+                  name, names.front());
             if (found.defined()) loaded_ -= static_cast<std::size_t>(found.numel());
             found = std::move(tensor);
         }
@@ -188,8 +194,7 @@ class ModelReader {
             model_.tensors["embedding.weight"] = take_tied(names);
         } else {
             model_.tensors["source_embedding.weight"] = take(encoder);
-            model_.tensors["target_embedding.weight"] =
-                tied ? take_tied({decoder, output}) : take(decoder);
+            model_.tensors["target_embedding.weight"] = tied ? take_tied({decoder, output}) : take(decoder);
         }
         if (!tied) model_.tensors["output.weight"] = take(output);
     }
@@ -198,7 +203,8 @@ class ModelReader {
         const std::string name = "final_logits_bias";
         const std::int64_t tokens = model_.options.target_vocabulary;
         const Tensor bias = has(name) ? take(name) : Tensor::zeros({1, model_.tensors.begin()->second.dim(0)});
-        check(bias.rank() == 2 && bias.dim(0) == 1 && bias.dim(1) == tokens, "{} is {}, wanted [1, {}]", name, bias.shape(), tokens);
+        check(bias.rank() == 2 && bias.dim(0) == 1 && bias.dim(1) == tokens, "{} is {}, wanted [1, {}]", name, bias.shape(),
+              tokens);
         model_.tensors["output.bias"] = bias.reshape({tokens});
     }
 
@@ -252,8 +258,8 @@ std::int32_t as_id(std::int64_t id, std::int64_t vocabulary, const char* name) {
 
 /// Tokens beyond the model's rows are left out; rows beyond the tokens have no text.
 void fit(std::vector<std::string>& tokens, std::int64_t rows, const char* file) {
-    check(static_cast<std::int64_t>(tokens.size()) <= rows, "{} has ids up to {}, but the model has {} rows", file, tokens.size() - 1,
-          rows);
+    check(static_cast<std::int64_t>(tokens.size()) <= rows, "{} has ids up to {}, but the model has {} rows", file,
+          tokens.size() - 1, rows);
     tokens.resize(static_cast<std::size_t>(rows));
 }
 
@@ -274,7 +280,8 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
     map.unk = id_of(target, unk);
     map.end = as_id(config.number("eos_token_id", 0), options.target_vocabulary, "eos_token_id");
     map.pad = as_id(config.number("pad_token_id", 58100), options.target_vocabulary, "pad_token_id");
-    const std::int32_t start = as_id(config.number("decoder_start_token_id", 58100), options.target_vocabulary, "decoder_start_token_id");
+    const std::int32_t start =
+        as_id(config.number("decoder_start_token_id", 58100), options.target_vocabulary, "decoder_start_token_id");
     if (start == map.pad)
         map.start = StartToken::pad;
     else if (start == map.end)
@@ -288,7 +295,8 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
         of_source.end = id_of(source, end);
         of_source.start = StartToken::end;
         // The model's pad is an id of both vocabularies; in the source it is never read.
-        if (*map.pad < options.source_vocabulary && *map.pad != of_source.unk && *map.pad != of_source.end) of_source.pad = map.pad;
+        if (*map.pad < options.source_vocabulary && *map.pad != of_source.unk && *map.pad != of_source.end)
+            of_source.pad = map.pad;
         of_source.pieces = std::move(source);
     } else {
         model.source.map = map;
@@ -324,12 +332,14 @@ ExchangedModel read_huggingface(const std::filesystem::path& folder) {
         const Json json = json_of(files, "config.json", true);
         const Config config(json);
         const std::string type = config.word("model_type", "of no type");
-        check(type == "marian", "config.json: the model is {}; of Hugging Face's models marian (MarianMTModel) can be read", shown(type));
+        check(type == "marian", "config.json: the model is {}; of Hugging Face's models marian (MarianMTModel) can be read",
+              shown(type));
         ExchangedModel model;
         model.options = options_from(config);
         for (const char* name : {"normalize_before", "normalize_embedding", "add_final_layer_norm"})
             if (config.flag(name, false))
-                model.notes.push_back(fmt::format("config.json: {} is true, but transformers ignores it, and so does this import", name));
+                model.notes.push_back(
+                    fmt::format("config.json: {} is true, but transformers ignores it, and so does this import", name));
         ModelReader(model, open_weights_of(folder)).read();
         read_vocabularies(model, files, config);
         read_forbidden(model, json);

@@ -1,5 +1,5 @@
-// MarianMT models of Hugging Face's transformers (https://github.com/huggingface/transformers, models/marian), as opus-mt's: a folder with
-// config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json.
+// MarianMT models of Hugging Face's transformers (https://github.com/huggingface/transformers, models/marian), as opus-mt's: a
+// folder with config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json.
 //
 //     model.shared.weight [V, d], or model.encoder.embed_tokens.weight and model.decoder.embed_tokens.weight
 //     lm_head.weight [V, d] if it is not tied, final_logits_bias [1, V]
@@ -20,8 +20,8 @@ namespace heddle::app {
 /// Whether the folder's config.json says so.
 bool is_huggingface(const std::filesystem::path& folder);
 
-/// Reads a model; nothing in its files is executed. They are untrusted: Error, with the folder and the file, option or tensor, for damaged
-/// ones and for a model that Heddle's Transformer is not.
+/// Reads a model; nothing in its files is executed. They are untrusted: Error, with the folder and the file, option or tensor,
+/// for damaged ones and for a model that Heddle's Transformer is not.
 ExchangedModel read_huggingface(const std::filesystem::path& folder);
 
 /// Error, with `name` and the option, for a model that MarianMT cannot be. Columns of d_model are put in another order where

@@ -6,14 +6,19 @@
 namespace heddle::app {
 namespace {
 
-constexpr std::pair<std::string_view, std::string_view> parts[] = {
-    {"self_attention.query", "self_attn.q_proj"},     {"self_attention.key", "self_attn.k_proj"},
-    {"self_attention.value", "self_attn.v_proj"},     {"self_attention.output", "self_attn.out_proj"},
-    {"self_attention_norm", "self_attn_layer_norm"},  {"cross_attention.query", "encoder_attn.q_proj"},
-    {"cross_attention.key", "encoder_attn.k_proj"},   {"cross_attention.value", "encoder_attn.v_proj"},
-    {"cross_attention.output", "encoder_attn.out_proj"}, {"cross_attention_norm", "encoder_attn_layer_norm"},
-    {"feed_forward.inner", "fc1"},                    {"feed_forward.outer", "fc2"},
-    {"feed_forward_norm", "final_layer_norm"}};
+constexpr std::pair<std::string_view, std::string_view> parts[] = {{"self_attention.query", "self_attn.q_proj"},
+                                                                   {"self_attention.key", "self_attn.k_proj"},
+                                                                   {"self_attention.value", "self_attn.v_proj"},
+                                                                   {"self_attention.output", "self_attn.out_proj"},
+                                                                   {"self_attention_norm", "self_attn_layer_norm"},
+                                                                   {"cross_attention.query", "encoder_attn.q_proj"},
+                                                                   {"cross_attention.key", "encoder_attn.k_proj"},
+                                                                   {"cross_attention.value", "encoder_attn.v_proj"},
+                                                                   {"cross_attention.output", "encoder_attn.out_proj"},
+                                                                   {"cross_attention_norm", "encoder_attn_layer_norm"},
+                                                                   {"feed_forward.inner", "fc1"},
+                                                                   {"feed_forward.outer", "fc2"},
+                                                                   {"feed_forward_norm", "final_layer_norm"}};
 
 /// "encoder.layers.12.", and what follows up to the last dot.
 struct Place {

@@ -35,11 +35,13 @@ void check_options(const nn::TransformerOptions& given, std::string_view name) {
     check(options.norm == nn::NormPlace::post,
           "{}: it is pre-norm, and MarianMT models are post-norm: export it --to ctranslate2, or train with --norm post", name);
     check(!*options.final_norm, "{}: each side ends with a norm (--final-norm), which MarianMT models do not have", name);
-    check(options.norm_eps == fixed_eps, "{}: its norms have --norm-eps {}, and those of MarianMT {}", name, options.norm_eps, fixed_eps);
+    check(options.norm_eps == fixed_eps, "{}: its norms have --norm-eps {}, and those of MarianMT {}", name, options.norm_eps,
+          fixed_eps);
     check(*options.key_heads == options.heads, "{}: it has --key-heads {}, and MarianMT models have as many as heads", name,
           *options.key_heads);
-    check(*options.head_dim * options.heads == options.d_model, "{}: it has --head-dim {}, and MarianMT models have d_model / heads, {}",
-          name, *options.head_dim, options.d_model / options.heads);
+    check(*options.head_dim * options.heads == options.d_model,
+          "{}: it has --head-dim {}, and MarianMT models have d_model / heads, {}", name, *options.head_dim,
+          options.d_model / options.heads);
     check(options.memory == nn::MemoryFrom::last,
           "{}: its decoder layers attend to the encoder's layers (--memory layer), and MarianMT's attend to its result", name);
     check(options.positions != Positions::marian,
@@ -56,7 +58,8 @@ Tensors with_its_positions(const ExchangedModel& model, std::string_view name) {
     for (const char* table : {"source_positions.weight", "target_positions.weight"})
         check(distance(model.tensors.at(table), Positions::sines_first) <= largest_distance,
               "{}: its positions are learned, and MarianMT's are computed: export it --to ctranslate2, or train with --positions "
-              "sinusoidal", name);
+              "sinusoidal",
+              name);
     return model.tensors;
 }
 
@@ -91,8 +94,9 @@ class Writer {
         out.files.push_back({"vocab.json", numbers_of_tokens(source_)});
         if (two_) out.files.push_back({"target_vocab.json", numbers_of_tokens(target_)});
         if (options_.positions == Positions::learned)
-            out.notes.push_back("the positions are stored, since they are not quite the computed ones: transformers reads them, but its "
-                                "save_pretrained() leaves them out");
+            out.notes.push_back(
+                "the positions are stored, since they are not quite the computed ones: transformers reads them, but its "
+                "save_pretrained() leaves them out");
         return out;
     }
 
@@ -116,7 +120,8 @@ class Writer {
         if (map.start == StartToken::zeros && map.pad) start_from_zeros();
         const std::string end = text(target_, map.end), unk = text(target_, map.unk);
         check(!two_ || (text(source_, model_.source.map.end) == end && text(source_, model_.source.map.unk) == unk),
-              "{}: its unknown or end mark has another text in the source than in the target, and a MarianTokenizer has one for both",
+              "{}: its unknown or end mark has another text in the source than in the target, and a MarianTokenizer has one for "
+              "both",
               name_);
     }
 
@@ -132,16 +137,18 @@ class Writer {
     /// A row that is never written. Both sides have one pad, with one id.
     std::int32_t add_pad() {
         const auto id = static_cast<std::int32_t>(target_.size());
-        check(!two_ || source_.size() == target_.size(),
-              "{}: it has no pad, and a MarianMT model needs one that has one id in both vocabularies, which have {} and {} tokens", name_,
-              source_.size(), target_.size());
+        check(
+            !two_ || source_.size() == target_.size(),
+            "{}: it has no pad, and a MarianMT model needs one that has one id in both vocabularies, which have {} and {} tokens",
+            name_, source_.size(), target_.size());
         for (std::vector<std::string>* tokens : {&source_, &target_}) {
             std::string pad = "<pad>";
             while (std::ranges::find(*tokens, pad) != tokens->end()) pad = "<" + pad + ">";
             tokens->push_back(pad);
         }
         for (auto& [tensor_name, tensor] : tensors_) {
-            const bool rows = tensor_name.ends_with("embedding.weight") || tensor_name == "output.weight" || tensor_name == "output.bias";
+            const bool rows =
+                tensor_name.ends_with("embedding.weight") || tensor_name == "output.weight" || tensor_name == "output.bias";
             if (!rows) continue;
             Shape shape = tensor.shape();
             shape.set(0, shape[0] + 1);

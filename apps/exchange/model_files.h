@@ -14,7 +14,7 @@ namespace heddle::app {
 
 /// The files of a model: of a folder, or of a part of an archive.
 struct ModelFiles {
-    std::string name;                                                                     ///< for errors
+    std::string name;                                                                    ///< for errors
     std::function<std::optional<std::span<const std::byte>>(const std::string&)> bytes;  ///< of a file; nothing: there is none
 };
 /// The files of a folder, memory-mapped.

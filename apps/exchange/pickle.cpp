@@ -30,8 +30,7 @@ constexpr std::array<std::string_view, 3> storage_dtypes = {"F32", "F16", "BF16"
 
 class Machine {
   public:
-    explicit Machine(std::span<const std::byte> pickle)
-        : pickle_(reinterpret_cast<const char*>(pickle.data()), pickle.size()) {}
+    explicit Machine(std::span<const std::byte> pickle) : pickle_(reinterpret_cast<const char*>(pickle.data()), pickle.size()) {}
 
     std::vector<TorchTensor> run() {
         check(pickle_.size() <= longest_pickle, "its pickle has {} bytes; wanted at most {}", pickle_.size(), longest_pickle);
@@ -115,9 +114,12 @@ class Machine {
             case 'M': push(Kind::integer, take<std::uint16_t>()); break;
             case ')': push_tuple(stack_.size()); break;
             case 't': push_tuple(take_mark()); break;
-            case 0x85: case 0x86: case 0x87: push_last(code - 0x84U); break;
+            case 0x85:
+            case 0x86:
+            case 0x87: push_last(code - 0x84U); break;
             case 'Q': push_storage(); break;
-            case 0x88: case 0x89: push(Kind::boolean, code == 0x88 ? 1 : 0); break;
+            case 0x88:
+            case 0x89: push(Kind::boolean, code == 0x88 ? 1 : 0); break;
             case 'R': call(); break;
             case 'q': remember(take<std::uint8_t>()); break;
             case 'r': remember(take<std::uint32_t>()); break;
@@ -128,8 +130,8 @@ class Machine {
             case 'b': build(); break;
             case '.': return false;
             default:
-                fail_with("its pickle has the instruction 0x{:02x} at byte {}, which weights do not need; nothing was executed", code,
-                          begin);
+                fail_with("its pickle has the instruction 0x{:02x} at byte {}, which weights do not need; nothing was executed",
+                          code, begin);
         }
         return true;
     }
@@ -154,7 +156,8 @@ class Machine {
         push_tuple(stack_.size() - count);
     }
     void push_tuple(std::size_t first) {
-        const Value tuple{Kind::tuple, static_cast<std::uint32_t>(stack_.size() - first), static_cast<std::int64_t>(items_.size())};
+        const Value tuple{Kind::tuple, static_cast<std::uint32_t>(stack_.size() - first),
+                          static_cast<std::int64_t>(items_.size())};
         items_.insert(items_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(first), stack_.end());
         stack_.resize(first);
         stack_.push_back(tuple);
@@ -192,7 +195,8 @@ class Machine {
 
     /// (storage, first element, sizes, strides, requires_grad, hooks)
     void push_tensor(std::span<const Value> parts) {
-        want(parts, {Kind::storage, Kind::integer, Kind::tuple, Kind::tuple, Kind::boolean, Kind::ordered_dictionary}, "a tensor");
+        want(parts, {Kind::storage, Kind::integer, Kind::tuple, Kind::tuple, Kind::boolean, Kind::ordered_dictionary},
+             "a tensor");
         const std::span<const Value> sizes = items(parts[2]), strides = items(parts[3]);
         check(parts[1].where >= 0 && sizes.size() <= Shape::kMaxRank && sizes.size() == strides.size(),
               "its pickle has a tensor of another form");
@@ -225,8 +229,9 @@ class Machine {
 
     /// The values from `first` are keys and values for the dictionary before them.
     void set_items(std::size_t first) {
-        check(first > (marks_.empty() ? 0 : marks_.back()) && (stack_.size() - first) % 2 == 0 && is_dictionary(stack_[first - 1]),
-              "its pickle sets items of no dictionary");
+        check(
+            first > (marks_.empty() ? 0 : marks_.back()) && (stack_.size() - first) % 2 == 0 && is_dictionary(stack_[first - 1]),
+            "its pickle sets items of no dictionary");
         for (std::size_t i = first; i < stack_.size(); i += 2)
             entries_.push_back({stack_[first - 1].where, stack_[i], stack_[i + 1]});
         stack_.resize(first);

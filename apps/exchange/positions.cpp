@@ -50,8 +50,8 @@ Tensor with_rows(const Tensor& from) {
 
 /// Whether the tensor writes the stream of width d_model (its rows are columns of the stream), and whether it reads it.
 bool writes_stream(std::string_view name) {
-    return name.find("attention.output.") != std::string_view::npos || name.find("feed_forward.outer.") != std::string_view::npos ||
-           name.find("_norm.") != std::string_view::npos;
+    return name.find("attention.output.") != std::string_view::npos ||
+           name.find("feed_forward.outer.") != std::string_view::npos || name.find("_norm.") != std::string_view::npos;
 }
 bool reads_stream(std::string_view name) {
     return name.ends_with("embedding.weight") || name.ends_with("positions.weight") || name == "output.weight" ||

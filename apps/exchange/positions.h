@@ -22,8 +22,8 @@ std::optional<nn::Positions> known_positions(const Tensor& table);
 /// The largest difference between a stored table and computed positions.
 double distance(const Tensor& table, nn::Positions positions);
 
-/// Renames the columns of a model with alternating sines and cosines so that its positions are sines first, then cosines: the same
-/// function, up to the order of sums, with the columns of d_model in another order in each weight. `tensors`: those of an
+/// Renames the columns of a model with alternating sines and cosines so that its positions are sines first, then cosines: the
+/// same function, up to the order of sums, with the columns of d_model in another order in each weight. `tensors`: those of an
 /// ExchangedModel with post- or pre-norm layers. Error when d_model is odd.
 std::map<std::string, Tensor> with_sines_first(const std::map<std::string, Tensor>& tensors, std::int64_t d_model);
 

@@ -48,9 +48,7 @@ class TokenEvents : public nlohmann::json_sax<nlohmann::json> {
         if (fault.empty()) fault = std::move(why);
         return false;
     }
-    bool unexpected() {
-        return failed(numbered_ ? "wanted an object of texts and their ids" : "wanted a list of texts");
-    }
+    bool unexpected() { return failed(numbered_ ? "wanted an object of texts and their ids" : "wanted a list of texts"); }
     bool begin(bool fits) {
         if (!fits || open_) return unexpected();
         return open_ = true;
@@ -114,8 +112,8 @@ std::vector<std::string> token_texts(const ExchangedVocabulary& vocabulary, std:
         }
     std::unordered_set<std::string_view> seen;
     for (const std::string& text : texts)
-        check(text.empty() || seen.insert(text).second, "{}: two of its tokens have the text {}, which the other toolkit cannot tell apart",
-              name, shown(text));
+        check(text.empty() || seen.insert(text).second,
+              "{}: two of its tokens have the text {}, which the other toolkit cannot tell apart", name, shown(text));
     return texts;
 }
 

@@ -76,8 +76,6 @@ std::span<const std::byte> TorchFile::elements_of(const TorchTensor& tensor) con
     return storage.subspan(static_cast<std::size_t>(tensor.begin) * size, static_cast<std::size_t>(count) * size);
 }
 
-Tensor TorchFile::load(const TorchTensor& tensor) const {
-    return floats_from(elements_of(tensor), tensor.dtype, tensor.shape);
-}
+Tensor TorchFile::load(const TorchTensor& tensor) const { return floats_from(elements_of(tensor), tensor.dtype, tensor.shape); }
 
 }  // namespace heddle::app

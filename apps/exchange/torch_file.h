@@ -1,9 +1,9 @@
 // Reads PyTorch's files of weights, torch.save(model.state_dict(), "pytorch_model.bin"), and executes nothing.
 //
-// Source: the documentation of torch.save and Python's pickletools. Since PyTorch 1.6 such a file is a ZIP archive: NAME/data.pkl is
-// a pickle of names and tensors, and NAME/data/KEY has the elements of a storage. A pickle is a program for a stack machine that may
-// call any function of Python. This reader knows the instructions that weights need and the five names that they refer to; any
-// other one is an Error.
+// Source: the documentation of torch.save and Python's pickletools. Since PyTorch 1.6 such a file is a ZIP archive: NAME/data.pkl
+// is a pickle of names and tensors, and NAME/data/KEY has the elements of a storage. A pickle is a program for a stack machine
+// that may call any function of Python. This reader knows the instructions that weights need and the five names that they refer
+// to; any other one is an Error.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace heddle::app {
 /// A tensor of a pickle: a part of a storage, row-major.
 struct TorchTensor {
     std::string name;
-    std::string storage;         ///< the storage's key
-    std::string dtype;           ///< "F32", "F16" or "BF16"
+    std::string storage;  ///< the storage's key
+    std::string dtype;    ///< "F32", "F16" or "BF16"
     Shape shape;
-    std::int64_t begin = 0;      ///< of the tensor in the storage, in elements
-    std::int64_t elements = 0;   ///< of the whole storage
+    std::int64_t begin = 0;     ///< of the tensor in the storage, in elements
+    std::int64_t elements = 0;  ///< of the whole storage
 };
 
 /// The tensors that a pickled dictionary names, in its order. Error, without the file's name, for any other content: it names the
