@@ -4,6 +4,7 @@
 //     writer of a format  <-  ExchangedModel  <-  from_heddle  <-  a run
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,6 +34,14 @@ struct ExchangedModel {
     /// "de" and "en", where the toolkit says so.
     std::string source_language = {}, target_language = {};
 };
+
+/// The ids that the .spm file itself gives the four special tokens; -1: it lacks the token.
+struct SpecialIds {
+    std::int32_t pad = -1, unk = -1, begin = -1, end = -1;
+    std::int64_t pieces = 0;  ///< how many tokens the file has
+};
+/// Error, with `name`, as checked_sentencepiece_model().
+SpecialIds special_ids(std::string_view sentencepiece, std::string_view name);
 
 /// The added begin mark, or pad, must never be written: its output bias.
 inline constexpr float bias_of_added_token = -1e9F;

@@ -105,7 +105,7 @@ std::int64_t element_size(std::string_view dtype) {
 }
 
 // The number of elements, or nothing when their bytes would not fit into 63 bits.
-std::optional<std::int64_t> bytes_of(const std::vector<std::int64_t>& shape, std::int64_t size) {
+std::optional<std::int64_t> npy_bytes(const std::vector<std::int64_t>& shape, std::int64_t size) {
     std::int64_t bytes = size;
     for (const std::int64_t extent : shape)
         if (__builtin_mul_overflow(bytes, extent, &bytes)) return {};
@@ -144,7 +144,7 @@ NpyArray NpzFile::array(std::string_view name) const {
     check(!*found->fortran || found->shape->size() < 2,
           "{}: the array {} is in Fortran's order; save it again with numpy.ascontiguousarray", path(), name);
     const std::size_t rest = bytes.size() - begin - header;
-    const std::optional<std::int64_t> wanted = bytes_of(*found->shape, size);
+    const std::optional<std::int64_t> wanted = npy_bytes(*found->shape, size);
     if (!wanted || static_cast<std::uint64_t>(*wanted) != rest)
         damaged(fmt::format("{} bytes of elements do not fit its shape [{}] of {}", rest, fmt::join(*found->shape, ", "),
                             *found->dtype));
@@ -176,7 +176,7 @@ std::string npy_header(std::string_view dtype, std::span<const std::int64_t> sha
     return header + text;
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> npy_text(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 }  // namespace
 
@@ -184,13 +184,13 @@ void NpzWriter::add(const std::string& name, const Tensor& tensor) {
     std::vector<std::int64_t> shape;
     for (int axis = 0; axis < tensor.rank(); ++axis) shape.push_back(tensor.dim(axis));
     const std::string header = npy_header("<f4", shape);
-    const std::array parts = {bytes_of(header), std::as_bytes(tensor.values<float>())};
+    const std::array parts = {npy_text(header), std::as_bytes(tensor.values<float>())};
     zip_.add(name + std::string(npy_ending), parts);
 }
 
 void NpzWriter::add(const std::string& name, std::string_view bytes) {
     const std::string header = npy_header("|i1", std::array{static_cast<std::int64_t>(bytes.size())});
-    const std::array parts = {bytes_of(header), bytes_of(bytes)};
+    const std::array parts = {npy_text(header), npy_text(bytes)};
     zip_.add(name + std::string(npy_ending), parts);
 }
 

@@ -18,7 +18,9 @@ constexpr std::uint16_t encrypted = 1, sizes_follow = 8;  // bits of an entry's 
 constexpr std::uint32_t in_extra_field = 0xffffffff;      // a size or an offset that needs 64 bits
 constexpr std::uint16_t extra64 = 1;
 
-std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view zip_text(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 // Numbers at fixed places of a record, little-endian.
 class ZipRecord {
@@ -158,7 +160,7 @@ class ZipReader {
         const ZipRecord record = this->record(at, directory_size);
         const std::uint64_t name = record.u16(28), extra = record.u16(30), comment = record.u16(32);
         if (end - at - directory_size < name + extra + comment) wrong("an entry of its directory reaches too far");
-        ZipEntry entry{.name = text_of(file_.subspan(at + directory_size, name)),
+        ZipEntry entry{.name = zip_text(file_.subspan(at + directory_size, name)),
                        .flags = record.u16(8),
                        .crc = record.u32(16),
                        .size = record.u32(24),
@@ -188,7 +190,7 @@ class ZipReader {
         const std::uint64_t name = record.u16(26), extra = record.u16(28);
         std::uint64_t at = entry.local + local_size;
         if (directory - at < name + extra) wrong(fmt::format("the local header of {} reaches too far", entry.name));
-        if (text_of(file_.subspan(at, name)) != entry.name || record.u16(6) != entry.flags || record.u16(8) != 0)
+        if (zip_text(file_.subspan(at, name)) != entry.name || record.u16(6) != entry.flags || record.u16(8) != 0)
             wrong(fmt::format("the local header of {} does not agree with the directory", entry.name));
         at += name;
         std::uint64_t packed = record.u32(18), size = record.u32(22);
@@ -248,7 +250,7 @@ void ZipWriter::write(std::string_view bytes) {
 
 namespace {
 
-void put(std::string& out, std::uint64_t value, int size) {
+void put_number(std::string& out, std::uint64_t value, int size) {
     for (int i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i));
 }
 
@@ -256,16 +258,16 @@ void put(std::string& out, std::uint64_t value, int size) {
 std::string common_fields(std::uint32_t crc, std::uint64_t size, std::size_t name) {
     constexpr std::uint16_t version = 20, first_of_january_1980 = 0x21;
     std::string out;
-    put(out, version, 2);
-    put(out, 0, 2);  // no flags
-    put(out, 0, 2);  // stored
-    put(out, 0, 2);
-    put(out, first_of_january_1980, 2);
-    put(out, crc, 4);
-    put(out, size, 4);
-    put(out, size, 4);
-    put(out, name, 2);
-    put(out, 0, 2);  // no extra field
+    put_number(out, version, 2);
+    put_number(out, 0, 2);  // no flags
+    put_number(out, 0, 2);  // stored
+    put_number(out, 0, 2);
+    put_number(out, first_of_january_1980, 2);
+    put_number(out, crc, 4);
+    put_number(out, size, 4);
+    put_number(out, size, 4);
+    put_number(out, name, 2);
+    put_number(out, 0, 2);  // no extra field
     return out;
 }
 
@@ -280,12 +282,12 @@ void ZipWriter::add(const std::string& name, std::span<const std::span<const std
         entry.size += part.size();
     }
     std::string header;
-    put(header, local_signature, 4);
+    put_number(header, local_signature, 4);
     header += common_fields(entry.crc, entry.size, name.size()) + name;
     check(written_ + header.size() + entry.size < std::numeric_limits<std::uint32_t>::max(),
           "writing a ZIP archive: it would be larger than 4 GiB, which other programs may not read");
     write(header);
-    for (const std::span<const std::byte>& part : parts) write(text_of(part));
+    for (const std::span<const std::byte>& part : parts) write(zip_text(part));
     entries_.push_back(std::move(entry));
 }
 
@@ -298,24 +300,24 @@ void ZipWriter::commit() {
     const std::uint64_t begin = written_;
     for (const Entry& entry : entries_) {
         std::string record;
-        put(record, directory_signature, 4);
-        put(record, 20, 2);  // the version that wrote it
+        put_number(record, directory_signature, 4);
+        put_number(record, 20, 2);  // the version that wrote it
         record += common_fields(entry.crc, entry.size, entry.name.size());
         record.append(2 + 2 + 2 + 4, '\0');  // no comment, one volume, no attributes
-        put(record, entry.begin, 4);
+        put_number(record, entry.begin, 4);
         write(record + entry.name);
     }
     const std::uint64_t size = written_ - begin;
     check(written_ < std::numeric_limits<std::uint32_t>::max() && entries_.size() < 0xffff,
           "writing a ZIP archive: it would be larger than 4 GiB or 65,534 entries, which other programs may not read");
     std::string end;
-    put(end, end_signature, 4);
-    put(end, 0, 4);  // one volume
-    put(end, entries_.size(), 2);
-    put(end, entries_.size(), 2);
-    put(end, size, 4);
-    put(end, begin, 4);
-    put(end, 0, 2);  // no comment
+    put_number(end, end_signature, 4);
+    put_number(end, 0, 4);  // one volume
+    put_number(end, entries_.size(), 2);
+    put_number(end, entries_.size(), 2);
+    put_number(end, size, 4);
+    put_number(end, begin, 4);
+    put_number(end, 0, 2);  // no comment
     write(end);
     file_.commit();
 }
