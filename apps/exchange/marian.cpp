@@ -72,7 +72,7 @@ MarianOptions options_of(const NpzFile& file) {
     if (file.contains(model_options_name)) {
         const NpyArray array = file.array(model_options_name);
         const std::string name = file.path() + ":" + model_options_name;
-        check((array.dtype == "|i1" || array.dtype == "|u1") && array.bytes.size() <= longest_options,
+        check((array.dtype.ends_with("i1") || array.dtype.ends_with("u1")) && array.bytes.size() <= longest_options,
               "{}: it is {} bytes of dtype {}, wanted a text of at most {} bytes", name, array.bytes.size(), array.dtype,
               longest_options);
         std::string_view text(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());

@@ -189,7 +189,7 @@ void NpzWriter::add(const std::string& name, const Tensor& tensor) {
 }
 
 void NpzWriter::add(const std::string& name, std::string_view bytes) {
-    const std::string header = npy_header("|i1", std::array{static_cast<std::int64_t>(bytes.size())});
+    const std::string header = npy_header("<i1", std::array{static_cast<std::int64_t>(bytes.size())});
     const std::array parts = {npy_text(header), npy_text(bytes)};
     zip_.add(name + std::string(npy_ending), parts);
 }

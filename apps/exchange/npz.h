@@ -19,7 +19,7 @@ namespace heddle::app {
 
 /// An array as its file describes it.
 struct NpyArray {
-    std::string dtype;                 ///< such as "<f4" or "|i1"
+    std::string dtype;                 ///< such as "<f4" or "<i1"
     std::vector<std::int64_t> shape;   ///< empty for a scalar
     std::span<const std::byte> bytes;  ///< the elements, row-major, unaligned
 };
@@ -52,7 +52,7 @@ class NpzWriter {
 
     /// `tensor`: f32 on the CPU.
     void add(const std::string& name, const Tensor& tensor);
-    /// An array of dtype |i1, one element per byte.
+    /// An array of dtype <i1 (so Marian calls it), one element per byte.
     void add(const std::string& name, std::string_view bytes);
     void commit() { zip_.commit(); }
 
