@@ -5,10 +5,11 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/exchange/exchanged_model.h"
+#include "apps/exchange/model_files.h"
 
 namespace heddle::app {
 
@@ -21,9 +22,9 @@ bool is_marian(const std::filesystem::path& path);
 /// shapes than the options say.
 ExchangedModel read_marian(const std::filesystem::path& path, const std::vector<std::filesystem::path>& vocabularies = {});
 
-/// Writes model.npz, vocab.spm (or source.spm and target.spm) and decoder.yml into the existing folder. pad and a begin mark get
-/// the output bias bias_of_added_token: Marian has no list of forbidden tokens. Returns notes on what Marian does otherwise.
-/// Error, with `name` and the option, for a model that Marian cannot have. Errors come before anything is written.
-std::vector<std::string> write_marian(const ExchangedModel& model, const std::filesystem::path& folder, std::string_view name);
+/// model.npz, vocab.spm (or source.spm and target.spm) and decoder.yml, which names them. pad and a begin mark get the output
+/// bias bias_of_added_token, since Marian has no list of forbidden tokens. Error, with `name` and the option, for a model that
+/// Marian cannot have, and for f16.
+Export to_marian(const ExchangedModel& model, ExportDType dtype, std::string_view name);
 
 }  // namespace heddle::app

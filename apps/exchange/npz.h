@@ -45,16 +45,14 @@ class NpzFile {
     std::vector<std::string> names_;
 };
 
-/// Writes an npz file, atomically.
+/// Writes an npz file in memory.
 class NpzWriter {
   public:
-    explicit NpzWriter(const std::filesystem::path& path) : zip_(path) {}
-
     /// `tensor`: f32 on the CPU.
     void add(const std::string& name, const Tensor& tensor);
     /// An array of dtype <i1 (so Marian calls it), one element per byte.
     void add(const std::string& name, std::string_view bytes);
-    void commit() { zip_.commit(); }
+    std::string take() { return zip_.take(); }
 
   private:
     ZipWriter zip_;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include "core/format.h"
 
@@ -244,7 +244,10 @@ std::span<const std::byte> ZipFile::bytes(std::string_view name, bool check_sum)
 }
 
 void ZipWriter::write(std::string_view bytes) {
-    file_.write(bytes);
+    if (file_)
+        file_->write(bytes);
+    else
+        memory_ += bytes;
     written_ += bytes.size();
 }
 
@@ -296,7 +299,7 @@ void ZipWriter::add(const std::string& name, std::string_view bytes) {
     add(name, {&part, 1});
 }
 
-void ZipWriter::commit() {
+void ZipWriter::write_directory() {
     const std::uint64_t begin = written_;
     for (const Entry& entry : entries_) {
         std::string record;
@@ -319,7 +322,16 @@ void ZipWriter::commit() {
     put_number(end, begin, 4);
     put_number(end, 0, 2);  // no comment
     write(end);
-    file_.commit();
+}
+
+void ZipWriter::commit() {
+    write_directory();
+    file_.value().commit();
+}
+
+std::string ZipWriter::take() {
+    write_directory();
+    return std::move(memory_);
 }
 
 }  // namespace heddle::app

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,16 +50,21 @@ class ZipFile {
     std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Writes an archive of stored entries, atomically. The same entries give the same bytes.
+/// Writes an archive of stored entries. The same entries give the same bytes.
 class ZipWriter {
   public:
-    explicit ZipWriter(const std::filesystem::path& path) : file_(path) {}
+    /// Into a file, atomically.
+    explicit ZipWriter(const std::filesystem::path& path) : file_(std::in_place, path) {}
+    /// Into memory.
+    ZipWriter() = default;
 
     /// Error when the name occurs twice. `bytes` may come in several parts.
     void add(const std::string& name, std::span<const std::span<const std::byte>> parts);
     void add(const std::string& name, std::string_view bytes);
-    /// Writes the directory and puts the archive in place.
+    /// Writes the directory and puts the file in place.
     void commit();
+    /// The whole archive in memory. Call one of the two, once.
+    std::string take();
 
   private:
     struct Entry {
@@ -69,8 +75,10 @@ class ZipWriter {
     };
 
     void write(std::string_view bytes);
+    void write_directory();
 
-    AtomicFile file_;
+    std::optional<AtomicFile> file_;
+    std::string memory_;
     std::uint64_t written_ = 0;
     std::vector<Entry> entries_;
 };
