@@ -18,6 +18,7 @@ int prepare_command(Arguments arguments);
 int score_command(Arguments arguments);
 int evaluate_command(Arguments arguments);
 int average_command(Arguments arguments);
+int import_command(Arguments arguments);
 int data_command(Arguments arguments);  ///< data list, data NAME
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);

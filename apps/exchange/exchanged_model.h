@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,13 @@ struct ExchangedVocabulary {
 /// Tensors have Heddle's names (nn/README.md) and layouts, [out, in]. The rows of embeddings, of the output projection and of its
 /// bias are in the toolkit's order.
 struct ExchangedModel {
-    nn::TransformerOptions options;         ///< vocabularies: the toolkit's numbers of tokens
-    std::map<std::string, Tensor> tensors;  ///< f32 on the CPU; output.bias [V] also with a tied output
-    ExchangedVocabulary source, target;     ///< equal numberings when options.one_embedding()
-    bool one_file = false;                  ///< source and target are one vocabulary file
-    bool forbid_unknown = false;            ///< the toolkit never writes its unknown token
-    std::vector<std::string> notes = {};    ///< of a reader, for the user
+    nn::TransformerOptions options;             ///< vocabularies: the toolkit's numbers of tokens
+    std::map<std::string, Tensor> tensors;      ///< f32 on the CPU; output.bias [V] also with a tied output
+    ExchangedVocabulary source, target;         ///< equal numberings when options.one_embedding()
+    bool one_file = false;                      ///< source and target are one vocabulary file
+    bool forbid_unknown = false;                ///< the toolkit never writes its unknown token
+    std::vector<std::string> notes = {};        ///< of a reader, for the user
+    std::optional<double> length_penalty = {};  ///< of its search, where the toolkit's files have one
     /// "de" and "en", where the toolkit says so.
     std::string source_language = {}, target_language = {};
 };

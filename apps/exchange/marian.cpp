@@ -236,17 +236,21 @@ std::vector<fs::path> named_vocabularies(const MarianOptions& options, const fs:
     return files;
 }
 
-std::vector<fs::path> find_vocabularies(const fs::path& model, const MarianOptions& own) {
+// The options of Marian's decoder: decoder.yml, or model.npz.decoder.yml, which training writes.
+std::optional<MarianOptions> decoder_options(const fs::path& model) {
+    for (const fs::path& file : {fs::path(model) += ".decoder.yml", model.parent_path() / "decoder.yml"})
+        if (fs::exists(file)) return MarianOptions(read_regular_file(file, longest_options), file.string());
+    return {};
+}
+
+std::vector<fs::path> find_vocabularies(const fs::path& model, const MarianOptions& own,
+                                        const std::optional<MarianOptions>& decoder) {
     const fs::path folder = model.parent_path().empty() ? fs::path(".") : model.parent_path();
     const auto all_there = [](const std::vector<fs::path>& files) {
         return !files.empty() && std::ranges::all_of(files, [](const fs::path& file) { return fs::exists(file); });
     };
-    for (const fs::path& file : {fs::path(model) += ".decoder.yml", folder / "decoder.yml"}) {
-        if (!fs::exists(file)) continue;
-        const MarianOptions decoder(read_regular_file(file, longest_options), file.string());
-        const std::vector<fs::path> named = named_vocabularies(decoder, folder);
-        if (all_there(named)) return named;
-    }
+    if (decoder)
+        if (const std::vector<fs::path> named = named_vocabularies(*decoder, folder); all_there(named)) return named;
     const fs::path beside = fs::path(model) += ".yml";
     if (own.list("vocabs").empty() && fs::exists(beside)) {
         const MarianOptions training(read_regular_file(beside, longest_options), beside.string());
@@ -290,7 +294,9 @@ ExchangedModel read_marian(const fs::path& path, const std::vector<fs::path>& vo
     ExchangedModel model;
     model.options = heddle_options(options);
     model.forbid_unknown = true;
-    const std::vector<fs::path> files = vocabularies.empty() ? find_vocabularies(file.path(), options) : vocabularies;
+    const std::optional<MarianOptions> decoder = decoder_options(file.path());
+    if (decoder && decoder->contains("normalize")) model.length_penalty = std::clamp(decoder->real("normalize", 0), 0.0, 10.0);
+    const std::vector<fs::path> files = vocabularies.empty() ? find_vocabularies(file.path(), options, decoder) : vocabularies;
     check(files.size() <= 2, "{}: the model has {} vocabularies; wanted one source and one target", file.path(), files.size());
     model.source = read_vocabulary(files.front());
     model.target = files.size() == 1 ? model.source : read_vocabulary(files.back());

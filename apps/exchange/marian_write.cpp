@@ -123,8 +123,8 @@ Export to_marian(const ExchangedModel& model, ExportDType dtype, std::string_vie
     out.files.push_back({source, model.source.sentencepiece});
     if (!model.one_file) out.files.push_back({target, model.target.sentencepiece});
     out.files.push_back({"decoder.yml", fmt::format("relative-paths: true\nmodels:\n  - model.npz\nvocabs:\n  - {}\n  - {}\n"
-                                                    "beam-size: 5\nnormalize: 1\n",
-                                                    source, target)});
+                                                    "beam-size: 5\nnormalize: {}\n",
+                                                    source, target, model.length_penalty.value_or(1))});
     if (options.norm == nn::NormPlace::pre)
         out.notes.emplace_back(
             "Marian 1.12.42 decodes models with --norm pre wrongly: what it scores is right, what it translates is not");
