@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view ending = ".argosmodel";
+constexpr std::string_view package_ending = ".argosmodel";
 
 /// The files below a folder of these files.
 ModelFiles below(const ModelFiles& files, const std::string& folder) {
@@ -39,7 +39,7 @@ ModelFiles files_of_package(const std::filesystem::path& path) {
                  folder);
 }
 
-std::string word(const Json& metadata, const char* name) {
+std::string metadata_word(const Json& metadata, const char* name) {
     const auto found = metadata.find(name);
     return found != metadata.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -51,14 +51,14 @@ bool is_argos(const std::filesystem::path& path) {
     if (std::filesystem::is_directory(path, failed))
         return std::filesystem::exists(path / "metadata.json", failed) &&
                std::filesystem::exists(path / "model/model.bin", failed);
-    return path.extension() == ending;
+    return path.extension() == package_ending;
 }
 
 ExchangedModel read_argos(const std::filesystem::path& path) {
     const ModelFiles files = files_of_package(path);
     const Json metadata = bounded_json(text_of(files, "metadata.json", longest_config));
     check(metadata.is_object(), "{}: metadata.json is no JSON object", files.name);
-    check(word(metadata, "target_prefix").empty(), "{}: its translations begin with a word of their own (target_prefix)",
+    check(metadata_word(metadata, "target_prefix").empty(), "{}: its translations begin with a word of their own (target_prefix)",
           files.name);
     check(files.bytes("sentencepiece.model").has_value(), "{}: it has no sentencepiece.model; one with bpe.model cannot be read",
           files.name);
@@ -69,8 +69,8 @@ ExchangedModel read_argos(const std::filesystem::path& path) {
           "one",
           files.name);
     ExchangedModel model = read_ctranslate2(of_model, {text_of(files, "sentencepiece.model", largest_model)});
-    model.source_language = word(metadata, "from_code");
-    model.target_language = word(metadata, "to_code");
+    model.source_language = metadata_word(metadata, "from_code");
+    model.target_language = metadata_word(metadata, "to_code");
     return model;
 }
 

@@ -23,8 +23,8 @@ using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
 
-/// Heddle's activations by their numbers in a file.
-constexpr std::pair<int, ops::Activation> activations[] = {
+/// Heddle's activation_numbers by their numbers in a file.
+constexpr std::pair<int, ops::Activation> activation_numbers[] = {
     {0, ops::Activation::relu}, {1, ops::Activation::gelu_tanh}, {2, ops::Activation::silu}, {3, ops::Activation::gelu}};
 
 /// Takes the variables of a file one by one, so that what is left over is noticed.
@@ -83,7 +83,7 @@ class Variables {
     std::size_t most_, loaded_ = 0;
 };
 
-bool same(const CTranslate2Variable& a, const CTranslate2Variable& b) {
+bool same_variable(const CTranslate2Variable& a, const CTranslate2Variable& b) {
     return a.type == b.type && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes);
 }
 
@@ -91,9 +91,9 @@ Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
     return tensor.slice(begin, begin + count).clone();
 }
 
-class ModelReader {
+class CTranslate2Reader {
   public:
-    ModelReader(std::span<const std::byte> file, const Json& config) : from_(file), config_(config) {}
+    CTranslate2Reader(std::span<const std::byte> file, const Json& config) : from_(file), config_(config) {}
 
     ExchangedModel read(bool one_vocabulary) {
         read_options();
@@ -128,8 +128,8 @@ class ModelReader {
         options.heads = static_cast<std::int64_t>(agreed("num_heads", 8));
         options.norm = agreed("pre_norm", 1) != 0 ? NormPlace::pre : NormPlace::post;
         const auto activation = static_cast<int>(agreed("activation", 0));
-        const auto* const known = std::ranges::find(activations, activation, &std::pair<int, ops::Activation>::first);
-        check(known != std::end(activations), "its activation {} is none of Heddle's", activation);
+        const auto* const known = std::ranges::find(activation_numbers, activation, &std::pair<int, ops::Activation>::first);
+        check(known != std::end(activation_numbers), "its activation {} is none of Heddle's", activation);
         options.activation = known->second;
         for (const std::string name : {"decoder/alibi", "encoder/embeddings_merge", "encoder/multi_query_attention"})
             check(from_.number(name, 0) == 0, "{} is {}, which Heddle's Transformer does not have", name, from_.number(name, 0));
@@ -171,7 +171,7 @@ class ModelReader {
         options.d_model = source.shape[1];
         options.source_vocabulary = source.shape[0];
         options.target_vocabulary = target.shape[0];
-        const bool one = one_vocabulary && same(source, target), tied = same(output, target);
+        const bool one = one_vocabulary && same_variable(source, target), tied = same_variable(output, target);
         options.tie = one ? (tied ? Tie::all : Tie::embeddings) : (tied ? Tie::target : Tie::none);
         const Shape wanted{options.target_vocabulary, options.d_model};
         if (one) {
@@ -251,20 +251,20 @@ class ModelReader {
     bool zeros_ = false;
 };
 
-std::string word(const Json& config, const char* name, const char* otherwise) {
+std::string config_word(const Json& config, const char* name, const char* otherwise) {
     const auto found = config.find(name);
     if (found == config.end()) return otherwise;
     check(found->is_string(), "{} is no text", name);
     return found->get<std::string>();
 }
 
-bool flag(const Json& config, const char* name) {
+bool config_flag(const Json& config, const char* name) {
     const auto found = config.find(name);
     check(found == config.end() || found->is_boolean(), "{} is neither true nor false", name);
     return found != config.end() && found->get<bool>();
 }
 
-std::int32_t id_of(const std::vector<std::string>& tokens, const std::string& token, const char* role) {
+std::int32_t listed_id(const std::vector<std::string>& tokens, const std::string& token, const char* role) {
     const auto found = std::ranges::find(tokens, token);
     check(found != tokens.end(), "its vocabulary lacks its {}, {}", role, shown(token));
     return static_cast<std::int32_t>(found - tokens.begin());
@@ -272,13 +272,13 @@ std::int32_t id_of(const std::vector<std::string>& tokens, const std::string& to
 
 TokenMap map_of(std::vector<std::string> tokens, const Json& config, bool target, bool zeros) {
     TokenMap map;
-    map.unk = id_of(tokens, word(config, "unk_token", "<unk>"), "unk_token");
-    map.end = id_of(tokens, word(config, "eos_token", "</s>"), "eos_token");
+    map.unk = listed_id(tokens, config_word(config, "unk_token", "<unk>"), "unk_token");
+    map.end = listed_id(tokens, config_word(config, "eos_token", "</s>"), "eos_token");
     map.start = zeros ? StartToken::zeros : StartToken::end;
     if (target && !zeros) {
         const auto start = config.find("decoder_start_token");
         check(start != config.end() && start->is_string(), "its decoder_start_token is to be given with each sentence");
-        const std::int32_t id = id_of(tokens, start->get<std::string>(), "decoder_start_token");
+        const std::int32_t id = listed_id(tokens, start->get<std::string>(), "decoder_start_token");
         if (id != map.end) map.start = StartToken::begin, map.begin = id;
     }
     map.pieces = std::move(tokens);
@@ -313,10 +313,11 @@ ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string
     try {
         const Json config = bounded_json(text_of(files, "config.json", longest_config));
         check(config.is_object(), "config.json is no JSON object");
-        check(!flag(config, "add_source_bos"), "its sources begin with a begin mark (add_source_bos), and Heddle's do not");
+        check(!config_flag(config, "add_source_bos"),
+              "its sources begin with a begin mark (add_source_bos), and Heddle's do not");
         check(!files.bytes("vmap.txt"),
               "it has a vmap.txt, a vocabulary for each sentence, which Heddle does not have; import it without");
-        ModelReader reader(*file, config);
+        CTranslate2Reader reader(*file, config);
         ExchangedModel model = reader.read(source == target);
         model.one_file = sentencepiece.size() == 1 && source == target;
         model.source = {sentencepiece.front(), map_of(std::move(source), config, shared, reader.starts_from_zeros())};

@@ -23,9 +23,9 @@ struct ElementType {
 constexpr std::array<ElementType, 6> types = {{{"F32", 4}, {"I8", 1}, {"I16", 2}, {"I32", 4}, {"F16", 2}, {"BF16", 2}}};
 constexpr std::uint8_t f32_type = 0, i8_type = 1, i16_type = 2, f16_type = 4;
 
-class Reader {
+class CTranslate2Bytes {
   public:
-    explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+    explicit CTranslate2Bytes(std::span<const std::byte> bytes) : rest_(bytes) {}
 
     template <class Number>
     Number number() {
@@ -52,7 +52,7 @@ class Reader {
     std::span<const std::byte> rest_;
 };
 
-CTranslate2Variable read_variable(Reader& from, std::string_view name) {
+CTranslate2Variable read_variable(CTranslate2Bytes& from, std::string_view name) {
     CTranslate2Variable variable;
     const auto rank = from.number<std::uint8_t>();
     check(rank <= Shape::kMaxRank, "variable {} has {} axes", shown(name), rank);
@@ -95,7 +95,7 @@ std::vector<std::byte> scalar_bytes(Number value) {
 }  // namespace
 
 std::map<std::string, CTranslate2Variable> read_ctranslate2_variables(std::span<const std::byte> file) {
-    Reader from(file);
+    CTranslate2Bytes from(file);
     const auto its_version = from.number<std::uint32_t>();
     check(its_version == version, "it has version {} of the format; wanted {}: convert the model again with CTranslate2 4",
           its_version, version);

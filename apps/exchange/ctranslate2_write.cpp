@@ -40,9 +40,9 @@ Tensor stacked(const std::vector<Tensor>& parts) {
     return whole;
 }
 
-class ModelWriter {
+class CTranslate2Model {
   public:
-    ModelWriter(const ExchangedModel& model, ExportDType dtype)
+    CTranslate2Model(const ExchangedModel& model, ExportDType dtype)
         : options_(model.options.with_defaults()), tensors_(model.tensors), map_(model.target.map), dtype_(dtype) {}
 
     std::string file() {
@@ -153,7 +153,7 @@ std::vector<std::string> listed_texts(const ExchangedVocabulary& vocabulary, std
     return texts;
 }
 
-void check_options(const nn::TransformerOptions& given, std::string_view name) {
+void check_for_ctranslate2(const nn::TransformerOptions& given, std::string_view name) {
     const nn::TransformerOptions options = given.with_defaults();
     check(*options.key_heads == options.heads, "{}: it has --key-heads {}, and this export has as many as heads", name,
           *options.key_heads);
@@ -171,7 +171,7 @@ void check_options(const nn::TransformerOptions& given, std::string_view name) {
 }  // namespace
 
 Export to_ctranslate2(const ExchangedModel& model, ExportDType dtype, std::string_view name) {
-    check_options(model.options, name);
+    check_for_ctranslate2(model.options, name);
     const std::vector<std::string> source = listed_texts(model.source, name), target = listed_texts(model.target, name);
     const TokenMap& map = model.target.map;
     const auto text = [&](std::int32_t id) { return target.at(static_cast<std::size_t>(id)); };
@@ -193,7 +193,7 @@ Export to_ctranslate2(const ExchangedModel& model, ExportDType dtype, std::strin
 
     Export out;
     out.files.push_back({"config.json", json_text(config, 2) + "\n"});
-    out.files.push_back({"model.bin", ModelWriter(model, dtype).file()});
+    out.files.push_back({"model.bin", CTranslate2Model(model, dtype).file()});
     if (source == target) {
         out.files.push_back({"shared_vocabulary.json", list_of_tokens(target)});
     } else {

@@ -23,13 +23,13 @@ using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
 
-constexpr std::pair<std::string_view, ops::Activation> activations[] = {{"relu", ops::Activation::relu},
-                                                                        {"gelu", ops::Activation::gelu},
-                                                                        {"gelu_python", ops::Activation::gelu},
-                                                                        {"gelu_new", ops::Activation::gelu_tanh},
-                                                                        {"gelu_pytorch_tanh", ops::Activation::gelu_tanh},
-                                                                        {"swish", ops::Activation::silu},
-                                                                        {"silu", ops::Activation::silu}};
+constexpr std::pair<std::string_view, ops::Activation> activation_words[] = {{"relu", ops::Activation::relu},
+                                                                             {"gelu", ops::Activation::gelu},
+                                                                             {"gelu_python", ops::Activation::gelu},
+                                                                             {"gelu_new", ops::Activation::gelu_tanh},
+                                                                             {"gelu_pytorch_tanh", ops::Activation::gelu_tanh},
+                                                                             {"swish", ops::Activation::silu},
+                                                                             {"silu", ops::Activation::silu}};
 
 /// config.json, with the defaults of transformers for what it leaves out.
 class Config {
@@ -95,8 +95,9 @@ nn::TransformerOptions options_from(const Config& config) {
     options.position_table = config.number("max_position_embeddings", 1024);
     options.scale_embeddings = config.flag("scale_embedding", false);
     const std::string activation = config.word("activation_function", "gelu");
-    const auto* const known = std::ranges::find(activations, activation, &std::pair<std::string_view, ops::Activation>::first);
-    check(known != std::end(activations), "config.json: the activation_function {} is none of Heddle's", shown(activation));
+    const auto* const known =
+        std::ranges::find(activation_words, activation, &std::pair<std::string_view, ops::Activation>::first);
+    check(known != std::end(activation_words), "config.json: the activation_function {} is none of Heddle's", shown(activation));
     options.activation = known->second;
     return options;
 }
@@ -143,9 +144,9 @@ bool same_values(const Tensor& a, const Tensor& b) {
 }
 
 /// Takes the tensors of a file one by one.
-class ModelReader {
+class MarianMtReader {
   public:
-    ModelReader(ExchangedModel& model, WeightFile file) : model_(model), file_(std::move(file)) {
+    MarianMtReader(ExchangedModel& model, WeightFile file) : model_(model), file_(std::move(file)) {
         names_.insert(file_.names.begin(), file_.names.end());
     }
 
@@ -245,7 +246,7 @@ Json json_of(const ModelFiles& files, const char* name, bool needed) {
     return json;
 }
 
-std::int32_t id_of(const std::vector<std::string>& tokens, const std::string& token) {
+std::int32_t id_of_token(const std::vector<std::string>& tokens, const std::string& token) {
     const auto found = std::ranges::find(tokens, token);
     check(found != tokens.end(), "its vocabulary lacks {}", shown(token));
     return static_cast<std::int32_t>(found - tokens.begin());
@@ -277,7 +278,7 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
     model.target_language = token_text(tokenizer, "target_lang", "");
     const std::string unk = token_text(tokenizer, "unk_token", "<unk>"), end = token_text(tokenizer, "eos_token", "</s>");
     TokenMap& map = model.target.map;
-    map.unk = id_of(target, unk);
+    map.unk = id_of_token(target, unk);
     map.end = as_id(config.number("eos_token_id", 0), options.target_vocabulary, "eos_token_id");
     map.pad = as_id(config.number("pad_token_id", 58100), options.target_vocabulary, "pad_token_id");
     const std::int32_t start =
@@ -291,8 +292,8 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
     map.pieces = std::move(target);
     if (two) {
         TokenMap& of_source = model.source.map;
-        of_source.unk = id_of(source, unk);
-        of_source.end = id_of(source, end);
+        of_source.unk = id_of_token(source, unk);
+        of_source.end = id_of_token(source, end);
         of_source.start = StartToken::end;
         // The model's pad is an id of both vocabularies; in the source it is never read.
         if (*map.pad < options.source_vocabulary && *map.pad != of_source.unk && *map.pad != of_source.end)
@@ -340,7 +341,7 @@ ExchangedModel read_huggingface(const std::filesystem::path& folder) {
             if (config.flag(name, false))
                 model.notes.push_back(
                     fmt::format("config.json: {} is true, but transformers ignores it, and so does this import", name));
-        ModelReader(model, open_weights_of(folder)).read();
+        MarianMtReader(model, open_weights_of(folder)).read();
         read_vocabularies(model, files, config);
         read_forbidden(model, json);
         read_forbidden(model, json_of(files, "generation_config.json", false));

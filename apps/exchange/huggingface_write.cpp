@@ -30,7 +30,7 @@ std::string_view word_of_activation(ops::Activation activation) {
     fail("huggingface: no such activation");
 }
 
-void check_options(const nn::TransformerOptions& given, std::string_view name) {
+void check_for_huggingface(const nn::TransformerOptions& given, std::string_view name) {
     const nn::TransformerOptions options = given.with_defaults();
     check(options.norm == nn::NormPlace::post,
           "{}: it is pre-norm, and MarianMT models are post-norm: export it --to ctranslate2, or train with --norm post", name);
@@ -75,9 +75,9 @@ void fill_biases(Tensors& tensors) {
     tensors.merge(zeros);
 }
 
-class Writer {
+class MarianMtWriter {
   public:
-    Writer(const ExchangedModel& model, ExportDType dtype, std::string_view name)
+    MarianMtWriter(const ExchangedModel& model, ExportDType dtype, std::string_view name)
         : options_(model.options.with_defaults()), model_(model), dtype_(dtype), name_(name) {}
 
     Export files() {
@@ -283,8 +283,8 @@ class Writer {
 }  // namespace
 
 Export to_huggingface(const ExchangedModel& model, ExportDType dtype, std::string_view name) {
-    check_options(model.options, name);
-    return Writer(model, dtype, name).files();
+    check_for_huggingface(model.options, name);
+    return MarianMtWriter(model, dtype, name).files();
 }
 
 }  // namespace heddle::app

@@ -13,7 +13,7 @@ namespace {
 
 using nn::Positions;
 
-constexpr double tolerance = 1e-6;
+constexpr double position_tolerance = 1e-6;
 
 kernels::Sines sines_of(Positions positions) {
     switch (positions) {
@@ -81,7 +81,8 @@ std::optional<Positions> known_positions(const Tensor& table) {
     // The first rows tell, so that no other table is computed again.
     const Tensor first = table.slice(0, std::min<std::int64_t>(table.rows(), 64));
     for (const Positions positions : {Positions::sinusoidal, Positions::sines_first, Positions::marian})
-        if (distance(first, positions) <= tolerance && distance(table, positions) <= tolerance) return positions;
+        if (distance(first, positions) <= position_tolerance && distance(table, positions) <= position_tolerance)
+            return positions;
     return std::nullopt;
 }
 
