@@ -107,6 +107,7 @@ TrainSettings settings_of(const ImportOptions& options, const HeddleModel& model
     settings.data.source = options.source;
     settings.data.target = options.target;
     settings.model = model.model->options();
+    settings.model.layers = *settings.model.encoder_layers;
     settings.vocabulary.type = model.vocabularies.source->type();
     settings.vocabulary.shared = model.vocabularies.shared() || settings.model.one_embedding();
     settings.vocabulary.normalization = model.vocabularies.source->normalization();

@@ -161,7 +161,8 @@ nn::Tie tie_of(const MarianOptions& options) {
     return source ? nn::Tie::embeddings : target ? nn::Tie::target : nn::Tie::none;
 }
 
-nn::TransformerOptions heddle_options(const MarianOptions& options) {
+// `training`: the options of its training, for another one (heddle train --init).
+nn::TransformerOptions heddle_options(const MarianOptions& options, const MarianOptions& training) {
     check_rules(options);
     const std::vector<std::string>& sizes = options.list("dim-vocabs");
     check(sizes.size() == 2, "{}: dim-vocabs is [{}], wanted the sizes of two vocabularies", options.name(),
@@ -174,9 +175,6 @@ nn::TransformerOptions heddle_options(const MarianOptions& options) {
     model.d_model = options.number("dim-emb", 512);
     model.heads = options.number("transformer-heads", 8);
     model.d_ff = options.number("transformer-dim-ffn", 2048);
-    model.dropout = options.real("transformer-dropout", model.dropout);
-    model.attention_dropout = options.real("transformer-dropout-attention", 0);
-    model.ffn_dropout = options.real("transformer-dropout-ffn", 0);
     model.norm = norm_place(options);
     model.final_norm = options.text("transformer-postprocess-top").find('n') != std::string::npos;
     model.norm_eps = 1e-6;
@@ -186,6 +184,9 @@ nn::TransformerOptions heddle_options(const MarianOptions& options) {
     model.position_table = 1000;
     model.tie = tie_of(options);
     model.output_bias = !options.flag("output-omit-bias");
+    model.dropout = training.real("transformer-dropout", 0.1);
+    model.attention_dropout = training.real("transformer-dropout-attention", 0);
+    model.ffn_dropout = training.real("transformer-dropout-ffn", 0);
     try {
         return model.complete();
     } catch (const Error& error) {
@@ -243,18 +244,19 @@ std::optional<MarianOptions> decoder_options(const fs::path& model) {
     return {};
 }
 
-std::vector<fs::path> find_vocabularies(const fs::path& model, const MarianOptions& own,
+// The options that training wrote beside the model; without such a file the model's own.
+MarianOptions training_options(const NpzFile& file, const MarianOptions& own) {
+    const fs::path beside = file.path() + ".yml";
+    if (!fs::exists(beside)) return own;
+    return {read_regular_file(beside, longest_options), beside.string()};
+}
+
+std::vector<fs::path> find_vocabularies(const fs::path& model, const MarianOptions& training,
                                         const std::optional<MarianOptions>& decoder) {
     const fs::path folder = model.parent_path().empty() ? fs::path(".") : model.parent_path();
-    const auto all_there = [](const std::vector<fs::path>& files) {
-        return !files.empty() && std::ranges::all_of(files, [](const fs::path& file) { return fs::exists(file); });
-    };
-    if (decoder)
-        if (const std::vector<fs::path> named = named_vocabularies(*decoder, folder); all_there(named)) return named;
-    const fs::path beside = fs::path(model) += ".yml";
-    if (own.list("vocabs").empty() && fs::exists(beside)) {
-        const MarianOptions training(read_regular_file(beside, longest_options), beside.string());
-        if (const std::vector<fs::path> named = named_vocabularies(training, folder); all_there(named)) return named;
+    for (const MarianOptions* options : {decoder ? &*decoder : nullptr, &training}) {
+        const std::vector<fs::path> named = options ? named_vocabularies(*options, folder) : std::vector<fs::path>();
+        if (!named.empty() && std::ranges::all_of(named, [](const fs::path& file) { return fs::exists(file); })) return named;
     }
     const std::vector<fs::path> found =
         files_where(folder, [](const fs::path& file) { return file.extension() == ".spm" && fs::is_regular_file(file); });
@@ -292,11 +294,12 @@ ExchangedModel read_marian(const fs::path& path, const std::vector<fs::path>& vo
     const NpzFile file(model_file(path));
     const MarianOptions options = options_of(file);
     ExchangedModel model;
-    model.options = heddle_options(options);
+    const MarianOptions training = training_options(file, options);
+    model.options = heddle_options(options, training);
     model.forbid_unknown = true;
     const std::optional<MarianOptions> decoder = decoder_options(file.path());
     if (decoder && decoder->contains("normalize")) model.length_penalty = std::clamp(decoder->real("normalize", 0), 0.0, 10.0);
-    const std::vector<fs::path> files = vocabularies.empty() ? find_vocabularies(file.path(), options, decoder) : vocabularies;
+    const std::vector<fs::path> files = vocabularies.empty() ? find_vocabularies(file.path(), training, decoder) : vocabularies;
     check(files.size() <= 2, "{}: the model has {} vocabularies; wanted one source and one target", file.path(), files.size());
     model.source = read_vocabulary(files.front());
     model.target = files.size() == 1 ? model.source : read_vocabulary(files.back());
