@@ -19,6 +19,7 @@ void safetensors(std::string_view bytes);    ///< weights
 void sentencepiece(std::string_view bytes);  ///< vocab.model
 void state(std::string_view bytes);          ///< state.json
 void text(std::string_view bytes);           ///< parallel text, and what is computed from it
+void token_map(std::string_view bytes);      ///< vocab.map.json
 void toml(std::string_view bytes);           ///< config.toml
 void vectors(std::string_view bytes);        ///< word vectors
 void vocabulary(std::string_view bytes);     ///< vocab.tsv
@@ -41,6 +42,7 @@ inline constexpr Target targets[] = {{"character_map", character_map},
                                      {"sentencepiece", sentencepiece},
                                      {"state", state},
                                      {"text", text},
+                                     {"token_map", token_map},
                                      {"toml", toml},
                                      {"vectors", vectors},
                                      {"vocabulary", vocabulary}};

@@ -69,6 +69,28 @@ void sentencepiece(std::string_view bytes) {
         });
 }
 
+// A map that is accepted comes back as it was, and fits a model or is refused; then no text becomes an id of another vocabulary.
+void token_map(std::string_view bytes) {
+    static const std::string model = seeds_of("sentencepiece").at("bpe");
+    app::TokenMap map;
+    if (!accepted([&] { map = app::TokenMap::from_json(bytes, "vocab.map.json"); })) return;
+    must(map.json() == bytes, "the same file");
+    std::unique_ptr<app::Vocabulary> vocabulary;
+    if (!accepted([&] { vocabulary = app::load_sentencepiece(model, "vocab.model", false, map); })) return;
+    std::vector<std::int32_t> all;
+    for (std::int32_t id = 0; id < vocabulary->size(); ++id) {
+        (void)vocabulary->token(id);
+        all.push_back(id);
+    }
+    const std::string decoded = vocabulary->decode(all);
+    must(app::is_utf8(decoded) && decoded.find('\n') == std::string::npos, "text without line ends is decoded");
+    for (const char* text : {"", ">>a<< the cat sat", "aab </s> <pad>", "\xff\xfe"}) {
+        for (const std::int32_t id : vocabulary->encode(text))
+            must(id == app::unk_id || (id > app::eos_id && id < vocabulary->size()), "ids of text");
+        (void)vocabulary->unknown_parts(text);
+    }
+}
+
 // Whatever the file holds, the embedding has finite numbers afterwards, and as many rows changed as tokens were found.
 void vectors(std::string_view bytes) {
     static const std::vector<std::string> lines{"the the the cat cat sat"};

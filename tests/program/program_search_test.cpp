@@ -91,6 +91,30 @@ TEST_F(ProgramSearch, ChoosesAgainAndStoresIt) {
     EXPECT_FALSE(here.exists("RUN/search.toml")) << "it was the run's that is replaced";
 }
 
+// A run whose toolkit never writes the unknown token: its searches, samples, fine-tuning and the choice of a penalty keep to it.
+TEST_F(ProgramSearch, NeverWritesTheUnknownTokenWhereTheRunForbidsIt) {
+    const auto samples = [&](const std::string& options) {
+        return here.run("translate --sample --top-k 0 --temperature 5 --n-best 60 " + options, "a b c\nd e\n").out;
+    };
+    const std::string unknown = "\u2047";
+    ASSERT_THAT(samples("--model RUN"), HasSubstr(unknown)) << "weights that are still random";
+    const std::string forbidden = samples("--model RUN --forbid-unknown");
+    here.write("RUN/search.toml", "forbid-unknown = true\n");
+    EXPECT_EQ(samples("--model RUN"), forbidden);
+    EXPECT_THAT(forbidden, Not(HasSubstr(unknown)));
+    EXPECT_THAT(samples("--model RUN --length-penalty 2"), Not(HasSubstr(unknown)));
+    EXPECT_THAT(samples("--model RUN --forbid-unknown false"), HasSubstr(unknown));
+    EXPECT_EQ(here.run("translate --model RUN --replace-unknown drop", "a b\n").status, 0) << "given options come first";
+    EXPECT_THAT(here.run("evaluate --model RUN --beam 1").err, Not(HasSubstr("length penalty")));
+
+    train("TUNED", "--task copy --init RUN");
+    EXPECT_THAT(here.read("TUNED/search.toml"), AllOf(HasSubstr("\nforbid-unknown = true\n"), Not(HasSubstr("length-penalty"))));
+    ASSERT_EQ(here.run("evaluate --tune TUNED --beam 2").status, 0);
+    EXPECT_THAT(here.read("TUNED/search.toml"), HasSubstr("\nlength-penalty = 1.0\nforbid-unknown = true\n"));
+    here.write("TUNED/search.toml", "forbid-unknown = perhaps\n");
+    expect_complaint(here.run("translate --model TUNED", "a b\n"), 2, "--forbid-unknown is 'perhaps'");
+}
+
 TEST_F(ProgramSearch, ReadsTheRunsOwnValidationText) {
     std::string lines;
     for (int i = 0; i < 120; ++i) lines += "a b c\td e f\n";
