@@ -19,6 +19,7 @@ int score_command(Arguments arguments);
 int evaluate_command(Arguments arguments);
 int average_command(Arguments arguments);
 int import_command(Arguments arguments);
+int export_command(Arguments arguments);
 int data_command(Arguments arguments);  ///< data list, data NAME
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);

@@ -32,6 +32,7 @@ constexpr Command commands[] = {
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},
     {"import", "makes a run of a model of Marian, Hugging Face, CTranslate2 or Argos Translate", import_command},
+    {"export", "writes a run as a model of another toolkit", export_command},
     {"data", "lists the available corpora, or downloads one", data_command},
     {"summary", "lists a model's modules and parameters", summary_command},
     {"gradcheck", "proves every op's gradient", gradcheck_command},

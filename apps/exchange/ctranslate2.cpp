@@ -110,6 +110,7 @@ class CTranslate2Reader {
         model_.options.bias = biases_.empty() || *biases_.begin();
         model_.options.attention_bias = attention_biases_.empty() || *attention_biases_.begin();
         from_.check_all_taken();
+        model_.options.complete();
         return std::move(model_);
     }
 

@@ -105,8 +105,9 @@ nn::TransformerOptions options_from(const Config& config) {
 /// The tensors of either kind of file.
 struct WeightFile {
     std::vector<std::string> names;
-    std::function<Tensor(const std::string&)> load;  ///< as f32
-    std::size_t bytes = 0;                           ///< of the file
+    std::function<Tensor(const std::string&)> load;             ///< as f32
+    std::function<std::string_view(const std::string&)> dtype;  ///< in the file
+    std::size_t bytes = 0;                                      ///< of the file
 };
 
 WeightFile open_weights_of(const std::filesystem::path& folder) {
@@ -120,6 +121,7 @@ WeightFile open_weights_of(const std::filesystem::path& folder) {
                           shown(name), dtype);
                     return file->load(name, DType::f32);
                 },
+                [file](const std::string& name) { return file->dtype(name); },
                 static_cast<std::size_t>(std::filesystem::file_size(safe))};
     }
     for (const char* part : {"model.safetensors.index.json", "pytorch_model.bin.index.json"})
@@ -136,6 +138,7 @@ WeightFile open_weights_of(const std::filesystem::path& folder) {
         places->emplace(tensor.name, &tensor);
     }
     return {std::move(names), [file, places](const std::string& name) { return file->load(*places->at(name)); },
+            [file, places](const std::string& name) -> std::string_view { return places->at(name)->dtype; },
             static_cast<std::size_t>(std::filesystem::file_size(pickled))};
 }
 
@@ -166,9 +169,12 @@ class MarianMtReader {
         check(names_.erase(name) == 1, "it has no tensor {}", name);
         Tensor tensor = file_.load(name);
         // Parts of a storage may overlap: a small file could claim any number of weights.
-        loaded_ += static_cast<std::size_t>(tensor.numel());
-        check(loaded_ <= file_.bytes, "its tensors have more elements than the file, which has {} bytes", file_.bytes);
+        loaded_ += bytes_of(name, tensor);
+        check(loaded_ <= file_.bytes, "its tensors have more bytes than the file, {}: they overlap", file_.bytes);
         return tensor;
+    }
+    std::size_t bytes_of(const std::string& name, const Tensor& tensor) const {
+        return static_cast<std::size_t>(tensor.numel()) * (file_.dtype(name) == "F32" ? 4 : 2);
     }
     /// One tensor of several names; files hold one of them, or several that are equal.
     Tensor take_tied(const std::vector<std::string>& names) {
@@ -178,7 +184,7 @@ class MarianMtReader {
             Tensor tensor = take(name);
             check(!found.defined() || same_values(found, tensor), "{} is not equal to {}, but config.json says that they are one",
                   name, names.front());
-            if (found.defined()) loaded_ -= static_cast<std::size_t>(found.numel());
+            if (found.defined()) loaded_ -= bytes_of(name, tensor);
             found = std::move(tensor);
         }
         check(found.defined(), "it has no tensor {}", names.front());
@@ -226,7 +232,7 @@ class MarianMtReader {
     ExchangedModel& model_;
     WeightFile file_;
     std::set<std::string> names_;
-    std::size_t loaded_ = 0;  // elements
+    std::size_t loaded_ = 0;  // bytes in the file
 };
 
 /// The text of a token in tokenizer_config.json, which older versions write as an object.
@@ -341,10 +347,13 @@ ExchangedModel read_huggingface(const std::filesystem::path& folder) {
             if (config.flag(name, false))
                 model.notes.push_back(
                     fmt::format("config.json: {} is true, but transformers ignores it, and so does this import", name));
+        model.options.complete();
         MarianMtReader(model, open_weights_of(folder)).read();
         read_vocabularies(model, files, config);
+        const Json generation = json_of(files, "generation_config.json", false);
         read_forbidden(model, json);
-        read_forbidden(model, json_of(files, "generation_config.json", false));
+        read_forbidden(model, generation);
+        model.length_penalty = Config(generation.contains("length_penalty") ? generation : json).fraction("length_penalty", 1);
         return model;
     } catch (const Error& error) {
         if (std::string_view(error.what()).find(files.name) != std::string_view::npos) throw;

@@ -12,6 +12,7 @@ namespace heddle::app {
 namespace {
 
 constexpr std::size_t longest_pickle = std::size_t{1} << 20;  // an index of 6,000 tensors
+constexpr std::size_t most_values = 10'000;                   // at a time: Python sets 1,000 items at once
 constexpr std::size_t longest_key = 64;                       // of a storage: Python numbers them
 
 enum class Kind : std::uint8_t { boolean, integer, text, global, tuple, dictionary, ordered_dictionary, storage, tensor };
@@ -81,7 +82,11 @@ class Machine {
         return line;
     }
 
-    void push(Kind kind, std::int64_t where, std::uint32_t count = 0) { stack_.push_back({kind, count, where}); }
+    void push(const Value& value) {
+        check(stack_.size() < most_values, "its pickle holds more than {} values at a time", most_values);
+        stack_.push_back(value);
+    }
+    void push(Kind kind, std::int64_t where, std::uint32_t count = 0) { push({kind, count, where}); }
     Value pop(const char* wanted) {
         check(stack_.size() > (marks_.empty() ? 0 : marks_.back()), "its pickle lacks {}", wanted);
         const Value value = stack_.back();
@@ -160,7 +165,7 @@ class Machine {
                           static_cast<std::int64_t>(items_.size())};
         items_.insert(items_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(first), stack_.end());
         stack_.resize(first);
-        stack_.push_back(tuple);
+        push(tuple);
     }
     std::span<const Value> items(const Value& tuple) const {
         return std::span(items_).subspan(static_cast<std::size_t>(tuple.where), tuple.count);
@@ -224,7 +229,7 @@ class Machine {
     }
     void recall(std::uint32_t number) {
         check(number < memory_.size(), "its pickle recalls value {} of {}", number, memory_.size());
-        stack_.push_back(memory_[number]);
+        push(memory_[number]);
     }
 
     /// The values from `first` are keys and values for the dictionary before them.
