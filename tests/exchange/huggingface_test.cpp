@@ -1,0 +1,229 @@
+// Models of transformers give its results (../shared/oracles/hf_* hold what transformers 5.24 computes with them), and what is
+// written is read again bit for bit.
+#include "apps/exchange/huggingface.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/exchange/ctranslate2.h"
+#include "autograd/tape.h"
+#include "core/safetensors.h"
+#include "nn/search/search.h"
+#include "tests/exchange/exchange_support.h"
+
+namespace heddle::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::vector<fs::path> oracle_folders() {
+    std::vector<fs::path> found;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(HEDDLE_SOURCE_DIR "/../shared/oracles", missing))
+        if (entry.path().filename().string().starts_with("hf_")) found.push_back(entry.path());
+    std::ranges::sort(found);
+    return found;
+}
+
+/// A model of transformers, and what it computes with it.
+struct Oracle {
+    explicit Oracle(const fs::path& folder)
+        : path(folder),
+          model(to_heddle(read_huggingface(folder), folder.string())),
+          results(json::parse(read_file(folder / "oracle.json"))["sentences"]) {
+        for (const auto& sentence : results) {
+            sources.push_back(encoded(*model.vocabularies.source, sentence["source"]));
+            sources.back().push_back(eos_id);
+            targets.push_back(encoded(*model.vocabularies.target, sentence["target"]));
+        }
+    }
+    static nn::Tokens encoded(const Vocabulary& vocabulary, const std::string& text) { return vocabulary.encode(text); }
+
+    fs::path path;
+    HeddleModel model;
+    json results;
+    std::vector<nn::Tokens> sources, targets;
+};
+
+#define HEDDLE_NEEDS_HUGGINGFACE_ORACLES(folders)           \
+    const std::vector<fs::path> folders = oracle_folders(); \
+    if (folders.empty()) GTEST_SKIP() << "this test needs ../shared/oracles/hf_*"
+
+TEST(HuggingFaceOracle, EncodesGivesLogitsAndScores) {
+    HEDDLE_NEEDS_HUGGINGFACE_ORACLES(folders);
+    for (const fs::path& folder : folders) {
+        SCOPED_TRACE(folder.filename());
+        const Oracle oracle(folder);
+        const std::vector<std::int32_t> source_ids = oracle.model.vocabularies.source->toolkit_ids(),
+                                        target_ids = oracle.model.vocabularies.target->toolkit_ids();
+        const std::vector<nn::PairScore> scores = nn::score(*oracle.model.model, oracle.sources, oracle.targets);
+        const SafetensorsFile logits(folder / "oracle.safetensors");
+        double worst_logit = 0, worst_score = 0;
+        ASSERT_EQ(oracle.results.size(), 40u);
+        for (std::size_t i = 0; i < oracle.results.size(); ++i) {
+            std::vector<std::int32_t> ids;
+            for (const std::int32_t id : oracle.sources[i]) ids.push_back(source_ids[static_cast<std::size_t>(id)]);
+            EXPECT_EQ(ids, oracle.results[i]["source_ids"].get<std::vector<std::int32_t>>()) << "sentence " << i;
+            worst_score =
+                std::max(worst_score, std::abs(scores[i].log_probability - oracle.results[i]["log_prob"].get<double>()));
+            const std::string name = "logits." + std::to_string(i);
+            if (!logits.contains(name)) continue;
+            const NoGrad no_grad;
+            nn::Tokens read = oracle.targets[i];
+            read.insert(read.begin(), bos_id);
+            const Tensor source = Tensor::from(oracle.sources[i], {static_cast<std::int64_t>(oracle.sources[i].size())});
+            const Tensor target = Tensor::from(read, {static_cast<std::int64_t>(read.size())});
+            const std::int64_t source_length[] = {source.numel()}, target_length[] = {target.numel()};
+            const nn::Transformer& model = *oracle.model.model;
+            const nn::Sentences from{source, Spans::packed(source_length)}, to{target, Spans::packed(target_length)};
+            const Tensor ours = model.logits(model.decode(to, model.encode(from), from.spans).value());
+            const Tensor theirs = logits.load(name);
+            for (std::int64_t row = 0; row < theirs.rows(); ++row)
+                for (std::int64_t id = 0; id < ours.cols(); ++id) {
+                    const std::int32_t their_id = target_ids[static_cast<std::size_t>(id)];
+                    if (their_id < 0) continue;
+                    const float wanted = theirs.values<float>()[static_cast<std::size_t>(row * theirs.cols() + their_id)];
+                    const float found = ours.values<float>()[static_cast<std::size_t>(row * ours.cols() + id)];
+                    worst_logit = std::max(worst_logit, static_cast<double>(std::abs(wanted - found)));
+                }
+        }
+        EXPECT_LE(worst_logit, 1e-5);
+        EXPECT_LE(worst_score, 3e-5);
+    }
+}
+
+TEST(HuggingFaceOracle, TranslatesAsTransformers) {
+    HEDDLE_NEEDS_HUGGINGFACE_ORACLES(folders);
+    for (const fs::path& folder : folders) {
+        SCOPED_TRACE(folder.filename());
+        const Oracle oracle(folder);
+        const auto translated = [&](std::int64_t beam) {
+            return nn::translate(*oracle.model.model, oracle.sources,
+                                 {.beam = beam, .length_penalty = 1, .forbidden = {pad_id, bos_id}});
+        };
+        const nn::HypothesisLists greedy = translated(1), beam = translated(4);
+        int first = 0;
+        for (std::size_t i = 0; i < oracle.results.size(); ++i) {
+            EXPECT_EQ(oracle.model.vocabularies.target->decode(greedy[i].front().tokens), oracle.results[i]["greedy"])
+                << "sentence " << i;
+            first +=
+                oracle.model.vocabularies.target->decode(beam[i].front().tokens) == oracle.results[i]["beam4"][0]["text"] ? 1 : 0;
+        }
+        EXPECT_GE(first, 38);
+    }
+}
+
+TEST(HuggingFaceOracle, ComesBackBitForBit) {
+    HEDDLE_NEEDS_HUGGINGFACE_ORACLES(folders);
+    for (const fs::path& folder : folders) {
+        SCOPED_TRACE(folder.filename());
+        const ExchangedModel read = read_huggingface(folder);
+        const HeddleModel model = to_heddle(ExchangedModel(read), "read");
+        const ExchangedModel back = from_heddle(*model.model, model.vocabularies, model.forbid_unknown, "back");
+        EXPECT_EQ(differing_tensors(read, back), "");
+        const TemporaryFolder written;
+        write_export(to_huggingface(back, ExportDType::f32, "back"), written.path());
+        const ExchangedModel again = read_huggingface(written.path());
+        EXPECT_EQ(differing_tensors(read, again), "");
+        EXPECT_EQ(again.source.map, read.source.map);
+        EXPECT_EQ(again.target.map, read.target.map);
+        EXPECT_EQ(again.source.sentencepiece, read.source.sentencepiece);
+        EXPECT_EQ(again.target.sentencepiece, read.target.sentencepiece);
+        EXPECT_EQ(again.options.position_table, read.options.position_table);
+        // As a model of CTranslate2 it translates in the same way; all but the marks have the same ids in Heddle.
+        const TemporaryFolder other;
+        write_export(to_ctranslate2(back, ExportDType::f32, "back"), other.path());
+        const HeddleModel through = to_heddle(read_ctranslate2(other.path()), "through");
+        const Oracle oracle(folder);
+        const nn::SearchOptions greedy{.beam = 1, .forbidden = {pad_id, bos_id}};
+        const nn::HypothesisLists wanted = nn::translate(*model.model, oracle.sources, greedy),
+                                  found = nn::translate(*through.model, oracle.sources, greedy);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            EXPECT_EQ(found[i].front().tokens, wanted[i].front().tokens) << "sentence " << i;
+    }
+}
+
+struct Kind {
+    const char* what;
+    nn::TransformerOptions options;
+    bool shared = true;
+};
+
+std::vector<Kind> kinds() {
+    using nn::Positions;
+    using nn::Tie;
+    nn::TransformerOptions post;
+    post.norm = nn::NormPlace::post;
+    const auto with = [&](auto change) {
+        nn::TransformerOptions options = post;
+        change(options);
+        return options;
+    };
+    return {{"sinusoidal", post},
+            {"sines first", with([](auto& o) { o.positions = Positions::sines_first; })},
+            {"tied target, silu", with([](auto& o) { o.tie = Tie::target, o.activation = ops::Activation::silu; })},
+            {"tied embeddings, gelu", with([](auto& o) { o.tie = Tie::embeddings, o.activation = ops::Activation::gelu; })},
+            {"two vocabularies", with([](auto& o) { o.tie = Tie::none, o.activation = ops::Activation::gelu_tanh; }), false},
+            {"no biases, no scale", with([](auto& o) { o.bias = false, o.scale_embeddings = false; })},
+            {"an output bias", with([](auto& o) { o.output_bias = true, o.encoder_layers = 1; })},
+            {"begins with zeros", with([](auto& o) { o.zero_start = true; })}};
+}
+
+TEST(HuggingFace, KeepsWhatAModelOfHeddleComputes) {
+    for (const Kind& kind : kinds()) {
+        SCOPED_TRACE(kind.what);
+        const HeddleModel toy = toy_model(kind.options, kind.shared);
+        const TemporaryFolder folder;
+        write_export(to_huggingface(exchanged(toy), ExportDType::f32, "toy"), folder.path());
+        ASSERT_TRUE(is_huggingface(folder.path()));
+        const HeddleModel back = to_heddle(read_huggingface(folder.path()), "back");
+        EXPECT_EQ(back.model->options().positions, nn::Positions::sines_first);
+        const std::vector<double> wanted = scores_of(toy), found = scores_of(back);
+        for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 2e-5) << i;
+    }
+}
+
+TEST(HuggingFace, HalvesAreRounded) {
+    const HeddleModel toy = toy_model(kinds()[0].options);
+    const TemporaryFolder folder;
+    const Export made = to_huggingface(exchanged(toy), ExportDType::f16, "toy");
+    write_export(made, folder.path());
+    const SafetensorsFile file(folder.path() / "model.safetensors");
+    EXPECT_EQ(file.dtype("model.shared.weight"), "F16");
+    const std::vector<double> wanted = scores_of(toy), found = scores_of(to_heddle(read_huggingface(folder.path()), "back"));
+    EXPECT_NE(found, wanted);
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 0.3) << i;
+}
+
+TEST(HuggingFace, RefusesByNameWhatMarianMtCannotBe) {
+    nn::TransformerOptions post;
+    post.norm = nn::NormPlace::post;
+    const auto complaint = [](const nn::TransformerOptions& options) {
+        return error_of([&] { to_huggingface(exchanged(toy_model(options)), ExportDType::f32, "toy"); });
+    };
+    EXPECT_THAT(complaint({}), testing::HasSubstr("toy: it is pre-norm"));
+    nn::TransformerOptions options = post;
+    options.final_norm = true;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("--final-norm"));
+    options = post, options.norm_eps = 1e-6;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("--norm-eps 1e-06"));
+    options = post, options.key_heads = 1;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("--key-heads 1"));
+    options = post, options.head_dim = 4;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("--head-dim 4"));
+    options = post, options.memory = nn::MemoryFrom::layer;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("--memory layer"));
+    options = post, options.positions = nn::Positions::marian;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("--positions marian"));
+    options = post, options.positions = nn::Positions::learned;
+    EXPECT_THAT(complaint(options), testing::HasSubstr("positions are learned"));
+}
+
+}  // namespace
+}  // namespace heddle::app
