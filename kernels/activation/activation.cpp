@@ -129,7 +129,10 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
         const T* at = y.data<T>();
         T* to = dx.mutable_data<T>();
         parallel_for(dy.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] = at[i] <= 0 ? T{0} : gradient[i];
+            for (std::int64_t i = begin; i < end; ++i) {
+                const T passed = gradient[i];  // read whether it is wanted or not: only so the compiler makes vectors
+                to[i] = at[i] <= 0 ? T{0} : passed;
+            }
         });
     });
     return dx;

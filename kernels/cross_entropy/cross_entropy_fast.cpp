@@ -5,10 +5,10 @@
 // Sums have 32 lanes on every level, two to eight vectors: additions do not wait for one another, a lane adds few numbers in
 // float, and v3 and v4 give the same bits. What is left of a row is added in double, in order.
 #include <cmath>
-#include <limits>
 
 #include "kernels/cross_entropy/cross_entropy_row.h"
 #include "kernels/simd.h"
+#include "kernels/simd_rows.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
@@ -16,19 +16,8 @@ using namespace ::heddle::HEDDLE_LEVEL;
 
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr std::int64_t kStep = 4 * kFloats;
 constexpr int kLanesOfSum = 32;
 constexpr int kParts = kLanesOfSum / kFloats;
-
-float largest_of(const float* x, std::int64_t n) {
-    VecF best[4] = {broadcast(kMinusInfinity), broadcast(kMinusInfinity), broadcast(kMinusInfinity), broadcast(kMinusInfinity)};
-    std::int64_t j = 0;
-    for (; j + kStep <= n; j += kStep)
-        for (int i = 0; i < 4; ++i) best[i] = maximum<float>(load(x + j + i * kFloats), best[i]);
-    for (; j < n; j += kFloats) best[0] = maximum<float>(load_at(x, j, n, kMinusInfinity), best[0]);
-    return largest<float>(maximum<float>(maximum<float>(best[0], best[1]), maximum<float>(best[2], best[3])));
-}
 
 // Whether one of x[0 .. n) equals `value`.
 bool contains(const float* x, std::int64_t n, float value) {

@@ -12,6 +12,7 @@
 namespace heddle::kernels {
 namespace {
 
+// The references, for f64 and dual numbers.
 template <class T>
 void log_softmax_row(const T* x, T* y, std::int64_t cols) {
     using std::exp, std::isinf, std::log;
@@ -37,6 +38,27 @@ void log_softmax_backward_row(const T* dy, const T* y, T* dx, std::int64_t cols)
     for (std::int64_t j = 0; j < cols; ++j) dx[j] = mass == 0 ? T{0} : static_cast<T>(A(dy[j]) - exp(A(y[j])) * total);
 }
 
+template <class T>
+void log_softmax_rows(const T* x, T* y, std::int64_t begin, std::int64_t end, std::int64_t cols) {
+    for (std::int64_t row = begin; row < end; ++row) log_softmax_row(x + row * cols, y + row * cols, cols);
+}
+
+template <class T>
+void log_softmax_backward_rows(const T* dy, const T* y, T* dx, std::int64_t begin, std::int64_t end, std::int64_t cols) {
+    for (std::int64_t row = begin; row < end; ++row)
+        log_softmax_backward_row(dy + row * cols, y + row * cols, dx + row * cols, cols);
+}
+
+void log_softmax_rows(const float* x, float* y, std::int64_t begin, std::int64_t end, std::int64_t cols) {
+    by_level(v2::log_softmax_rows, v3::log_softmax_rows, v4::log_softmax_rows)(x, y, begin, end, cols);
+}
+
+void log_softmax_backward_rows(const float* dy, const float* y, float* dx, std::int64_t begin, std::int64_t end,
+                               std::int64_t cols) {
+    by_level(v2::log_softmax_backward_rows, v3::log_softmax_backward_rows, v4::log_softmax_backward_rows)(dy, y, dx, begin, end,
+                                                                                                          cols);
+}
+
 }  // namespace
 
 Tensor log_softmax_forward(const Tensor& x) {
@@ -50,8 +72,7 @@ Tensor log_softmax_forward(const Tensor& x) {
     const std::int64_t cols = x.cols();
     dispatch_real("log_softmax", x, [&]<class T>(TypeTag<T>) {
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row)
-                log_softmax_row(x.data<T>() + row * cols, y.mutable_data<T>() + row * cols, cols);
+            log_softmax_rows(x.data<T>(), y.mutable_data<T>(), begin, end, cols);
         });
     });
     return y;
@@ -70,9 +91,7 @@ Tensor log_softmax_backward(const Tensor& dy, const Tensor& y) {
     const std::int64_t cols = y.cols();
     dispatch_real("log_softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row)
-                log_softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, dx.mutable_data<T>() + row * cols,
-                                         cols);
+            log_softmax_backward_rows(dy.data<T>(), y.data<T>(), dx.mutable_data<T>(), begin, end, cols);
         });
     });
     return dx;

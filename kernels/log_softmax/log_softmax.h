@@ -11,6 +11,7 @@
 
 #include "core/tensor.h"
 #include "kernels/device/declare.h"
+#include "kernels/level.h"
 
 namespace heddle::kernels {
 
@@ -18,6 +19,12 @@ namespace heddle::kernels {
 Tensor log_softmax_forward(const Tensor& x);
 /// dx for dy and the forward's y, all of one shape.
 Tensor log_softmax_backward(const Tensor& dy, const Tensor& y);
+
+// ---- the vectorised CPU path (log_softmax_fast.cpp): rows [begin, end) of [rows, cols]
+
+HEDDLE_DECLARE_LEVELS(void log_softmax_rows(const float* x, float* y, std::int64_t begin, std::int64_t end, std::int64_t cols);
+                      void log_softmax_backward_rows(const float* dy, const float* y, float* dx, std::int64_t begin,
+                                                     std::int64_t end, std::int64_t cols))
 
 // ---- the CUDA side (log_softmax.cu): arguments are checked and results allocated by log_softmax.cpp
 

@@ -1,5 +1,6 @@
 #include "kernels/permute/permute.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -26,26 +27,33 @@ std::vector<int> ordered(const char* op, const Shape& shape, std::span<const int
     return order;
 }
 
-// Copies one row of y: `cols` elements that lie `step` elements apart in x.
+constexpr std::int64_t kTile = 64;  // four cache lines of f32 each way
+
+// y[r * pitch + c] = x[c * step + r] for r < rows, c < cols, a tile at a time: its elements share cache lines on both sides.
 template <class Element>
-void copy_row(const std::byte* x, std::byte* y, std::int64_t cols, std::int64_t step) {
-    const auto size = static_cast<std::int64_t>(sizeof(Element));
-    for (std::int64_t c = 0; c < cols; ++c) std::memcpy(y + c * size, x + c * step * size, sizeof(Element));
+void transpose(const std::byte* from, std::byte* to, std::int64_t rows, std::int64_t cols, std::int64_t step,
+               std::int64_t pitch) {
+    const auto copy = [&](std::int64_t r, std::int64_t c) {
+        std::memcpy(to + (r * pitch + c) * std::int64_t{sizeof(Element)}, from + (c * step + r) * std::int64_t{sizeof(Element)},
+                    sizeof(Element));
+    };
+    for (std::int64_t column = 0; column < cols; column += kTile)
+        for (std::int64_t r = 0; r < rows; ++r)
+            for (std::int64_t c = column; c < std::min(cols, column + kTile); ++c) copy(r, c);
 }
 
-void copy_row(const std::byte* x, std::byte* y, std::int64_t cols, std::int64_t step, std::int64_t size) {
-    if (step == 1)
-        std::memcpy(y, x, static_cast<std::size_t>(cols * size));
-    else if (size == 8)
-        copy_row<std::uint64_t>(x, y, cols, step);
+void transpose(const std::byte* from, std::byte* to, std::int64_t rows, std::int64_t cols, std::int64_t step, std::int64_t pitch,
+               std::int64_t size) {
+    if (size == 8)
+        transpose<std::uint64_t>(from, to, rows, cols, step, pitch);
     else if (size == 4)
-        copy_row<std::uint32_t>(x, y, cols, step);
+        transpose<std::uint32_t>(from, to, rows, cols, step, pitch);
     else if (size == 16)
-        copy_row<std::array<std::uint64_t, 2>>(x, y, cols, step);
+        transpose<std::array<std::uint64_t, 2>>(from, to, rows, cols, step, pitch);
     else if (size == 2)
-        copy_row<std::uint16_t>(x, y, cols, step);
+        transpose<std::uint16_t>(from, to, rows, cols, step, pitch);
     else
-        copy_row<std::uint8_t>(x, y, cols, step);
+        transpose<std::uint8_t>(from, to, rows, cols, step, pitch);
 }
 
 }  // namespace
@@ -63,18 +71,34 @@ Tensor permute_forward(const Tensor& x, std::span<const int> axes) {
         permute_cuda(x, order, y);
         return y;
     }
+    if (y.numel() == 0) return y;
     const std::int64_t size = size_of(x.dtype()), cols = y.cols();
-    const std::int64_t step = stride[static_cast<std::size_t>(order.back())];
     const std::byte* from = x.bytes_data();
     std::byte* to = y.mutable_bytes_data();
-    parallel_for(y.numel() == 0 ? 0 : y.rows(), grain_for(2 * cols), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; ++row) {
-            std::int64_t offset = 0, rest = row;
-            for (int k = shape.rank() - 2; k >= 0; --k) {
-                offset += rest % shape[k] * stride[static_cast<std::size_t>(order[static_cast<std::size_t>(k)])];
+    const auto stride_of = [&](int axis) { return stride[static_cast<std::size_t>(order[static_cast<std::size_t>(axis)])]; };
+    const std::int64_t step = stride_of(shape.rank() - 1);
+    // Where x's last axis went; the others but y's last one are walked in y's order.
+    const auto turned = static_cast<int>(std::find(order.begin(), order.end(), shape.rank() - 1) - order.begin());
+    const bool in_place = turned == shape.rank() - 1;
+    const std::int64_t along = in_place ? 1 : shape[turned], blocks = (along + kTile - 1) / kTile;
+    std::int64_t pitch = 1;  // from one element of that axis to the next, in y
+    for (int k = turned + 1; k < shape.rank(); ++k) pitch *= shape[k];
+    const std::int64_t others = y.numel() / cols / along;
+    parallel_for(others * blocks, grain_for(2 * cols * std::min(along, kTile)), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t piece = begin; piece < end; ++piece) {
+            const std::int64_t first = piece % blocks * kTile;
+            std::int64_t source = in_place ? 0 : first, target = in_place ? 0 : first * pitch, rest = piece / blocks;
+            std::int64_t places = cols;
+            for (int k = shape.rank() - 2; k >= 0; places *= shape[k], --k) {
+                if (k == turned) continue;
+                source += rest % shape[k] * stride_of(k);
+                target += rest % shape[k] * places;
                 rest /= shape[k];
             }
-            copy_row(from + offset * size, to + row * cols * size, cols, step, size);
+            if (in_place)
+                std::memcpy(to + target * size, from + source * size, static_cast<std::size_t>(cols * size));
+            else
+                transpose(from + source * size, to + target * size, std::min(kTile, along - first), cols, step, pitch, size);
         }
     });
     return y;

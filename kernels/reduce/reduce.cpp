@@ -8,6 +8,7 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/reduce/detail/reduce.h"
 
 namespace heddle::kernels {
 namespace {
@@ -35,26 +36,144 @@ Middle middle_of(const char* op, const Shape& shape, int axis, bool keep) {
     return m;
 }
 
-// y[i] = finish(the sum of x along the axis) for each output.
+// y[i] = factor times the sum of x along the axis: the reference, for f64 and dual numbers.
+template <class T>
+void sums(const T* x, const Middle& m, double factor, T* y) {
+    parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const T* first = x + m.begin_of(i);
+            Accumulator<T> total = 0;
+            for (std::int64_t k = 0; k < m.n; ++k) total += Accumulator<T>(first[k * m.inner]);
+            y[i] = static_cast<T>(total * factor);
+        }
+    });
+}
+
+// The axis in chunks, for threads to share where there are few results. They depend on the shape alone, and their sums are added
+// in order.
+struct Chunks {
+    std::int64_t count, length;
+};
+Chunks chunks_of(std::int64_t n, std::int64_t least, std::int64_t most) {
+    const std::int64_t count = std::clamp<std::int64_t>(n / least, 1, most);
+    return {count, (n + count - 1) / count};
+}
+
+void sums_of_rows(const float* x, const Middle& m, double factor, float* y) {
+    const auto sum_of_row = by_level(v2::sum_of_row, v3::sum_of_row, v4::sum_of_row);
+    if (m.outer >= 16 || m.n < 32768) {
+        parallel_for(m.outer, grain_for(m.n / 4 + 4), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<float>(sum_of_row(x + i * m.n, m.n) * factor);
+        });
+        return;
+    }
+    const Chunks chunks = chunks_of(m.n, 16384, m.n);
+    std::vector<double> partial(static_cast<std::size_t>(m.outer * chunks.count));
+    parallel_for(m.outer * chunks.count, 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t first = i % chunks.count * chunks.length;
+            partial[static_cast<std::size_t>(i)] =
+                sum_of_row(x + i / chunks.count * m.n + first, std::min(chunks.length, m.n - first));
+        }
+    });
+    for (std::int64_t i = 0; i < m.outer; ++i) {
+        double total = 0;
+        for (std::int64_t c = 0; c < chunks.count; ++c) total += partial[static_cast<std::size_t>(i * chunks.count + c)];
+        y[i] = static_cast<float>(total * factor);
+    }
+}
+
+constexpr std::int64_t kColumns = 1024;  // whose sums lie in the nearest cache
+
+void sums_of_columns(const float* x, const Middle& m, double factor, float* y) {
+    const auto add_columns = by_level(v2::add_columns, v3::add_columns, v4::add_columns);
+    const std::int64_t blocks = (m.inner + kColumns - 1) / kColumns;
+    const Chunks chunks = chunks_of(m.n, 512, m.outer * blocks < 8 ? 16 : 1);
+    const std::int64_t pieces = m.outer * blocks * chunks.count;
+    std::vector<double> partial(static_cast<std::size_t>(chunks.count == 1 ? 0 : pieces * kColumns));
+    const auto columns_of = [&](std::int64_t block) { return std::min(kColumns, m.inner - block * kColumns); };
+    const auto write = [&](std::int64_t at, const double* total) {  // `at` counts outer x blocks
+        const std::int64_t first = at % blocks * kColumns;
+        float* to = y + at / blocks * m.inner + first;
+        for (std::int64_t j = 0; j < columns_of(at % blocks); ++j) to[j] = static_cast<float>(total[j] * factor);
+    };
+    parallel_for(pieces, grain_for(chunks.length * std::min(m.inner, kColumns) / 4 + 1),
+                 [&](std::int64_t begin, std::int64_t end) {
+                     double own[kColumns];
+                     for (std::int64_t piece = begin; piece < end; ++piece) {
+                         const std::int64_t at = piece / chunks.count, chunk = piece % chunks.count, block = at % blocks;
+                         const std::int64_t first = chunk * chunks.length, cols = columns_of(block);
+                         double* total = chunks.count == 1 ? own : partial.data() + piece * kColumns;
+                         std::fill_n(total, cols, 0.0);
+                         add_columns(x + (at / blocks * m.n + first) * m.inner + block * kColumns,
+                                     std::min(chunks.length, m.n - first), m.inner, cols, total);
+                         if (chunks.count == 1) write(at, total);
+                     }
+                 });
+    if (chunks.count == 1) return;
+    for (std::int64_t at = 0; at < m.outer * blocks; ++at) {
+        double* total = partial.data() + at * chunks.count * kColumns;
+        for (std::int64_t c = 1; c < chunks.count; ++c)
+            for (std::int64_t j = 0; j < columns_of(at % blocks); ++j) total[j] += total[c * kColumns + j];
+        write(at, total);
+    }
+}
+
+void sums(const float* x, const Middle& m, double factor, float* y) {
+    if (m.inner == 1)
+        sums_of_rows(x, m, factor, y);
+    else
+        sums_of_columns(x, m, factor, y);
+}
+
 Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor) {
     Tensor y = Tensor::empty(m.reduced, x.dtype(), x.device());
     if (y.device() == Device::cuda) {
         sum_cuda(x, m, factor, y);
         return y;
     }
-    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
-        const T* from = x.data<T>();
-        T* to = y.mutable_data<T>();
-        parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) { sums(x.data<T>(), m, factor, y.mutable_data<T>()); });
+    return y;
+}
+
+// y = the maxima along the axis, index = their first places: the reference.
+template <class T>
+void maxima(const T* x, const Middle& m, T* y, std::int32_t* index) {
+    using std::isnan;
+    parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const T* first = x + m.begin_of(i);
+            std::int64_t best = 0;
+            for (std::int64_t k = 1; k < m.n && !isnan(first[best * m.inner]); ++k)
+                if (!(first[k * m.inner] <= first[best * m.inner])) best = k;
+            y[i] = first[best * m.inner];
+            index[i] = static_cast<std::int32_t>(best);
+        }
+    });
+}
+
+void maxima(const float* x, const Middle& m, float* y, std::int32_t* index) {
+    if (m.outputs() == 0) return;
+    if (m.inner == 1) {
+        const auto place = by_level(v2::place_of_maximum, v3::place_of_maximum, v4::place_of_maximum);
+        parallel_for(m.outer, grain_for(m.n / 4 + 4), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
-                const T* first = from + m.begin_of(i);
-                Accumulator<T> total = 0;
-                for (std::int64_t k = 0; k < m.n; ++k) total += Accumulator<T>(first[k * m.inner]);
-                to[i] = static_cast<T>(total * factor);
+                const std::int64_t k = place(x + i * m.n, m.n);
+                y[i] = x[i * m.n + k];
+                index[i] = static_cast<std::int32_t>(k);
             }
         });
+        return;
+    }
+    const auto of_columns = by_level(v2::maxima_of_columns, v3::maxima_of_columns, v4::maxima_of_columns);
+    const std::int64_t width = std::min<std::int64_t>(m.inner, m.n < 64 ? 1024 : 64), blocks = (m.inner + width - 1) / width;
+    parallel_for(m.outer * blocks, grain_for(m.n * width / 4 + 1), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t outer = i / blocks, first = i % blocks * width;
+            of_columns(x + outer * m.n * m.inner + first, m.n, m.inner, std::min(width, m.inner - first),
+                       y + outer * m.inner + first, index + outer * m.inner + first);
+        }
     });
-    return y;
 }
 
 void check_output(const char* op, const Tensor& dy, const Middle& m) {
@@ -76,9 +195,17 @@ Tensor spread(const char* op, const Tensor& dy, const Shape& x_shape, int axis, 
         const T* from = dy.data<T>();
         T* to = dx.mutable_data<T>();
         const T factor = static_cast<T>(share);
-        parallel_for(m.outer * m.n, grain_for(m.inner), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row)
-                for (std::int64_t j = 0; j < m.inner; ++j) to[row * m.inner + j] = factor * from[row / m.n * m.inner + j];
+        if (m.inner == 1) {
+            parallel_for(m.outer, grain_for(m.n / 4 + 1), [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i) std::fill_n(to + i * m.n, m.n, factor * from[i]);
+            });
+            return;
+        }
+        parallel_for(m.outer * m.n, grain_for(m.inner / 4 + 1), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+                const T* line = from + row / m.n * m.inner;
+                for (std::int64_t j = 0; j < m.inner; ++j) to[row * m.inner + j] = factor * line[j];
+            }
         });
     });
     return dx;
@@ -116,20 +243,7 @@ Maximum max_forward(const Tensor& x, int axis, bool keep) {
         return result;
     }
     dispatch_real("max", x, [&]<class T>(TypeTag<T>) {
-        const T* from = x.data<T>();
-        T* to = result.y.mutable_data<T>();
-        std::int32_t* index = result.indices.mutable_data<std::int32_t>();
-        using std::isnan;
-        parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const T* first = from + m.begin_of(i);
-                std::int64_t best = 0;
-                for (std::int64_t k = 1; k < m.n && !isnan(first[best * m.inner]); ++k)
-                    if (!(first[k * m.inner] <= first[best * m.inner])) best = k;
-                to[i] = first[best * m.inner];
-                index[i] = static_cast<std::int32_t>(best);
-            }
-        });
+        maxima(x.data<T>(), m, result.y.mutable_data<T>(), result.indices.mutable_data<std::int32_t>());
     });
     return result;
 }
@@ -163,6 +277,7 @@ Tensor sum_all_forward(const Tensor& x) {
         return y;
     }
     dispatch_real("sum", x, [&]<class T>(TypeTag<T>) {
+        if constexpr (std::is_same_v<T, float>) return sums(x.data<T>(), Middle{{1, x.numel(), 1}, {}}, 1, y.mutable_data<T>());
         constexpr std::int64_t kBlock = 4096;
         const T* from = x.data<T>();
         std::vector<Accumulator<T>> blocks(static_cast<std::size_t>((x.numel() + kBlock - 1) / kBlock));

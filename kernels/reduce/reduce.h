@@ -5,7 +5,7 @@
 //   mean  sum_k x[.., k, ..] / n             dx[.., k, ..] = dy / n
 //   max   max_k x[.., k, ..]                 dx[.., k, ..] = dy where k is the first maximum, else 0
 //
-// Sums are added up in f64, in the order of k: an output's bits do not depend on the threads.
+// Sums are added up in f64 (of f32 on the CPU: sums of two) in an order that depends on the shape alone: an output's bits do not depend on the threads.
 #pragma once
 
 #include "core/tensor.h"
@@ -29,7 +29,7 @@ struct Maximum {
 Maximum max_forward(const Tensor& x, int axis, bool keep = false);
 Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shape, int axis);
 
-/// The sum of all elements, a scalar: blocks of 4096 in f64, then the blocks in order.
+/// The sum of all elements, a scalar: blocks of fixed length in f64, then the blocks in order.
 Tensor sum_all_forward(const Tensor& x);
 /// dx of x's shape: dy everywhere.
 Tensor sum_all_backward(const Tensor& dy, const Shape& x_shape);

@@ -12,8 +12,8 @@
 namespace heddle::kernels {
 namespace {
 
-// x, y [cols]; mask, bias [cols] or null. Columns from `end` on are ignored. Without a bias and with scale 1 a score is x itself,
-// to the bit.
+// The reference: x, y [cols]; mask, bias [cols] or null. Columns from `end` on are ignored. Without a bias and with scale 1 a
+// score is x itself, to the bit.
 template <class T>
 void softmax_row(const T* x, const std::uint8_t* mask, double scale_of_x, const T* bias, T* y, std::int64_t end,
                  std::int64_t cols) {
@@ -45,6 +45,29 @@ void softmax_backward_row(const T* dy, const T* y, double scale, T* dx, std::int
     A along = 0;
     for (std::int64_t j = 0; j < cols; ++j) along += A(dy[j]) * A(y[j]);
     for (std::int64_t j = 0; j < cols; ++j) dx[j] = static_cast<T>(scale * (A(y[j]) * (A(dy[j]) - along)));
+}
+
+template <class T>
+void forward_row(const T* x, const std::uint8_t* mask, double scale, const T* bias, T* y, std::int64_t end, std::int64_t cols) {
+    softmax_row(x, mask, scale, bias, y, end, cols);
+}
+
+// What has no finite sum of exponentials is left to the reference.
+void forward_row(const float* x, const std::uint8_t* mask, double scale, const float* bias, float* y, std::int64_t end,
+                 std::int64_t cols) {
+    if (!by_level(v2::softmax_row, v3::softmax_row, v4::softmax_row)(x, mask, static_cast<float>(scale), bias, y, end, cols))
+        softmax_row(x, mask, scale, bias, y, end, cols);
+}
+
+template <class T>
+void backward_rows(const T* dy, const T* y, double scale, T* dx, std::int64_t begin, std::int64_t end, std::int64_t cols) {
+    for (std::int64_t row = begin; row < end; ++row)
+        softmax_backward_row(dy + row * cols, y + row * cols, scale, dx + row * cols, cols);
+}
+
+void backward_rows(const float* dy, const float* y, double scale, float* dx, std::int64_t begin, std::int64_t end,
+                   std::int64_t cols) {
+    by_level(v2::softmax_backward_rows, v3::softmax_backward_rows, v4::softmax_backward_rows)(dy, y, scale, dx, begin, end, cols);
 }
 
 // How many rows the mask has; row r of x takes row r modulo that number.
@@ -104,7 +127,7 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask, const SoftmaxReach& 
         const std::int64_t bias_rows = bias == nullptr ? 1 : scores.bias.rows();
         parallel_for(x.rows(), grain_for(16 * cols), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row)
-                softmax_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr, scores.scale,
+                forward_row(x.data<T>() + row * cols, allowed ? allowed + row % mask_rows * cols : nullptr, scores.scale,
                             bias == nullptr ? nullptr : bias + row % bias_rows * cols, y.mutable_data<T>() + row * cols,
                             reach_of(x, reach, row), cols);
         });
@@ -125,9 +148,7 @@ Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale) {
     const std::int64_t cols = y.cols();
     dispatch_real("softmax_backward", y, [&]<class T>(TypeTag<T>) {
         parallel_for(y.rows(), grain_for(4 * cols), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row)
-                softmax_backward_row(dy.data<T>() + row * cols, y.data<T>() + row * cols, scale,
-                                     dx.mutable_data<T>() + row * cols, cols);
+            backward_rows(dy.data<T>(), y.data<T>(), scale, dx.mutable_data<T>(), begin, end, cols);
         });
     });
     return dx;

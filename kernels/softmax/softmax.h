@@ -13,6 +13,7 @@
 
 #include "core/tensor.h"
 #include "kernels/device/declare.h"
+#include "kernels/level.h"
 
 namespace heddle::kernels {
 
@@ -38,6 +39,15 @@ Tensor softmax_forward(const Tensor& x, const Tensor& mask = {}, const SoftmaxRe
                        const SoftmaxScores& scores = {});
 /// scale ds for dy and the forward's y, all of one shape: with the forward's scale dx, with 1 what the bias gets in each row.
 Tensor softmax_backward(const Tensor& dy, const Tensor& y, double scale = 1);
+
+// ---- the vectorised CPU path (softmax_fast.cpp)
+
+/// A row of the forward pass: x, y [cols]; mask, bias [cols] or null; columns from `end` on are ignored. False, with y undefined,
+/// when the sum of exponentials is not finite (NaN, +inf).
+HEDDLE_DECLARE_LEVELS(bool softmax_row(const float* x, const std::uint8_t* mask, float scale, const float* bias, float* y,
+                                       std::int64_t end, std::int64_t cols);
+                      void softmax_backward_rows(const float* dy, const float* y, double scale, float* dx, std::int64_t begin,
+                                                 std::int64_t end, std::int64_t cols))
 
 // ---- the CUDA side (softmax.cu): arguments are checked and results allocated by softmax.cpp
 

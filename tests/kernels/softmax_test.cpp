@@ -75,6 +75,9 @@ TEST(Softmax, NamesWhatDoesNotFit) {
             softmax_forward(x, Tensor::zeros({2, 3}, DType::u8));
         },
         "softmax: mask has shape [2, 3], but x has shape [2, 3, 4]; wanted the same shape or that of the last two axes");
+    for (const Shape& turned : {Shape{4, 3}, Shape{2, 4, 3}, Shape{3, 2, 4}, Shape{4}})
+        expect_error([&] { softmax_forward(x, Tensor::zeros(turned, DType::u8)); },
+                     "softmax: mask has shape " + turned.str() + ", but x has shape [2, 3, 4]");
     expect_error([&] { softmax_forward(x, Tensor::zeros({3, 4}, DType::f32)); }, "softmax: mask is f32, wanted u8");
     expect_error([] { softmax_forward(Tensor::zeros({}, DType::f32)); }, "softmax: x is a scalar");
     expect_error([] { softmax_forward(Tensor::zeros({2}, DType::i32)); }, "i32");
