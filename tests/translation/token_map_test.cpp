@@ -135,7 +135,7 @@ TEST(TokenMap, RefusesADamagedFileByName) {
     refused(changed("\"<unk>\"", "\"\xff\""), "line 3 is not JSON");
     refused(changed("\"<unk>\"", "\"\\u0000\""), "token 1 holds a NUL");
     refused(changed("\"<unk>\"", '"' + std::string(1025, 'a') + '"'), "token 1 has 1025 bytes");
-    refused(changed("\"<unk>\"", std::string(7000, '[')), "line 3 has 7001 bytes");
+    refused(changed("\"<unk>\"", std::string(7000, '[')), "line 3 has 7000 bytes");
     refused(changed("\"<unk>\"", std::string(5000, '[')), "line 3 is not JSON");
     refused(good + " ", "not as heddle import writes it");
     refused(std::string(std::size_t{65} << 20, ' '), "bytes; wanted at most");
@@ -179,15 +179,15 @@ TEST(MappedVocabulary, SplitsALanguageOffFirst) {
     const std::unique_ptr<Vocabulary> vocabulary = mapped();
     const auto french = static_cast<std::int32_t>(vocabulary->size()) - 2;
     ASSERT_EQ(vocabulary->token(french), ">>fra<<");
-    Numbers wanted = vocabulary->encode("a cat");
+    Numbers wanted = vocabulary->encode("a dog");
     wanted.insert(wanted.begin(), french);
-    EXPECT_EQ(vocabulary->encode(">>fra<< a cat"), wanted);
-    EXPECT_EQ(vocabulary->encode(">>fra<<a cat"), wanted);
+    EXPECT_EQ(vocabulary->encode(">>fra<< a dog"), wanted);
+    EXPECT_EQ(vocabulary->encode(">>fra<<a dog"), wanted);
     EXPECT_EQ(vocabulary->encode(">>fra<<"), Numbers{french});
     wanted[0] = unk_id;
-    EXPECT_EQ(vocabulary->encode(">>deu<< a cat"), wanted);
-    EXPECT_THAT(vocabulary->unknown_parts(">>deu<< a cat"), ElementsAre(">>deu<<"));
-    for (const char* text : {"a >>fra<< cat", " >>fra<<", ">>fra", ">fra<<"})
+    EXPECT_EQ(vocabulary->encode(">>deu<< a dog"), wanted);
+    EXPECT_THAT(vocabulary->unknown_parts(">>deu<< a dog"), ElementsAre(">>deu<<"));
+    for (const char* text : {"a >>fra<< dog", " >>fra<<", ">>fra", ">fra<<"})
         EXPECT_EQ(std::ranges::count(vocabulary->encode(text), french), 0) << text;
     // Without texts the ids are the model's, and its pieces are all there is.
     const TokenMap bare{.unk = unk_id, .end = eos_id, .start = StartToken::zeros};
@@ -196,13 +196,13 @@ TEST(MappedVocabulary, SplitsALanguageOffFirst) {
 
 TEST(MappedVocabulary, JoinsTheTextsAsTheModelDoes) {
     const std::unique_ptr<Vocabulary> vocabulary = mapped();
-    const Numbers cat = vocabulary->encode("a cat");
+    const Numbers dog = vocabulary->encode("a dog");
     const auto zebra = static_cast<std::int32_t>(vocabulary->size()) - 1;
     ASSERT_EQ(vocabulary->token(zebra), "\u2581zebra");
     Numbers all{bos_id, zebra, pad_id};
-    all.insert(all.end(), cat.begin(), cat.end());
+    all.insert(all.end(), dog.begin(), dog.end());
     all.insert(all.end(), {zebra, eos_id});
-    EXPECT_EQ(vocabulary->decode(all), "zebra a cat zebra") << "a piece that the model lacks";
+    EXPECT_EQ(vocabulary->decode(all), "zebra a dog zebra") << "a piece that the model lacks";
     EXPECT_EQ(vocabulary->decode(Numbers{zebra, unk_id}), "zebra \u2047 ");
     EXPECT_EQ(vocabulary->decode({}), "");
     const std::string unknown = "\u4e2d\u6587";
@@ -268,7 +268,7 @@ TEST(MappedVocabulary, IsSavedWithItsMap) {
     EXPECT_EQ(read_file(folder / "vocab.model"), own_vocabulary().serialized()) << "the .spm is kept as it is";
 
     const Vocabularies two{
-        mapped(), load_sentencepiece(train_vocabulary({.type = VocabularyType::unigram, .size = 30}, few_lines())->serialized(),
+        mapped(), load_sentencepiece(train_vocabulary({.type = VocabularyType::bpe, .size = 30}, few_lines())->serialized(),
                                      "target.spm", false, reordered())};
     two.save(folder.path());
     EXPECT_THAT(files(),
@@ -365,12 +365,13 @@ class MarkedModel : public testing::Test {
 
 TEST_F(MarkedModel, WritesNeitherPadNorBos) {
     std::vector<DecodeOptions> searches{{.beam = 1}, {.beam = 4, .n_best = 4}};
-    searches.push_back({.n_best = 20, .sampling = Sampling{.seed = 3}});
-    searches.push_back({.n_best = 20, .sampling = Sampling{.top_k = 3, .seed = 3}});
+    searches.push_back({.n_best = 9, .sampling = Sampling{.seed = 3}});
+    searches.push_back({.n_best = 9, .sampling = Sampling{.top_k = 3, .seed = 3}});
     for (const Device device : {Device::cpu, Device::cuda}) {
         if (device == Device::cuda && !device::available()) continue;
         model_->to(device);
         for (DecodeOptions options : searches) {
+            options.max_length = 5;
             SCOPED_TRACE(fmt::format("{} beam {} samples {}", word_of(device), options.beam, options.sampling.has_value()));
             const std::set<std::int32_t> tokens = tokens_in(translated(options));
             EXPECT_TRUE(tokens.contains(unk_id)) << "it is likely, and not forbidden";

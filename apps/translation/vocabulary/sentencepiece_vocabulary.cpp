@@ -67,12 +67,11 @@ std::string_view language_tag(std::string_view text) {
     return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 2);
 }
 
-/// The text with spaces in place of SentencePiece's sign for them, and without spaces around it.
+/// The text with spaces in place of SentencePiece's sign for them, and without spaces in front.
 std::string with_spaces(std::string text) {
     constexpr std::string_view sign = "\u2581";
     for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at + 1))
         text.replace(at, sign.size(), " ");
-    text.erase(text.find_last_not_of(' ') + 1);
     return text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
 }
 

@@ -96,12 +96,13 @@ std::vector<std::int32_t> TokenMap::toolkit_ids(std::int64_t pieces_of_spm) cons
     const std::int64_t count = pieces.empty() ? pieces_of_spm : static_cast<std::int64_t>(pieces.size());
     check(start != StartToken::begin || begin.has_value(), "its decoder starts with a begin mark, but it has none");
     check(start != StartToken::pad || pad.has_value(), "its decoder starts with pad, but it has none");
-    std::vector<std::int32_t> ids{pad.value_or(-1), unk, start == StartToken::begin ? *begin : -1, end};
+    const bool added[] = {!pad, false, start != StartToken::begin, false};
+    std::vector<std::int32_t> ids{pad.value_or(-1), unk, added[2] ? -1 : *begin, end};
     constexpr const char* names[] = {"pad", "unk", "begin", "end"};
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        const bool added = ids[i] == -1 && (i == 0 || i == 2);
-        check(added || (ids[i] >= 0 && ids[i] < count), "{} is {}, but the ids are 0 to {}", names[i], ids[i], count - 1);
-        for (std::size_t j = 0; j < i; ++j) check(added || ids[i] != ids[j], "{} and {} are both {}", names[j], names[i], ids[i]);
+        check(added[i] || (ids[i] >= 0 && ids[i] < count), "{} is {}, but the ids are 0 to {}", names[i], ids[i], count - 1);
+        for (std::size_t j = 0; j < i; ++j)
+            check(added[i] || ids[i] != ids[j], "{} and {} are both {}", names[j], names[i], ids[i]);
     }
     const std::vector<std::int32_t> special(ids);
     for (std::int32_t id = 0; id < count; ++id)
