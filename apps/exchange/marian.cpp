@@ -208,6 +208,10 @@ void read_tensors(const NpzFile& file, const MarianOptions& options, ExchangedMo
         check(name.find("_QuantMult") == std::string::npos,
               "{}: {} belongs to a model in 8 bits (intgemm); take the model of floats that it was made from", file.path(), name);
     left.erase(model_options_name);
+    const std::int64_t layers = *model.options.encoder_layers, decoder_layers = *model.options.decoder_layers;
+    const auto arrays = static_cast<std::int64_t>(left.size());
+    check(layers <= arrays && decoder_layers <= arrays, "{}: {} arrays are too few for {} and {} layers (enc-depth, dec-depth)",
+          file.path(), arrays, layers, decoder_layers);
     const std::vector<MarianTensor> wanted = marian_tensors(model.options, left.contains("decoder_ff_logit_out_W"));
     // All shapes first: what does not fit is refused before memory is taken.
     for (const MarianTensor& tensor : wanted) {

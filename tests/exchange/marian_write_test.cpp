@@ -13,10 +13,9 @@
 #include "apps/exchange/marian.h"
 #include "apps/exchange/marian_options.h"
 #include "apps/exchange/npz.h"
-#include "apps/translation/vocabulary/vocabulary.h"
 #include "core/file.h"
-#include "core/random.h"
 #include "nn/search/scoring.h"
+#include "tests/exchange/marian_support.h"
 #include "tests/shell.h"
 #include "tests/support.h"
 
@@ -27,79 +26,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 const fs::path oracle = HEDDLE_SOURCE_DIR "/../shared/oracles/marian_post";
-
-void write_export(const Export& files, const fs::path& folder) {
-    for (const ExportedFile& file : files.files) write_file_atomically(folder / file.name, std::string_view(file.bytes));
-}
-
-const std::vector<std::string> german = {"der Hund sieht die Katze",
-                                         "eine kleine Katze schläft",
-                                         "der alte Hund und die Katze",
-                                         "die Katze sieht den kleinen Hund",
-                                         "ein Hund",
-                                         "die alte Katze schläft und sieht nichts"};
-const std::vector<std::string> english = {"the dog sees the cat",
-                                          "a small cat sleeps",
-                                          "the old dog and the cat",
-                                          "the cat sees the small dog",
-                                          "a dog",
-                                          "the old cat sleeps and sees nothing"};
-
-// A kind of model, and whether both sides share a vocabulary.
-struct MarianCase {
-    nn::NormPlace norm;
-    bool final_norm;
-    ops::Activation activation;
-    nn::Tie tie;
-    bool shared;
-};
-const std::vector<MarianCase> cases = {
-    {nn::NormPlace::post, false, ops::Activation::silu, nn::Tie::all, true},
-    {nn::NormPlace::pre, true, ops::Activation::relu, nn::Tie::all, true},
-    {nn::NormPlace::post, true, ops::Activation::relu, nn::Tie::none, false},
-    {nn::NormPlace::pre, false, ops::Activation::silu, nn::Tie::target, false},
-    {nn::NormPlace::post, false, ops::Activation::relu, nn::Tie::embeddings, true},
-};
-
-HeddleModel made(const MarianCase& kind) {
-    HeddleModel model;
-    const VocabularyOptions options{.size = 60};
-    std::vector<std::string> both = german;
-    both.insert(both.end(), english.begin(), english.end());
-    model.vocabularies.source = train_vocabulary(options, kind.shared ? both : german);
-    model.vocabularies.target =
-        kind.shared ? model.vocabularies.source : train_vocabulary({.type = VocabularyType::unigram, .size = 26}, english);
-    model.model = std::make_unique<nn::Transformer>(nn::TransformerOptions{
-        .source_vocabulary = model.vocabularies.source->size(),
-        .target_vocabulary = model.vocabularies.target->size(),
-        .encoder_layers = 2,
-        .decoder_layers = 1,
-        .d_model = 16,
-        .heads = 2,
-        .d_ff = 24,
-        .norm = kind.norm,
-        .final_norm = kind.final_norm,
-        .norm_eps = 1e-6,
-        .activation = kind.activation,
-        .positions = nn::Positions::marian,
-        .tie = kind.tie,
-        .zero_start = true,
-    });
-    // No bias is zero and no scale is one; Marian's decoder cannot write pad and begin.
-    Sequence random(3);
-    for (auto [name, tensor] : model.model->named_tensors()) {
-        const bool bias = name == "output.bias", rows = name.find("embedding") != std::string::npos;
-        std::size_t at = 0;
-        for (float& value : tensor.mutable_values<float>()) {
-            value += 5e-4F * (static_cast<float>(random.below(1000)) - 500);
-            const std::size_t row = at++ / static_cast<std::size_t>(tensor.rank() > 1 ? tensor.cols() : 1);
-            if (bias && (row == pad_id || row == bos_id)) value = bias_of_added_token;
-            if (rows && row == bos_id) value = 0;
-        }
-    }
-    model.model->eval();
-    return model;
-}
 
 std::vector<double> scores_of(const HeddleModel& model) {
     std::vector<nn::Tokens> sources, targets;
@@ -112,8 +38,6 @@ std::vector<double> scores_of(const HeddleModel& model) {
     for (const nn::PairScore& score : nn::score(*model.model, sources, targets)) scores.push_back(score.log_probability);
     return scores;
 }
-
-ExchangedModel exchanged(const HeddleModel& model) { return from_heddle(*model.model, model.vocabularies, false, "run"); }
 
 std::string lines(const std::vector<std::string>& texts) {
     std::string all;
@@ -154,8 +78,8 @@ TEST(MarianWrite, ImportThenExportGivesTheSameArrays) {
 }
 
 TEST(MarianWrite, EveryKindOfModelComesBack) {
-    for (const MarianCase& kind : cases) {
-        const HeddleModel model = made(kind);
+    for (const MarianCase& kind : marian_cases) {
+        const HeddleModel model = made_model(kind);
         const TemporaryFolder folder;
         write_export(to_marian(exchanged(model), ExportDType::f32, "run"), folder.path());
         const HeddleModel again = to_heddle(read_marian(folder.path()), "again");
@@ -170,8 +94,8 @@ TEST(MarianWrite, EveryKindOfModelComesBack) {
 
 TEST(MarianWrite, MarianScoresEveryKindOfModelAsHeddle) {
     HEDDLE_NEEDS_PYTHON_WITH("pymarian");
-    for (const MarianCase& kind : cases) {
-        const HeddleModel model = made(kind);
+    for (const MarianCase& kind : marian_cases) {
+        const HeddleModel model = made_model(kind);
         const TemporaryFolder folder;
         write_export(to_marian(exchanged(model), ExportDType::f32, "run"), folder.path());
         write_file_atomically(folder / "text.de", std::string_view(lines(german)));
@@ -207,7 +131,7 @@ TEST(MarianWrite, MarianTranslatesTheExportAsTheOriginal) {
 }
 
 TEST(MarianWrite, RefusesByTheOption) {
-    const HeddleModel model = made(cases[0]);
+    const HeddleModel model = made_model(marian_cases[0]);
     const auto refused = [&](auto&& change) {
         ExchangedModel changed = exchanged(model);
         change(changed);
@@ -225,7 +149,7 @@ TEST(MarianWrite, RefusesByTheOption) {
     EXPECT_THAT(refused([](Model& m) { m.target.map.start = StartToken::pad; }), HasSubstr("--zero-start true"));
     EXPECT_THAT(refused([](Model& m) { m.source.map.pieces = {"a"}; }), HasSubstr("numbered by a list"));
     expect_error([&] { to_marian(exchanged(model), ExportDType::f16, "run"); }, "--dtype f16");
-    ExchangedModel pre = exchanged(made(cases[1]));
+    ExchangedModel pre = exchanged(made_model(marian_cases[1]));
     EXPECT_THAT(to_marian(pre, ExportDType::f32, "run").notes.at(0), HasSubstr("--norm pre"));
 }
 
