@@ -154,7 +154,7 @@ std::vector<SourceUnit> Builder::read(const std::vector<std::string>& sources) c
         works.push_back(std::async(several ? std::launch::async : std::launch::deferred, [this, several, &unit] {
             preprocess(unit);
             try {
-                unit.rewritten = rewrite(unit.preprocessed, {.several_units = several});
+                unit.rewritten = rewrite(unit.preprocessed, {.several_units = several, .host_is_unwatched = true});
             } catch (const RewriteError& error) {
                 const std::string place = shown_path(error.file) + ":" + std::to_string(error.line);
                 std::fputs(with_quotes(place + ": error: " + error.message + "\n").c_str(), stderr);

@@ -242,7 +242,22 @@ class Walk {
         if (function.kernel)
             found_.kernels.push_back(std::move(function));
         else
-            found_.bodies.push_back({function.parameters, function.body, function.device});
+            found_.bodies.push_back({function.parameters, function.body, function.device, specifiers(function),
+                                     is_operator(function) ? kNone : function.name, head.variables.is_constexpr});
+    }
+
+    std::uint32_t specifiers(const Function& function) const {
+        std::uint32_t begin = function.head.begin;
+        if (!function.templates.empty()) begin = std::max(begin, function.templates.back().end + 1);
+        if (tokens_.is(begin, Word::extern_) && tokens_[begin + 1].kind == Kind::literal) begin += 2;
+        while (tokens_.text(begin) == "__extension__") ++begin;
+        return tokens_.is(begin, Word::requires_) || begin >= function.parameters ? kNone : begin;
+    }
+
+    bool is_operator(const Function& function) const {
+        for (std::uint32_t i = function.head.begin; i < function.parameters; ++i)
+            if (tokens_.is(i, Word::operator_)) return true;
+        return false;
     }
 
     // The name ends before the parameters: ns::S<T>::k or, in a specialisation, k<int>.

@@ -50,6 +50,9 @@ struct Variables {
 struct Body {
     std::uint32_t parameters = kNone, brace = kNone;
     bool device = false;
+    std::uint32_t begin = kNone;  // the first token behind its lists of template parameters and extern "C"
+    std::uint32_t name = kNone;   // its last word; kNone for an operator
+    bool is_constexpr = false;
 };
 
 struct Declarations {

@@ -180,6 +180,7 @@ Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) 
         declare_shared_outside(unit, body.parameters, body.brace);
         if (body.device) rewrite_device_code(unit, body.brace);
     }
+    if (options.host_is_unwatched) leave_host_code_unwatched(unit, declarations);
     rewrite_tokens(unit);
     result.text = unit.changes.apply();
     return result;

@@ -85,6 +85,8 @@ std::string template_arguments(TranslationUnit& unit, Range range);
 void rewrite_static_locals(TranslationUnit& unit, std::uint32_t brace);
 /// __device__, __constant__ and __managed__ variables.
 void rewrite_variables(TranslationUnit& unit, const Variables& variables);
+/// Marks the functions that run on the host alone, so that the compiler does not watch their accesses.
+void leave_host_code_unwatched(TranslationUnit& unit, const Declarations& declarations);
 
 inline constexpr const char* kCuda = "::heddle::emulator::cuda::";
 
