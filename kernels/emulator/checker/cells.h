@@ -1,9 +1,10 @@
-// Races on one word (or byte): which accesses a cell keeps, and when two of them are a race.
+// Races on one word (or byte): which accesses are kept, and when two of them are a race.
 //
-// A cell keeps the last plain write and, since then, up to two atomic writes and four reads. A new access replaces every earlier
-// one that happened before it and whose conflicts are all conflicts of the new one, too: a later access that is not ordered after
-// the old one is not ordered after the new one either. If there are more, the cell keeps the most different ones (from different
-// blocks, then warps, then quarters of a warp), because a barrier that is too small then leaves one of them out.
+// Most words need one: the last plain access. Where it does not stand for all, a cell keeps the last plain write and, since then,
+// up to two atomic writes and four reads. A new access replaces every earlier one that happened before it and whose conflicts are
+// all conflicts of the new one, too: a later access that is not ordered after the old one is not ordered after the new one
+// either. If there are more, the cell keeps the most different ones (from different blocks, then warps, then quarters of a warp),
+// because a barrier that is too small then leaves one of them out.
 #pragma once
 
 #include <algorithm>
@@ -16,26 +17,26 @@ namespace detail {
 
 /// How close the threads of two accesses are.
 inline int likeness(const Access& a, const Access& b) {
-    if (a.block != b.block) return 0;
+    if (a.block() != b.block()) return 0;
     const int different = a.thread() ^ b.thread();
     return different >= 32 ? 1 : different >= 8 ? 2 : different > 0 ? 3 : 4;
 }
 
 inline bool before(const Access& old, const Access& now, const Block& block) {
-    return knows(block, now.thread(), old.block, old.thread(), old.clock);
+    return knows(block, now.thread(), old.block(), old.thread(), old.clock());
 }
 
 /// Adds `now` to the kept accesses. Returns false if it is not kept.
 template <std::size_t N>
-bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, std::uint32_t since) {
+bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, std::uint64_t since) {
     Access* place = nullptr;
     for (Access& old : kept) {
-        const bool gone = old.block < since;
-        const bool covered = !gone && (old.kind() == now.kind() || is_atomic(old.kind())) && old.mixes() >= now.mixes() &&
-                             before(old, now, block);
+        const bool gone = old.time() < since;
+        const bool covered =
+            !gone && (old.kind() == now.kind() || is_atomic(old.kind())) && old.mixes() >= now.mixes() && before(old, now, block);
         if (!gone && !covered) continue;
         if (place)
-            old.block = 0;
+            old = {};
         else
             place = &old;
     }
@@ -60,40 +61,41 @@ bool keep(std::array<Access, N>& kept, const Access& now, const Block& block, st
 
 /// Same thread, same clock, same kind; the origin may differ.
 inline bool is_repeated(const Access& a, const Access& b) {
-    return a.block == b.block && a.clock == b.clock && a.thread() == b.thread() && a.kind() == b.kind();
+    return ((a.bits ^ b.bits) & (Access::kTime | Access::kThread | Access::kKind)) == 0;
 }
 
 }  // namespace detail
 
 /// Whether the access may stand unordered beside atomic updates or plain reads of the same word: `old = *p` before a loop of
-/// atomicCAS, or `if (x > *best) atomicMax(best, x)`. In shared memory only updates mix whose thread has read the word itself,
+/// atomicCAS, or `if (x > *best) atomicMax(best, x)`. In shared memory only updates mix whose thread `has_read` the word itself,
 /// because there it is mostly a barrier that is missing: between the updates of a histogram and its use.
-inline bool mixes(const Thread& thread, const void* address, std::size_t bytes, Kind kind, bool updates, bool is_shared) {
+template <class HasRead>
+bool mixes(const void* address, std::size_t bytes, Kind kind, bool updates, bool is_shared, HasRead has_read) {
     if (bytes > 8 || (bytes & (bytes - 1)) != 0 || reinterpret_cast<std::uintptr_t>(address) % bytes != 0) return false;
     if (kind == Kind::read) return true;
-    return kind == Kind::atomic_write && updates && (!is_shared || thread.has_read(address));
+    return kind == Kind::atomic_write && updates && (!is_shared || has_read());
 }
 
 /// The result of entering an access.
 struct Entered {
     const Access* race = nullptr;   // the earlier access that it races with
     const Access* mixed = nullptr;  // the plain read or atomic update that it would race with if they did not mix
-    bool kept = false;             // a read that the cell now keeps
-    bool left_out = false;         // a read that it does not keep
+    bool kept = false;              // a read that the cell now keeps
+    bool left_out = false;          // a read that it does not keep
 };
 
 /// Enters an access into the cell.
-inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uint32_t since) {
+inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uint64_t since) {
     const Kind kind = now.kind();
     if (!is_write(kind))
         for (Access& old : cell.reads)
             if (detail::is_repeated(old, now)) {  // accesses in between were compared with the first one
-                old.code = now.code;
+                old = now;
                 return {};
             }
     const Access* mixed = nullptr;
     const auto races = [&](const Access& old) {
-        if (old.block < since || !conflict(old.kind(), kind) || detail::before(old, now, block)) return false;
+        if (old.time() < since || !conflict(old.kind(), kind) || detail::before(old, now, block)) return false;
         const bool mix = old.mixes() && now.mixes();
         if (mix) mixed = &old;
         return !mix;
@@ -108,8 +110,8 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
     switch (kind) {
         case Kind::write:  // everything else happened before it
             cell.write = now;
-            for (Access& old : cell.atomics) old.block = 0;
-            for (Access& old : cell.reads) old.block = 0;
+            cell.atomics = {};
+            cell.reads = {};
             break;
         case Kind::atomic_write: detail::keep(cell.atomics, now, block, since); break;
         default: {
@@ -120,50 +122,50 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
     return {nullptr, mixed};
 }
 
-/// Enters a plain access to the whole word into a small cell. False if it cannot hold it: nothing is changed then. `race` is the
-/// earlier access that it races with.
-inline bool enter_small(SmallCell& cell, const Access& now, const Block& block, std::uint32_t since, const Access*& race) {
-    const auto is_before = [&](const Access& old) { return old.block < since || detail::before(old, now, block); };
-    if (now.kind() == Kind::read) {
-        if (detail::is_repeated(cell.read, now)) {
-            cell.read.code = now.code;
-            return true;
-        }
-        if (!is_before(cell.write)) race = &cell.write;
-        if (race != nullptr) return true;
-        if (!is_before(cell.read)) return false;
-        cell.read = now;
-        return true;
+/// Enters a plain access where only the last one is kept.
+enum class EnteredAlone : std::uint8_t {
+    yes,
+    no,   ///< one cannot stand for both: nothing is changed
+    race  ///< with the kept one, which is left
+};
+inline EnteredAlone enter_alone(Access& kept, const Access& now, const Block& block, std::uint64_t since) {
+    if (kept.time() < since) {
+        kept = now;
+        return EnteredAlone::yes;
     }
-    if (!is_before(cell.write)) race = &cell.write;
-    if (race == nullptr && !is_before(cell.read)) race = &cell.read;
-    if (race == nullptr) {
-        cell.write = now;
-        cell.read.block = 0;
+    const bool is_same_thread = ((kept.bits ^ now.bits) & (Access::kTime | Access::kThread)) == 0;
+    const bool is_ordered = is_same_thread || detail::before(kept, now, block);
+    if (now.kind() == Kind::write || kept.kind() == Kind::write) {
+        if (!is_ordered) return EnteredAlone::race;
+        if (now.kind() == Kind::write)
+            kept = now;
+        else if (!is_same_thread)  // else what conflicts with the read conflicts with the write, too
+            return EnteredAlone::no;
+        return EnteredAlone::yes;
     }
-    return true;
+    if (!is_ordered) return EnteredAlone::no;
+    kept = now;
+    return EnteredAlone::yes;
 }
 
 /// The consequence of a plain read that the cell did not keep: it need not keep reads by threads with the same knowledge and the
 /// same distance to the kept reads either. The crowd must know all writes, because the thread itself may have made one of them.
-inline Settled settle(const Cell& cell, const Access& now, const Block& block, std::uint32_t since) {
+inline Settled settle(const Cell& cell, const Access& now, const Block& block, std::uint64_t since) {
     const int thread = now.thread();
     const auto is_known = [&](const Access& old) {
-        return old.block < since || crowd_knows(block, thread, old.block, old.thread(), old.clock);
+        return old.time() < since || crowd_knows(block, thread, old.block(), old.thread(), old.clock());
     };
     if (!is_known(cell.write) || !std::all_of(cell.atomics.begin(), cell.atomics.end(), is_known)) return {};
     if (std::any_of(cell.reads.begin(), cell.reads.end(), is_known)) return {};  // another thread of the crowd would replace it
     int alike = 0, of_warp = 0;
     for (std::size_t i = 0; i < cell.reads.size(); ++i) {
-        of_warp += cell.reads[i].block == block.ordinal && cell.reads[i].thread() / 32 == thread / 32;
+        of_warp += cell.reads[i].block() == block.ordinal && cell.reads[i].thread() / 32 == thread / 32;
         for (std::size_t j = 0; j < i; ++j) alike += detail::likeness(cell.reads[i], cell.reads[j]);
     }
-    Settled settled{block.threads[thread].crowd, static_cast<std::uint8_t>(thread / 32), 0, false};
-    settled.all = alike == 6 && std::all_of(cell.reads.begin(), cell.reads.end(),
-                                            [&](const Access& read) { return read.block == block.ordinal; });
+    const bool all = alike == 6 && std::all_of(cell.reads.begin(), cell.reads.end(),
+                                               [&](const Access& read) { return read.block() == block.ordinal; });
     const bool whole_warp = of_warp == 4 && alike == 12;  // a read of each quarter
-    settled.quarters = static_cast<std::uint8_t>(whole_warp ? 15 : 1 << thread % 32 / 8);
-    return settled;
+    return Settled::of(block.crowds[thread], thread / 32, whole_warp ? 15u : 1u << thread % 32 / 8, all);
 }
 
 }  // namespace heddle::emulator::checker

@@ -5,11 +5,40 @@
 
 #include <algorithm>
 
+#include "kernels/emulator/checker/shadow.h"
+
 namespace heddle::emulator::checker {
 
-std::uint32_t new_crowd() {
-    static std::uint32_t last = 0;  // one launch at a time
-    return ++last;
+namespace {
+std::uint32_t last_crowd = 0;  // one launch at a time
+}
+
+void forget_crowds() { last_crowd = 0; }
+
+std::uint32_t new_crowd() { return last_crowd < Settled::kMostCrowd ? ++last_crowd : 0; }
+
+void Block::begin(std::uint64_t its_number, std::uint32_t its_ordinal, std::size_t count) {
+    static std::uint64_t blocks = 0;
+    id = ++blocks;
+    number = its_number;
+    ordinal = its_ordinal;
+    epoch = 1;
+    base.reset();
+    has_own = false;
+    arena = nullptr;
+    clocks.assign(count, 1);
+    crowds.assign(count, new_crowd());
+    overlays.clear();
+    if (is_changed_) threads_.clear();
+    is_changed_ = false;
+    threads_.resize(count);
+}
+
+void Block::forget_own() {
+    if (!has_own) return;
+    has_own = false;
+    for (Thread& thread : threads_)
+        if (thread.fences != nullptr) thread.fences->own.reset();
 }
 
 namespace {
@@ -47,7 +76,7 @@ struct Gathered {
 
 /// The joint knowledge of members of one block about that block; what they know of other blocks goes to `gathered`.
 Clocks together(const Block& block, std::span<const Member> members, Gathered& gathered) {
-    Clocks clocks(block.threads.size(), 0);
+    Clocks clocks(block.size(), 0);
     std::vector<const Snapshot*> bases;
     for (const Member& member : members) {
         const Snapshot* base = base_of(block, member.thread);
@@ -56,81 +85,55 @@ Clocks together(const Block& block, std::span<const Member> members, Gathered& g
             raise(clocks, base->clocks);
             gathered.add(base->foreign);
         }
-        const Thread& t = block.threads[member.thread];
-        if (t.overlay_epoch == block.epoch) {
+        if (block.has_overlay(member.thread)) {
+            const auto& overlay = block.overlays[member.thread];
             const std::size_t first = member.thread / 32 * 32, end = std::min(first + 32, clocks.size());
-            for (std::size_t i = first; i < end; ++i) clocks[i] = std::max(clocks[i], t.overlay[i - first]);
+            for (std::size_t i = first; i < end; ++i) clocks[i] = std::max(clocks[i], overlay[i - first]);
         }
-        clocks[member.thread] = std::max(clocks[member.thread], t.clock);
+        clocks[member.thread] = std::max(clocks[member.thread], block.clocks[member.thread]);
     }
     return clocks;
 }
 
 /// The members of one block now know `snapshot`.
 void teach(Block& block, std::span<const Member> members, std::shared_ptr<const Snapshot> snapshot) {
-    if (members.size() == block.threads.size()) {
-        if (block.has_own)
-            for (Thread& t : block.threads) t.own.reset();
-        block.has_own = false;
+    if (members.size() == block.size()) {
+        block.forget_own();
         block.base = std::move(snapshot);
         ++block.epoch;
     } else {
         block.has_own = true;
-        for (const Member& member : members) block.threads[member.thread].own = snapshot;
+        for (const Member& member : members) block.changed_thread(member.thread).with_fences().own = snapshot;
     }
     const std::uint32_t crowd = block.has_own ? 0 : new_crowd();  // the members' overlays may differ
     for (const Member& member : members) {
-        block.threads[member.thread].crowd = crowd;
-        ++block.threads[member.thread].clock;
+        block.crowds[member.thread] = crowd;
+        ++block.clocks[member.thread];
     }
-}
-
-/// A barrier of the whole block: every thread then knows every thread's clock, whatever it knew before.
-void join_block(Block& block) {
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->clocks.reserve(block.threads.size());
-    const std::uint32_t crowd = new_crowd();
-    for (Thread& t : block.threads) {
-        t.crowd = crowd;
-        snapshot->clocks.push_back(t.clock++);
-    }
-    if (block.has_own) {
-        Gathered gathered;
-        const std::shared_ptr<const Foreign>* last = nullptr;
-        for (Thread& t : block.threads) {
-            if (t.own && (!last || *last != t.own->foreign)) gathered.add(*(last = &t.own->foreign));
-        }
-        if (block.base) gathered.add(block.base->foreign);
-        snapshot->foreign = gathered.without(block.ordinal, snapshot->clocks);
-        for (Thread& t : block.threads) t.own.reset();
-        block.has_own = false;
-    } else if (block.base) {
-        snapshot->foreign = block.base->foreign;
-    }
-    block.base = std::move(snapshot);
-    ++block.epoch;
 }
 
 /// Lanes of one warp with the same snapshot: only their overlays are joined.
 void join_lanes(Block& block, std::span<const Member> members) {
     std::array<std::uint32_t, 32> merged{};
+    if (block.overlays.empty()) block.overlays.resize(block.size());
     if (members.size() < 32) {
         for (const Member& member : members) {
-            const Thread& t = block.threads[member.thread];
-            if (t.overlay_epoch != block.epoch) continue;
-            for (int l = 0; l < 32; ++l) merged[l] = std::max(merged[l], t.overlay[l]);
+            if (!block.has_overlay(member.thread)) continue;
+            const auto& overlay = block.overlays[member.thread];
+            for (int l = 0; l < 32; ++l) merged[l] = std::max(merged[l], overlay[l]);
         }
     }
-    for (const Member& member : members) merged[member.thread % 32] = block.threads[member.thread].clock;
+    for (const Member& member : members) merged[member.thread % 32] = block.clocks[member.thread];
     const std::uint32_t crowd = new_crowd();
     for (const Member& member : members) {
-        Thread& t = block.threads[member.thread];
-        t.crowd = crowd;
-        t.overlay = merged;
-        t.overlay_epoch = block.epoch;
-        ++t.clock;
+        block.crowds[member.thread] = crowd;
+        block.overlays[member.thread] = merged;
+        block.changed_thread(member.thread).overlay_epoch = block.epoch;
+        ++block.clocks[member.thread];
     }
 }
+
+bool is_below(const Heard& heard, std::uint32_t ordinal) { return heard.ordinal < ordinal; }
 
 bool one_warp(std::span<const Member> members) {
     const Member& first = members.front();
@@ -146,16 +149,39 @@ bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, i
     if (!snapshot) return false;
     if (ordinal == own) return snapshot->clocks[other] >= clock;
     if (!snapshot->foreign) return false;
-    const auto heard = std::lower_bound(snapshot->foreign->begin(), snapshot->foreign->end(), ordinal,
-                                        [](const Heard& h, std::uint32_t wanted) { return h.ordinal < wanted; });
+    const auto heard = std::lower_bound(snapshot->foreign->begin(), snapshot->foreign->end(), ordinal, is_below);
     return heard != snapshot->foreign->end() && heard->ordinal == ordinal && (*heard->clocks)[other] >= clock;
+}
+
+/// A barrier of the whole block: every thread then knows every thread's clock, whatever it knew before.
+void join_block(Block& block) {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->clocks = block.clocks;
+    for (std::uint32_t& clock : block.clocks) ++clock;
+    block.crowds.assign(block.size(), new_crowd());
+    if (block.has_own) {
+        Gathered gathered;
+        const std::shared_ptr<const Foreign>* last = nullptr;
+        for (int t = 0; t < static_cast<int>(block.size()); ++t) {
+            const Fences* const fences = block.thread(t).fences.get();
+            if (fences != nullptr && fences->own && (!last || *last != fences->own->foreign))
+                gathered.add(*(last = &fences->own->foreign));
+        }
+        if (block.base) gathered.add(block.base->foreign);
+        snapshot->foreign = gathered.without(block.ordinal, snapshot->clocks);
+        block.forget_own();
+    } else if (block.base) {
+        snapshot->foreign = block.base->foreign;
+    }
+    block.base = std::move(snapshot);
+    ++block.epoch;
 }
 
 void join(std::span<const Member> members) {
     if (members.empty()) return;
     Block& first = *members.front().block;
     if (std::all_of(members.begin(), members.end(), [&](const Member& m) { return m.block == &first; })) {
-        if (members.size() == first.threads.size()) return join_block(first);
+        if (members.size() == first.size()) return join_block(first);
         if (one_warp(members)) return join_lanes(first, members);
     }
     // Several blocks, or some of a block's threads: gather what each block's members know, then give all of it to all of them.
@@ -169,28 +195,30 @@ void join(std::span<const Member> members) {
         groups.emplace_back(sorted.data() + i, end - i);
     }
     Gathered gathered;
-    std::vector<std::shared_ptr<Clocks>> clocks;
     for (const auto& group : groups) {
-        clocks.push_back(std::make_shared<Clocks>(together(*group.front().block, group, gathered)));
-        gathered.foreign.push_back({group.front().block->ordinal, clocks.back()});
+        const Block& block = *group.front().block;
+        gathered.foreign.push_back({block.ordinal, std::make_shared<Clocks>(together(block, group, gathered))});
     }
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        Block& block = *groups[i].front().block;
+    // All get the same list, in which each block finds itself, too.
+    Clocks none;
+    const std::shared_ptr<const Foreign> all = gathered.without(0, none);
+    for (const auto& group : groups) {
+        Block& block = *group.front().block;
         auto snapshot = std::make_shared<Snapshot>();
-        snapshot->clocks = *clocks[i];
-        Gathered copy = gathered;
-        snapshot->foreign = copy.without(block.ordinal, snapshot->clocks);
-        teach(block, groups[i], std::move(snapshot));
+        snapshot->clocks = *std::lower_bound(all->begin(), all->end(), block.ordinal, is_below)->clocks;
+        snapshot->foreign = all;
+        teach(block, group, std::move(snapshot));
     }
 }
 
 void pass_fence(Block& block, int thread, bool device_wide) {
-    Thread& t = block.threads[thread];
+    Thread& t = block.changed_thread(thread);
     const Member self{&block, thread};
     Gathered gathered;
     auto now = std::make_shared<Snapshot>();
     now->clocks = together(block, {&self, 1}, gathered);
-    for (const auto& releases : t.seen) {
+    Fences& fences = t.with_fences();
+    for (const auto& releases : fences.seen) {
         for (const Released& released : *releases) {
             if (released.ordinal == block.ordinal) {
                 raise(now->clocks, released.to_block->clocks);
@@ -202,32 +230,36 @@ void pass_fence(Block& block, int thread, bool device_wide) {
         }
     }
     now->foreign = gathered.without(block.ordinal, now->clocks);
-    if (!t.seen.empty()) {
-        t.own = now;
+    if (!fences.seen.empty()) {
+        fences.own = now;
         block.has_own = true;
         // Releases by this block are acquired now; those by other blocks may still be acquired by a later fence for the device.
-        std::erase_if(t.seen, [&](const auto& releases) {
-            return device_wide || std::all_of(releases->begin(), releases->end(),
-                                              [&](const Released& r) { return r.ordinal == block.ordinal; });
+        std::erase_if(fences.seen, [&](const auto& releases) {
+            return device_wide ||
+                   std::all_of(releases->begin(), releases->end(), [&](const Released& r) { return r.ordinal == block.ordinal; });
         });
     }
-    t.to_block = now;
-    if (device_wide) t.to_device = now;
-    t.fence_clock = t.clock++;
-    t.crowd = 0;
+    fences.to_block = now;
+    if (device_wide) fences.to_device = now;
+    t.fence_clock = block.clocks[thread]++;
+    block.crowds[thread] = 0;
 }
 
 void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases) {
-    Thread& t = block.threads[thread];
-    if (reads && releases && std::find(t.seen.begin(), t.seen.end(), releases) == t.seen.end()) t.seen.push_back(releases);
+    if (reads && releases) {
+        auto& seen = block.changed_thread(thread).with_fences().seen;
+        if (std::find(seen.begin(), seen.end(), releases) == seen.end()) seen.push_back(releases);
+    }
     if (!writes) return;
-    if (!t.to_block) {  // nothing released: a read-modify-write keeps the earlier release, a plain store ends it
+    const Fences* const fences = block.thread(thread).fences.get();
+    if (fences == nullptr ||
+        !fences->to_block) {  // nothing released: a read-modify-write keeps the earlier release, a plain store ends it
         if (!reads) releases.reset();
         return;
     }
     auto more = reads && releases ? std::make_shared<Releases>(*releases) : std::make_shared<Releases>();
     std::erase_if(*more, [&](const Released& r) { return r.ordinal == block.ordinal && r.thread == thread; });
-    more->push_back({block.ordinal, thread, t.to_block, t.to_device});
+    more->push_back({block.ordinal, thread, fences->to_block, fences->to_device});
     releases = std::move(more);
 }
 

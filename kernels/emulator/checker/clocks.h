@@ -21,9 +21,11 @@
 
 namespace heddle::emulator::checker {
 
+struct Arena;
+
 using Clocks = std::vector<std::uint32_t>;
 
-/// The clocks of another block's threads. Blocks are numbered process-wide (their ordinal), so that launches cannot be confused.
+/// The clocks of another block's threads. Blocks are numbered in the order in which they begin (their ordinal).
 struct Heard {
     std::uint32_t ordinal;
     std::shared_ptr<const Clocks> clocks;
@@ -45,43 +47,64 @@ struct Released {
 };
 using Releases = std::vector<Released>;
 
-struct Thread {
-    std::uint32_t clock = 1;
-    std::uint32_t fence_clock = 0;    // at its last fence
-    std::uint32_t crowd = 0;          // threads with the same number, unique in the process, know the same of all others; 0: none
-    std::uint32_t overlay_epoch = 0;  // the overlay is valid while this is the block's epoch
-    std::array<std::uint32_t, 32> overlay;
+/// What a thread learns by other means than barriers of its block and its warp. Few have any.
+struct Fences {
     std::shared_ptr<const Snapshot> own;                  // replaces the block's
     std::shared_ptr<const Snapshot> to_block, to_device;  // since its last fences
     std::vector<std::shared_ptr<const Releases>> seen;    // seen by atomics, not yet acquired by a fence
-    struct PlainRead {
-        const void* address = nullptr;
-        std::uint32_t clock = 0;
-    };
-    std::array<PlainRead, 4> plain_reads{};  // the last ones of shared memory, in programs of the front end
-    std::uint32_t next_plain_read = 0;
+};
 
-    void note_plain_read(const void* address) { plain_reads[next_plain_read++ % 4] = {address, clock}; }
-    /// Whether it has read there plainly and not synchronised since.
-    bool has_read(const void* address) const {
-        for (const PlainRead& read : plain_reads)
-            if (read.address == address && read.clock == clock) return true;
-        return false;
+/// The last plain reads of shared memory by a thread since it synchronised, in programs of the front end.
+struct RecentReads {
+    std::uint32_t clock = 0, count = 0;
+    std::array<std::uint32_t, 4> addresses{};  // their lower halves
+};
+
+/// What few threads have.
+struct Thread {
+    std::uint32_t fence_clock = 0;    // at its last fence
+    std::uint32_t overlay_epoch = 0;  // its overlay is valid while this is the block's epoch
+    std::unique_ptr<Fences> fences;
+    RecentReads reads;
+
+    Fences& with_fences() {
+        if (fences == nullptr) fences = std::make_unique<Fences>();
+        return *fences;
     }
 };
 
 struct Block {
+    std::uint64_t id = 0;       // in the process
     std::uint64_t number = 0;   // in its grid
-    std::uint32_t ordinal = 0;  // in the process
+    std::uint32_t ordinal = 0;  // in the launch, from 1 on
     std::uint32_t epoch = 1;    // counts its barriers
     std::shared_ptr<const Snapshot> base;
-    bool has_own = false;  // some thread has its own snapshot
-    std::vector<Thread> threads;
+    bool has_own = false;    // some thread has its own snapshot
+    Arena* arena = nullptr;  // its shared memory
+    Clocks clocks;           // of its threads
+    std::vector<std::uint32_t>
+        crowds;  // threads with the same number, unique in the launch, know the same of all others; 0: none
+    std::vector<std::array<std::uint32_t, 32>> overlays;  // of threads; empty until one has any
+
+    void begin(std::uint64_t number, std::uint32_t ordinal, std::size_t threads);
+    std::size_t size() const { return clocks.size(); }
+    const Thread& thread(int number) const { return threads_[static_cast<std::size_t>(number)]; }
+    Thread& changed_thread(int number) {
+        is_changed_ = true;
+        return threads_[static_cast<std::size_t>(number)];
+    }
+    bool has_overlay(int number) const { return !overlays.empty() && thread(number).overlay_epoch == epoch; }
+    /// All threads know what the block knows.
+    void forget_own();
+
+  private:
+    std::vector<Thread> threads_;
+    bool is_changed_ = false;
 };
 
 inline const Snapshot* base_of(const Block& block, int thread) {
-    const Thread& t = block.threads[thread];
-    return t.own ? t.own.get() : block.base.get();
+    const Fences* const fences = block.has_own ? block.thread(thread).fences.get() : nullptr;
+    return fences != nullptr && fences->own ? fences->own.get() : block.base.get();
 }
 /// Whether a snapshot of the block `own` includes this clock of thread `other` of the block `ordinal`. A null snapshot includes
 /// nothing.
@@ -90,19 +113,21 @@ bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, i
 inline bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
     if (ordinal != block.ordinal) return holds(base_of(block, thread), block.ordinal, ordinal, other, clock);
     if (thread == other) return true;
-    const Thread& t = block.threads[thread];
     if (const Snapshot* base = base_of(block, thread); base && base->clocks[other] >= clock) return true;
-    return thread / 32 == other / 32 && t.overlay_epoch == block.epoch && t.overlay[other % 32] >= clock;
+    return thread / 32 == other / 32 && block.has_overlay(thread) && block.overlays[thread][other % 32] >= clock;
 }
 /// Whether all threads of the running thread's `crowd` know it, too: everything that it knows except its own accesses.
 inline bool crowd_knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
-    const Thread& t = block.threads[thread];
     return holds(base_of(block, thread), block.ordinal, ordinal, other, clock) ||
-           (ordinal == block.ordinal && thread / 32 == other / 32 && t.overlay_epoch == block.epoch &&
-            t.overlay[other % 32] >= clock);
+           (ordinal == block.ordinal && thread / 32 == other / 32 && block.has_overlay(thread) &&
+            block.overlays[thread][other % 32] >= clock);
 }
-/// A new number for threads with the same knowledge from now on.
+/// A new number for threads with the same knowledge from now on; 0 when the launch has used up all.
 std::uint32_t new_crowd();
+/// A launch begins.
+void forget_crowds();
+/// All threads of the block have met.
+void join_block(Block& block);
 /// Gives all of `threads` (indices in `blocks` and thread numbers) the joint knowledge of all of them.
 struct Member {
     Block* block;
@@ -113,8 +138,9 @@ void join(std::span<const Member> members);
 void pass_fence(Block& block, int thread, bool device_wide);
 /// The clock that an atomic access is stamped with. Right after a fence it is the fence's: a thread that acquires what the fence
 /// released has also seen the atomic itself, and may then access its memory plainly (the last block resets its ticket).
-inline std::uint32_t clock_of_atomic(const Thread& thread) {
-    return thread.fence_clock + 1 == thread.clock ? thread.fence_clock : thread.clock;
+inline std::uint32_t clock_of_atomic(const Block& block, int thread) {
+    const std::uint32_t clock = block.clocks[thread], of_fence = block.thread(thread).fence_clock;
+    return of_fence + 1 == clock ? of_fence : clock;
 }
 /// The thread made an atomic access to a location; `releases` (null: none) is what the location passes on.
 void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases);

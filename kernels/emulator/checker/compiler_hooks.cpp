@@ -17,17 +17,23 @@ namespace {
 using heddle::emulator::checker::Kind;
 using heddle::emulator::checker::Origin;
 
-// Host code in the same files also calls these, outside any kernel thread; it returns immediately.
+/// Whether nothing is to be checked: host code in the same files, and a thread's own stack.
+inline __attribute__((always_inline)) bool is_left_alone(const volatile void* address) {
+    const heddle::emulator::checker::Running& running = heddle::emulator::checker::running;
+    return running.thread < 0 ||
+           reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(running.stack) < running.stack_bytes;
+}
+
 inline __attribute__((always_inline)) void access(const volatile void* address, std::size_t bytes, Kind kind,
                                                   bool reads = false) {
     namespace checker = heddle::emulator::checker;
-    if (__builtin_expect(checker::running.thread < 0, 0)) return;
+    if (is_left_alone(address)) return;
     checker::check(const_cast<const void*>(address), bytes, kind, Origin::of_code(__builtin_return_address(0)), reads);
 }
 /// What g++ calls for a structure, too. A scalar of 2 to 8 bytes is an aligned access.
 inline __attribute__((always_inline)) void structure_read(const void* address, std::size_t bytes) {
     namespace checker = heddle::emulator::checker;
-    if (__builtin_expect(checker::running.thread < 0, 0)) return;
+    if (is_left_alone(address)) return;
     checker::check(address, bytes, Kind::read, Origin::of_code(__builtin_return_address(0)), false, true);
 }
 inline __attribute__((always_inline)) void aligned_access(const void* address, std::size_t bytes, Kind kind) {

@@ -63,7 +63,6 @@ MappedRange* mapped_range(const void* address) {
     if (byte >= found->first + found->second.bytes) return nullptr;
     if (found->second.shadow == nullptr)
         found->second.shadow = std::make_unique<Space>(std::span(found->first, found->second.bytes));
-    found->second.shadow->since = s.first_ordinal;
     return &found->second;
 }
 
@@ -126,8 +125,8 @@ const void* first_unwritten(const void* start, std::size_t bytes) {
     State& s = state();
     if (!s.device || !s.device->holds(start) || s.forgives_unwritten) return nullptr;
     const std::size_t first = s.device->offset(start), found = is_foreign_program()
-                                                                          ? s.device->first_missing(first, bytes, true)
-                                                                          : s.device->first_clear(&Page::written, first, bytes);
+                                                                   ? s.device->first_missing(first, bytes, true)
+                                                                   : s.device->first_clear(&Page::written, first, bytes);
     return found < first + bytes ? s.device->start() + found : nullptr;
 }
 
@@ -158,7 +157,7 @@ std::vector<Touched> touched() {
 }
 
 void shared_piece(std::byte* start, std::size_t bytes) {
-    Block* const block = running_block();
+    Block* const block = running.block;
     if (!block || bytes == 0) return;
     for (const auto& arena : state().arenas) {
         if (arena->block != block || !arena->shadow->holds(start)) continue;

@@ -48,7 +48,7 @@ std::string thread_text(int thread) {
 }
 std::string block_text(std::uint32_t ordinal) {
     const State& s = state();
-    const std::size_t index = ordinal - s.first_ordinal;
+    const std::size_t index = ordinal - 1;
     return s.request && index < s.numbers.size() ? "block " + triple(s.numbers[index], s.request->grid) : "another block";
 }
 
@@ -108,7 +108,7 @@ std::string in_variable(const std::byte* address) {
 std::string missing(const Target& target, const Block& block, const Access& other) {
     if (is_atomic(target.kind) || is_atomic(other.kind()))
         return "and nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
-    if (other.block != block.ordinal)
+    if (other.block() != block.ordinal)
         return "and nothing orders the two blocks: only a grid barrier does, or an atomic behind __threadfence on one side and "
                "before it on the "
                "other";
@@ -120,7 +120,7 @@ std::string missing(const Target& target, const Block& block, const Access& othe
 std::string between(const Target& target, const Block& block, const Access& other) {
     if (is_atomic(target.kind) || is_atomic(other.kind()))
         return "nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
-    if (other.block != block.ordinal)
+    if (other.block() != block.ordinal)
         return "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() "
                "on one "
                "side and before it on the other";
@@ -137,8 +137,7 @@ void trace_reported(const Target& target, const Access* earlier) {
     const auto place = [&](Origin origin) { return origin.is_place() ? s.places[origin.value()] : Place{}; };
     EarlierAccess other;
     if (earlier != nullptr)
-        other = {s.numbers.at(earlier->block - s.first_ordinal), earlier->thread(), code(earlier->origin()),
-                 place(earlier->origin())};
+        other = {s.numbers.at(earlier->block() - 1), earlier->thread(), code(origin_of(*earlier)), place(origin_of(*earlier))};
     trace_mistake(target.address, target.bytes, traced_action(target.kind), code(target.origin), place(target.origin),
                   earlier == nullptr ? nullptr : &other);
 }
@@ -183,7 +182,7 @@ void report(Mistake kind, const Target& target, const std::string& what, Reporte
     record.between = beside.between;
     record.same_value = beside.same_value;
     if (earlier != nullptr) {
-        const SourceLine other = line_of(earlier->origin());
+        const SourceLine other = line_of(origin_of(*earlier));
         record.other_file = other.file;
         record.other_line = other.line;
     }
@@ -218,21 +217,21 @@ UnsettledRace unsettled_race;
 void tell_race(const Target& target, const Block& block, const Access& other, bool shared, bool same_value) {
     const Unwatched own_code;
     std::string who = thread_text(other.thread());
-    if (other.block != block.ordinal) who += " of " + block_text(other.block);
+    if (other.block() != block.ordinal) who += " of " + block_text(other.block());
     const std::string where = shared ? in_variable(target.address) : in_allocation(target.address);
     const std::string orders = missing(target, block, other);
     std::string what = "race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " +
-                       past(other.kind()) + at(other.origin()) + ", " + orders + (where.empty() ? "" : ": " + where);
+                       past(other.kind()) + at(origin_of(other)) + ", " + orders + (where.empty() ? "" : ": " + where);
     if (same_value)
         what += is_write(other.kind()) ? "; both write the same value" : "; the value that it writes already stands there";
     report(Mistake::race, target, what,
            {.earlier_thread = who,
             .earlier_verb = past(other.kind()),
-            .earlier_place = place(other.origin()),
+            .earlier_place = place(origin_of(other)),
             .missing = orders,
-            .is_between_blocks = other.block != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
+            .is_between_blocks = other.block() != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
             .both_write = target.kind == Kind::write && other.kind() == Kind::write},
-           &other, {other.origin(), between(target, block, other), same_value});
+           &other, {origin_of(other), between(target, block, other), same_value});
 }
 
 }  // namespace
@@ -253,13 +252,12 @@ void note_mixed(const Target& target, const Block& block, const Access& other, b
     if (std::exchange(state().mix_is_told, true)) return;
     const Unwatched own_code;
     std::string who = thread_text(other.thread());
-    if (other.block != block.ordinal) who += " of " + block_text(other.block);
-    const SourceLine line = line_of(target.origin), earlier = line_of(other.origin());
+    if (other.block() != block.ordinal) who += " of " + block_text(other.block());
+    const SourceLine line = line_of(target.origin), earlier = line_of(origin_of(other));
     ViolationRecord note =
         mistake("portability", {},
                 deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " + past(other.kind()) +
-                    at(other.origin()) +
-                    ": a plain read beside atomic updates may get any of their values; use " +
+                    at(origin_of(other)) + ": a plain read beside atomic updates may get any of their values; use " +
                     (shared ? "an atomic read" : "a volatile or atomic read"));
     note.note = true;
     note.verb = verb(target.kind);
@@ -392,15 +390,15 @@ void report_misaligned(const Target& target) {
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
     const Unwatched own_code;
     std::string who = "it";
-    if (copy.issue.block != block.ordinal || copy.issue.thread() != scheduler->current->number)
+    if (copy.issue.block() != block.ordinal || copy.issue.thread() != scheduler->current->number)
         who = thread_text(copy.issue.thread());
-    if (copy.issue.block != block.ordinal) who += " of " + block_text(copy.issue.block);
+    if (copy.issue.block() != block.ordinal) who += " of " + block_text(copy.issue.block());
     const std::string side = destination ? "the destination" : "the source";
     report(Mistake::copy, target,
-           "race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(copy.issue.origin()) +
+           "race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(origin_of(copy.issue)) +
                " and has not waited for",
-           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(copy.issue.origin())}, &copy.issue,
-           {copy.issue.origin(), "no wait for the copy between the two", false});
+           {.earlier_thread = who, .earlier_verb = "issued", .earlier_place = place(origin_of(copy.issue))}, &copy.issue,
+           {origin_of(copy.issue), "no wait for the copy between the two", false});
 }
 
 }  // namespace heddle::emulator::checker

@@ -4,6 +4,7 @@
 #if defined(HEDDLE_EMULATOR_CHECK)
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "kernels/emulator/checker/cells.h"
@@ -17,19 +18,6 @@
 namespace heddle::emulator::checker {
 
 thread_local constinit Running running;
-
-State& state() {
-    static State& all = *new State;  // never destroyed: device memory outlives main
-    return all;
-}
-
-Block* running_block() {
-    State& s = state();
-    if (s.current && s.current->number == running.block) return s.current;
-    for (const auto& block : s.blocks)
-        if (block->number == running.block) return s.current = block.get();
-    return nullptr;
-}
 
 Origin intern(Place place) {
     std::vector<Place>& places = state().places;
@@ -47,142 +35,195 @@ Origin intern(Place place) {
 
 namespace {
 
+/// The recent reads of the thread that runs, here because it reads often. Those of others stay with them while they are of use.
+class ReadsOfRunning {
+  public:
+    void note(const void* address) {
+        if (reads_.clock != now()) reads_ = {now(), 0, {}};
+        reads_.addresses[reads_.count++ % 4] = lower_half(address);
+    }
+    bool have(const void* address) const {
+        if (reads_.clock != now()) return false;
+        const auto* const end = reads_.addresses.begin() + std::min(reads_.count, 4u);
+        return std::find(reads_.addresses.begin(), end, lower_half(address)) != end;
+    }
+    ReadsOfRunning& turn() {
+        if (thread_ != running.thread || block_ != running.block || id_ != running.block->id) turn_to_running();
+        return *this;
+    }
+
+  private:
+    static std::uint32_t lower_half(const void* address) {
+        return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address));
+    }
+    static std::uint32_t now() { return running.block->clocks[running.thread]; }
+    [[gnu::noinline]] void turn_to_running() {
+        if (block_ != nullptr && block_->id == id_ && reads_.count > 0 && block_->clocks[thread_] == reads_.clock)
+            block_->changed_thread(thread_).reads = reads_;
+        block_ = running.block;
+        id_ = block_->id;
+        thread_ = running.thread;
+        reads_ = block_->thread(thread_).reads;
+    }
+    Block* block_ = nullptr;
+    std::uint64_t id_ = 0;
+    int thread_ = 0;
+    RecentReads reads_;
+};
+ReadsOfRunning& reads_of_running() {
+    static constinit ReadsOfRunning reads;  // a checked launch runs on one CPU thread
+    return reads.turn();
+}
+
 /// One access being checked.
 struct Visit {
+    State& all;
     Space& space;
     Arena* arena;  // null: device memory
     Block& owner;  // the running thread's block
+    std::uint32_t crowd;
     Target target;
-    Access access;
     bool reads, structure;
+    Access access;
 };
 
-std::byte* address_of(const Visit& v, std::size_t offset) { return v.space.start() + offset; }
+[[gnu::noinline, gnu::cold]] void tell_race_of(const Visit& v, Access other) {
+    report_race(v.target, v.owner, other, v.arena != nullptr);
+}
 
-void enter_or_report(const Visit& v, Cell& cell) {
+/// An access to what needs a cell.
+void enter_cell(const Visit& v, Access& kept) {
+    Cell& cell = v.all.cells[kept];
+    if (v.target.kind != Kind::read) kept.settle({});
     const Entered entered = enter(cell, v.access, v.owner, v.space.since);
     if (entered.mixed) note_mixed(v.target, v.owner, *entered.mixed, v.arena != nullptr);
-    const Access* const other = entered.race;
-    if (other == nullptr) return;
-    report_race(v.target, v.owner, *other, v.arena != nullptr);
-    if (v.target.kind != Kind::write) return;
-    cell.write = v.access;  // as if everything had happened before it
-    for (Access& old : cell.atomics) old.block = 0;
-    for (Access& old : cell.reads) old.block = 0;
-}
-
-/// A plain read of a whole word.
-void enter_read(const Visit& v, Cell& word, Settled& settled) {
-    const Entered entered = enter(word, v.access, v.owner, v.space.since);
-    if (entered.mixed) note_mixed(v.target, v.owner, *entered.mixed, v.arena != nullptr);
-    if (entered.race) return report_race(v.target, v.owner, *entered.race, v.arena != nullptr);
+    if (entered.race != nullptr) {
+        const Access other = *entered.race;
+        if (v.target.kind == Kind::write) {  // as if everything had happened before it
+            cell = {};
+            cell.write = v.access;
+        }
+        return tell_race_of(v, other);
+    }
+    if (v.target.kind != Kind::read) return;
     if (entered.kept)
-        settled = {};
-    else if (entered.left_out && v.owner.threads[v.access.thread()].crowd != 0)
-        settled = settle(word, v.access, v.owner, v.space.since);
+        kept.settle({});
+    else if (entered.left_out && v.crowd != 0)
+        kept.settle(settle(cell, v.access, v.owner, v.space.since));
 }
 
-void refuse_copies(const Visit& v, const Cell& cell, std::size_t offset, std::size_t bytes) {
-    if (cell.destination != 0) report_in_flight(v.target, v.owner, state().copies[cell.destination - 1], true);
-    if (cell.sources != 0 && is_write(v.target.kind))
-        if (const Copy* copy = copy_reading(address_of(v, offset), bytes)) report_in_flight(v.target, v.owner, *copy, false);
+[[gnu::noinline]] void refuse_copies(const Visit& v, const Page& page, std::size_t offset, std::size_t bytes) {
+    for (const std::size_t end = offset + bytes; offset < end;) {
+        const std::size_t next = std::min(end, offset / 4 * 4 + 4);
+        const Marks& marks = (*page.marks)[offset % kPage / 4];
+        if (marks.destination != 0) report_in_flight(v.target, v.owner, v.all.copies[marks.destination - 1], true);
+        if (marks.sources != 0 && is_write(v.target.kind))
+            if (const Copy* copy = copy_reading(v.space.start() + offset, next - offset))
+                report_in_flight(v.target, v.owner, *copy, false);
+        offset = next;
+    }
 }
 
-/// `bytes` of one word.
-void visit_word(const Visit& v, Page& page, std::size_t offset, std::size_t bytes) {
-    const std::size_t at = offset % kPage;
-    if (page.words == nullptr && bytes == 4 && !is_atomic(v.target.kind)) {
-        const Access* race = nullptr;
-        if (enter_small(page.small_word(at), v.access, v.owner, v.space.since, race)) {
-            if (race == nullptr) return;
-            report_race(v.target, v.owner, *race, v.arena != nullptr);
-            if (is_write(v.target.kind)) page.small_word(at) = {v.access, {}};  // as if everything had happened before it
-            return;
-        }
-    }
-    Cell& word = page.word(at);
-    if ((word.destination | word.sources) != 0) refuse_copies(v, word, offset, bytes);
-    Settled& settled = page.settled[at / 4];
-    if (v.target.kind != Kind::read) settled = {};
-    const bool split = word.split >= v.space.since && word.split != 0;
-    if (bytes == 4 && !split) {
-        if (v.target.kind == Kind::read) return enter_read(v, word, settled);
-        enter_or_report(v, word);
-        return;
-    }
-    if (!split) {
-        word.split = v.owner.ordinal;
-        for (std::size_t i = 0; i < 4; ++i) {
-            Cell& byte = page.byte(at / 4 * 4 + i);
-            byte.write = word.write;
-            byte.atomics = word.atomics;
-            byte.reads = word.reads;
-        }
-    }
-    settled = {};
-    for (std::size_t i = 0; i < bytes; ++i) enter_or_report(v, page.byte(at + i));
-}
-
-/// Whether the words that contain the bytes are settled for plain reads by the thread.
-bool are_settled(const Space& space, const void* address, std::size_t bytes, std::uint32_t crowd, int thread) {
+/// Whether plain reads of these bytes by the running thread, of this crowd, need no check.
+inline __attribute__((always_inline)) bool are_settled(const State& s, const Space& space, const void* address, std::size_t bytes,
+                                                       std::uint32_t crowd) {
     const std::size_t offset = space.offset(address), at = offset % kPage;
     const Page* const page = space.page(offset);
-    if (page == nullptr || page->settled == nullptr || at + bytes > kPage) return false;
-    for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word)
-        if (!page->settled[word].holds(crowd, thread)) return false;
+    if (page == nullptr || page->stamp != s.stamp || at + bytes > kPage) return false;
+    const Access* const last = page->accesses() + ((at + bytes - 1) >> page->grain());
+    for (const Access* access = page->accesses() + (at >> page->grain()); access <= last; ++access)
+        if (!access->is_in_cell() || !access->settled().holds(crowd, running.thread)) return false;
     return true;
 }
 
-/// For touched(): records that the launch accesses the bytes in `mask` of the 64 bytes at `offset`.
-void note(Page& page, std::size_t offset, std::uint64_t mask, Kind kind) {
-    State& s = state();
-    if (page.launch != s.first_ordinal) {
-        page.launch = s.first_ordinal;
+inline void enter_all(const Visit& v, Page& page, std::size_t at, std::size_t bytes) {
+    Access* const last = page.accesses() + ((at + bytes - 1) >> page.grain());
+    for (Access* kept = page.accesses() + (at >> page.grain()); kept <= last; ++kept) {
+        if (!kept->is_in_cell()) {
+            if (!is_atomic(v.target.kind)) {
+                const EnteredAlone entered = enter_alone(*kept, v.access, v.owner, v.space.since);
+                if (entered == EnteredAlone::yes) continue;
+                if (entered == EnteredAlone::race) {
+                    const Access other = *kept;
+                    if (is_write(v.target.kind)) *kept = v.access;  // as if everything had happened before it
+                    tell_race_of(v, other);
+                    if (v.all.is_quiet) return;
+                    continue;
+                }
+            }
+            v.all.cells.move(*kept);
+        }
+        enter_cell(v, *kept);
+        if (v.all.is_quiet) return;
+    }
+}
+
+/// The first access to a page in a launch.
+[[gnu::noinline]] Page& begin_page(const Visit& v, std::size_t offset) {
+    State& s = v.all;
+    const bool on_device = &v.space == s.device.get();
+    Page& page = v.arena || v.space.page(offset) ? v.space.make_page(offset)
+                 : on_device                     ? new_device_page(offset)
+                                                 : new_mapped_page(v.space, offset);
+    if (page.stamp != s.stamp) {
+        page.begin();
+        page.stamp = s.stamp;
+    }
+    if (on_device && page.launch != s.launch) {  // for touched()
+        page.launch = s.launch;
         if (page.uses == nullptr) page.uses = std::make_unique<Uses>();
         *page.uses = {};
         s.touched.push_back(offset / kPage * kPage);
     }
-    (is_write(kind) ? page.uses->changed : page.uses->read)[offset % kPage / 64] |= mask;
+    return page;
 }
 
-void visit(const Visit& v) {
+[[gnu::noinline]] void look_for_unwritten(const Visit& v, std::size_t end, std::size_t offset, std::size_t bytes) {
+    const State& s = v.all;
+    if (s.is_quiet || (v.arena ? !s.unwritten_shared_is_reported || s.held : s.forgives_unwritten)) return;
+    const std::size_t all = v.target.bytes;
+    const std::size_t missing =
+        v.structure ? v.space.first_missing(end - all, all, false) : v.space.first_clear(&Page::written, offset, bytes);
+    if (missing != end) report_unwritten(v.target, v.space.start() + missing, v.arena);
+}
+
+void visit(Visit& v) {
+    State& s = v.all;
     std::size_t offset = v.space.offset(v.target.address);
     for (const std::size_t end = offset + v.target.bytes; offset < end;) {
-        const std::size_t first = offset % 64, count = std::min(64 - first, end - offset);
-        const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
         if (offset >= v.space.bytes()) report_host_memory(v.target);
-        const bool on_device = &v.space == state().device.get();
-        Page& page = v.arena || v.space.page(offset) ? v.space.make_page(offset)
-                     : on_device                     ? new_device_page(offset)
-                                                     : new_mapped_page(v.space, offset);
-        if ((page.allocated[offset % kPage / 64] & mask) != mask) {
-            const std::byte* bad = address_of(v, v.space.first_clear(&Page::allocated, offset, count));
+        const std::size_t at = offset % kPage;
+        Page* page = v.space.page(offset);
+        if (page == nullptr || page->stamp != s.stamp) page = &begin_page(v, offset);
+        // The bits of 64 bytes lie together.
+        const std::size_t first = offset % 64, count = std::min(64 - first, end - offset), bits = at / 64;
+        const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
+        if ((page->allocated[bits] & mask) != mask) {
+            const std::byte* bad = v.space.start() + v.space.first_clear(&Page::allocated, offset, count);
             if (v.arena) report_outside_shared(v.target, bad, v.owner, *v.arena);
             report_not_allocated(v.target, bad);
         }
-        if (on_device) note(page, offset, mask, v.target.kind);
-        const std::size_t stop = offset + count;
-        // Shared memory's cells fill the L2 cache. Prefetching all of them overlaps the misses.
-        for (std::size_t at = offset / 4 * 4; page.words && at < stop; at += 4) {
-            const auto* const cell = reinterpret_cast<const std::byte*>(&page.word(at % kPage));
-            __builtin_prefetch(cell, 1);
-            __builtin_prefetch(cell + 64, 1);
+        if (v.arena == nullptr && page->uses != nullptr)
+            (is_write(v.target.kind) ? page->uses->changed : page->uses->read)[bits] |= mask;
+        if (!s.is_quiet) {
+            if (page->marked != 0) refuse_copies(v, *page, offset, count);
+            if (const auto uneven = (offset | (offset + count)) & 3; uneven != 0 && page->grain() > (uneven == 2 ? 1 : 0))
+                page->refine(uneven == 2 ? 1 : 0, s.cells);
+            if (v.access.bits == 0) {
+                const std::uint32_t clock =
+                    is_atomic(v.target.kind) ? clock_of_atomic(v.owner, running.thread) : v.owner.clocks[running.thread];
+                const bool mix =
+                    s.is_foreign && mixes(v.target.address, v.target.bytes, v.target.kind, v.reads && is_write(v.target.kind),
+                                          v.arena != nullptr, [&] { return reads_of_running().have(v.target.address); });
+                v.access = make_access(time_of(v.owner.ordinal, clock), running.thread, v.target.kind,
+                                       origin_number(s, v.target.origin), mix);
+            }
+            enter_all(v, *page, at, count);
         }
-        const State& s = state();
-        for (std::size_t at = offset; at < stop && !s.is_quiet;) {
-            const std::size_t next = std::min(stop, at / 4 * 4 + 4);
-            visit_word(v, page, at, next - at);
-            at = next;
-        }
-        std::uint64_t& written = page.written[offset % kPage / 64];
-        if (v.reads && (written & mask) != mask && !s.is_quiet &&
-            (v.arena ? s.unwritten_shared_is_reported && !s.held : !s.forgives_unwritten)) {
-            const std::size_t all = v.target.bytes, missing =
-                v.structure ? v.space.first_missing(end - all, all, false) : v.space.first_clear(&Page::written, offset, count);
-            if (missing != end) report_unwritten(v.target, address_of(v, missing), v.arena);
-        }
+        std::uint64_t& written = page->written[bits];
+        if (v.reads && (written & mask) != mask) look_for_unwritten(v, end, offset, count);
         if (is_write(v.target.kind)) written |= mask;
-        offset = stop;
+        offset += count;
     }
 }
 
@@ -229,40 +270,55 @@ bool is_own_host_memory(const void* address, Kind kind) {
 
 }  // namespace
 
-void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too, bool structure) {
-    if (running.thread < 0 || bytes == 0 || lies_in(address, running.stack, running.stack_bytes)) return;
-    Block* const block = running_block();
-    if (!block) return;
-    settle();
-    if (is_time_over()) report_time(origin);
-    State& s = state();
-    if (is_write(kind)) ++s.writes;
-    if (s.is_foreign && !is_atomic(kind)) scheduler->spins = 0;
-    Thread& thread = block->threads[running.thread];
-    const bool may_be_settled = kind == Kind::read && thread.crowd != 0;
-    const auto look_into = [&](Space& space, Arena* arena) {
-        if (!may_be_settled || !are_settled(space, address, bytes, thread.crowd, running.thread)) {
-            const Target target{static_cast<const std::byte*>(address), bytes, kind, origin};
-            const std::uint32_t clock = is_atomic(kind) ? clock_of_atomic(thread) : thread.clock;
-            const bool mix = s.is_foreign && mixes(thread, address, bytes, kind, reads_too, arena != nullptr);
-            const Access access = make_access(block->ordinal, running.thread, clock, kind, origin, mix);
-            visit({space, arena, *block, target, access, reads_too || !is_write(kind), structure && s.is_foreign});
-        }
-        if (s.counts_costs) count_cost(address, bytes, origin);
-        if (traces()) trace(address, bytes, kind, origin);
-    };
-    if (s.device && s.device->holds(address)) return look_into(*s.device, nullptr);
+namespace {
+
+/// The arena of a live block that contains the address.
+Arena* arena_with(const State& s, const void* address) {
     for (const auto& arena : s.arenas)
-        if (arena->block && arena->shadow->holds(address)) {
-            look_into(*arena->shadow, arena.get());
-            if (s.is_foreign && (kind == Kind::read || (kind == Kind::atomic_write && thread.has_read(address))))
-                thread.note_plain_read(address);
-            return;
-        }
+        if (arena->block && arena->shadow->holds(address)) return arena.get();
+    return nullptr;
+}
+
+[[gnu::noinline]] void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too,
+                                       bool structure);
+
+[[gnu::noinline, gnu::cold]] void observe(const void* address, std::size_t bytes, Kind kind, Origin origin) {
+    if (state().counts_costs) count_cost(address, bytes, origin);
+    if (traces()) trace(address, bytes, kind, origin);
+}
+
+[[gnu::noinline]] void visit_now(State& s, Space& space, Arena* arena, const Target& target, bool reads_too, bool structure) {
+    Block& block = *running.block;
+    Visit v{s,
+            space,
+            arena,
+            block,
+            block.crowds[running.thread],
+            target,
+            reads_too || !is_write(target.kind),
+            structure && s.is_foreign,
+            {}};
+    visit(v);
+}
+
+inline __attribute__((always_inline)) void look_into(State& s, Space& space, Arena* arena, const void* address, std::size_t bytes,
+                                                     Kind kind, Origin origin, bool reads_too, bool structure) {
+    const std::uint32_t crowd = kind == Kind::read ? running.block->crowds[running.thread] : 0;
+    if (crowd == 0 || !are_settled(s, space, address, bytes, crowd))
+        visit_now(s, space, arena, {static_cast<const std::byte*>(address), bytes, kind, origin}, reads_too, structure);
+    if (s.counts_costs || traces()) observe(address, bytes, kind, origin);
+    if (arena != nullptr && s.is_foreign &&
+        (kind == Kind::read || (kind == Kind::atomic_write && reads_of_running().have(address))))
+        reads_of_running().note(address);
+}
+
+void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too, bool structure) {
     if (is_index(address)) return;
+    if (Arena* const arena = arena_with(s, address))
+        return look_into(s, *arena->shadow, arena, address, bytes, kind, origin, reads_too, structure);
     if (MappedRange* const mapped = mapped_range(address)) {
         if (mapped->constant && is_write(kind)) report_constant({static_cast<const std::byte*>(address), bytes, kind, origin});
-        return look_into(*mapped->shadow, nullptr);
+        return look_into(s, *mapped->shadow, nullptr, address, bytes, kind, origin, reads_too, structure);
     }
     if (is_own_host_memory(address, kind)) return;
     const Running thread_that_runs = std::exchange(running, {});  // the strings below are instrumented, too
@@ -270,6 +326,51 @@ void check(const void* address, std::size_t bytes, Kind kind, Origin origin, boo
     running = thread_that_runs;
     if (!is_library) report_host_memory({static_cast<const std::byte*>(address), bytes, kind, origin});
 }
+
+}  // namespace
+
+void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too, bool structure) {
+    Block* const block = running.block;
+    if (block == nullptr || bytes == 0 || lies_in(address, running.stack, running.stack_bytes)) return;
+    settle();
+    if (is_time_over()) report_time(origin);
+    State& s = state();
+    if (is_write(kind)) ++s.writes;
+    if (s.is_foreign && !is_atomic(kind)) scheduler->spins = 0;
+    if (s.device && s.device->holds(address))
+        return look_into(s, *s.device, nullptr, address, bytes, kind, origin, reads_too, structure);
+    if (block->arena != nullptr && block->arena->shadow->holds(address))
+        return look_into(s, *block->arena->shadow, block->arena, address, bytes, kind, origin, reads_too, structure);
+    check_elsewhere(s, address, bytes, kind, origin, reads_too, structure);
+}
+
+std::uint32_t new_origin_number(Origin origin) {
+    State& s = state();
+    auto [entry, is_new] = s.origin_numbers.try_emplace(origin.bits, 0);
+    if (is_new) {
+        if (s.origins.size() <= Access::kMostOrigins)
+            s.origins.push_back(origin);
+        else
+            s.origins.back() = origin;
+        entry->second = static_cast<std::uint32_t>(s.origins.size() - 1);
+    }
+    s.known_origins[(origin.bits ^ origin.bits >> 10) % 1024] = {origin, entry->second};
+    return entry->second;
+}
+
+namespace {
+
+constexpr int kMostBlockBits = 27;
+
+/// All accesses so far are outdated.
+void forget_all_accesses() {
+    State& s = state();
+    ++s.stamp;
+    s.cells.clear();
+    s.numbers.clear();
+}
+
+}  // namespace
 
 void launch_begins(const LaunchRequest& request) {
     State& s = state();
@@ -279,12 +380,19 @@ void launch_begins(const LaunchRequest& request) {
     s.is_foreign = request.is_foreign;
     s.is_quiet = s.same_value_is_told = s.mix_is_told = false;
     s.counts_costs = is_cost_counted();
-    s.first_ordinal = s.next_ordinal;
+    ++s.launch;
     s.numbers.clear();
     s.releases.clear();
+    s.origins.assign(1, {});  // number 0: none
+    s.origin_numbers.clear();
+    s.known_origins = {};
     for (const std::size_t page : s.touched) s.device->page(page)->forget_accesses();
     s.touched.clear();
-    if (s.device) s.device->since = s.first_ordinal;
+    // A bit more than the blocks need: the numbering begins anew when all are used.
+    const std::uint64_t blocks = std::uint64_t{request.grid.x} * request.grid.y * request.grid.z;
+    clock_bits = kTimeBits - std::min(kMostBlockBits, static_cast<int>(std::bit_width(blocks)) + 1);
+    forget_all_accesses();
+    forget_crowds();
 }
 
 std::optional<ViolationRecord> held_back() {
@@ -298,24 +406,25 @@ void launch_ends() {
     s.held.reset();
     for (const auto& block : s.blocks) drop_copies(block->ordinal);
     for (const auto& arena : s.arenas) arena->block = nullptr;
+    for (auto& block : s.blocks) s.spare_blocks.push_back(std::move(block));
     s.blocks.clear();
-    s.current = nullptr;
+    s.by_number.clear();
     s.request = nullptr;
     s.places.clear();
 }
 
-void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory) {
+Block* block_begins(std::uint64_t number, int threads, std::span<std::byte> memory) {
     State& s = state();
-    auto block = std::make_unique<Block>();
-    block->number = number;
-    block->ordinal = s.next_ordinal++;
-    block->threads.resize(static_cast<std::size_t>(threads));
-    const std::uint32_t crowd = new_crowd();
-    for (Thread& thread : block->threads) thread.crowd = crowd;
+    // Blocks that begin after so many others are not compared with them.
+    if (s.blocks.empty() && s.numbers.size() >> (kTimeBits - clock_bits - 1) != 0) forget_all_accesses();
+    if (s.spare_blocks.empty()) s.spare_blocks.push_back(std::make_unique<Block>());
+    s.blocks.push_back(std::move(s.spare_blocks.back()));
+    s.spare_blocks.pop_back();
+    Block* const block = s.blocks.back().get();
     s.numbers.push_back(number);
-    s.blocks.push_back(std::move(block));
-    s.current = s.blocks.back().get();
-    if (memory.empty()) return;
+    block->begin(number, static_cast<std::uint32_t>(s.numbers.size()), static_cast<std::size_t>(threads));
+    s.by_number[number] = block;
+    if (memory.empty()) return block;
     // Locations in shared memory start fresh with each block.
     std::erase_if(s.releases, [&](const auto& location) { return lies_in(location.first, memory.data(), memory.size()); });
     std::erase_if(s.arenas, [&](const auto& arena) {
@@ -333,9 +442,11 @@ void block_begins(std::uint64_t number, int threads, std::span<std::byte> memory
     Space& shadow = *(*arena)->shadow;
     shadow.set(&Page::allocated, 0, shadow.bytes(), false, true);
     shadow.set(&Page::written, 0, shadow.bytes(), false, true);
-    shadow.since = s.blocks.front()->ordinal;  // of the blocks that are resident with it
-    (*arena)->block = s.current;
+    shadow.since = time_of(s.blocks.front()->ordinal, 0);  // of the blocks that are resident with it
+    (*arena)->block = block;
     (*arena)->pieces.clear();
+    block->arena = arena->get();
+    return block;
 }
 
 void block_ends(std::uint64_t number) {
@@ -343,10 +454,10 @@ void block_ends(std::uint64_t number) {
     const auto block = std::find_if(s.blocks.begin(), s.blocks.end(), [&](const auto& b) { return b->number == number; });
     if (block == s.blocks.end()) return;
     drop_copies((*block)->ordinal);
-    for (const auto& arena : s.arenas)
-        if (arena->block == block->get()) arena->block = nullptr;
+    if ((*block)->arena != nullptr) (*block)->arena->block = nullptr;
+    s.by_number.erase(number);
+    s.spare_blocks.push_back(std::move(*block));
     s.blocks.erase(block);
-    s.current = nullptr;
 }
 
 void joined(std::span<const ThreadId> threads) {
@@ -355,25 +466,26 @@ void joined(std::span<const ThreadId> threads) {
     Block* block = nullptr;
     for (const ThreadId& id : threads) {
         if (!block || block->number != id.block) {
-            const auto& blocks = state().blocks;
-            const auto found = std::find_if(blocks.begin(), blocks.end(), [&](const auto& b) { return b->number == id.block; });
-            if (found == blocks.end()) return;
-            block = found->get();
+            const auto found = state().by_number.find(id.block);
+            if (found == state().by_number.end()) return;
+            block = found->second;
         }
         members.push_back({block, id.thread});
     }
     join(members);
 }
 
+void joined(Block& block) { join_block(block); }
+
 void fence(int scope) {
-    if (Block* const block = running.thread >= 0 ? running_block() : nullptr) pass_fence(*block, running.thread, scope > 0);
+    if (Block* const block = running.block) pass_fence(*block, running.thread, scope > 0);
 }
 
 namespace {
 
 void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Origin origin) {
     check(address, bytes, writes ? Kind::atomic_write : Kind::atomic_read, origin, reads);
-    Block* const block = running_block();
+    Block* const block = running.block;
     if (!block) return;
     auto& locations = state().releases;
     const auto found = locations.find(address);
@@ -385,10 +497,7 @@ void atomic_access(const void* address, std::size_t bytes, bool reads, bool writ
         locations.emplace(address, std::move(releases));
 }
 
-bool is_in_an_arena(const void* address) {
-    return std::any_of(state().arenas.begin(), state().arenas.end(),
-                       [&](const auto& arena) { return arena->block && arena->shadow->holds(address); });
-}
+bool is_in_an_arena(const void* address) { return arena_with(state(), address) != nullptr; }
 
 }  // namespace
 

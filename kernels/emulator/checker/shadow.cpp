@@ -12,63 +12,87 @@
 
 namespace heddle::emulator::checker {
 
+int clock_bits = kTimeBits / 2;
+
 namespace {
 
-/// Cells of pages that are done with, by size. They are handed out as they are: accesses of earlier launches count for nothing,
-/// since blocks and crowds have numbers of their own in the process. So a program needs the cells of its largest launch, not of
-/// all.
-struct SpareCells {
-    std::size_t bytes;
-    std::vector<void*> blocks;
-};
-std::array<SpareCells, 4>& spare_cells() {
-    static auto& spare = *new std::array<SpareCells, 4>{{{kPage / 4 * sizeof(SmallCell), {}},
-                                                         {kPage / 4 * sizeof(Cell), {}},
-                                                         {kPage * sizeof(Cell), {}},
-                                                         {kPage / 4 * sizeof(Settled), {}}}};
-    return spare;
+/// Memory for the accesses of pages that are done with, by size. So a program needs that of its largest launch, not of all.
+std::vector<void*>& spare(int grain) {
+    static auto& all = *new std::array<std::vector<void*>, 3>;
+    return all[static_cast<std::size_t>(grain)];
 }
-void give_back(void* block, std::size_t kind) {
-    if (block != nullptr) spare_cells()[kind].blocks.push_back(block);
+std::size_t bytes_at(int grain) { return (kPage >> grain) * sizeof(Access); }
+
+Access* take(int grain) {
+    std::vector<void*>& blocks = spare(grain);
+    void* block = nullptr;
+    if (!blocks.empty()) {
+        block = blocks.back();
+        blocks.pop_back();
+    } else {
+        block = std::aligned_alloc(64, bytes_at(grain));
+    }
+    if (block == nullptr) std::abort();
+    return static_cast<Access*>(block);
 }
+
+constexpr std::uint64_t kMostCells = Access::kCell + 1;
 
 }  // namespace
 
-void* Page::take(std::size_t bytes) {
-    for (SpareCells& spare : spare_cells()) {
-        if (spare.bytes != bytes || spare.blocks.empty()) continue;
-        void* const block = spare.blocks.back();
-        spare.blocks.pop_back();
-        return block;
+std::uint64_t Cells::next() {
+    if (start_ == nullptr) {
+        void* const memory =
+            mmap(nullptr, kMostCells * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) throw std::bad_alloc();
+        start_ = static_cast<Cell*>(memory);
     }
-    void* const block = std::calloc(1, bytes);
-    if (block == nullptr) std::abort();
-    return block;
+    if (used_ == kMostCells) throw std::bad_alloc();
+    return used_++;
 }
 
-void Page::make_words() {
-    words = taken<Cell>(kPage / 4);
-    settled = taken<Settled>(kPage / 4);
-    if (small == nullptr) return;
-    for (std::size_t i = 0; i < kPage / 4; ++i) {
-        words[i] = {};
-        words[i].write = small[i].write;
-        words[i].reads[0] = small[i].read;
-        settled[i] = {};
+Cell& Cells::move(Access& access) {
+    const std::uint64_t number = next();
+    Cell& cell = start_[number];
+    cell = {};
+    switch (access.kind()) {
+        case Kind::write: cell.write = access; break;
+        default: cell.reads[0] = access; break;
     }
-    std::memset(static_cast<void*>(small), 0, kPage / 4 * sizeof(SmallCell));  // its accesses are of this launch
-    give_back(small, 0);
-    small = nullptr;
+    access.bits = Access::kInCell | number;
+    return cell;
+}
+
+Access Cells::copy(Access in_cell) {
+    const std::uint64_t number = next();
+    start_[number] = (*this)[in_cell];
+    return {(in_cell.bits & ~Access::kCell) | number};
+}
+
+void Page::begin() {
+    if (accesses_ != nullptr && grain_ != 2) forget_accesses();
+    if (accesses_ == nullptr) accesses_ = take(2);
+    std::memset(static_cast<void*>(accesses_), 0, bytes_at(2));
+}
+
+void Page::refine(int grain, Cells& cells) {
+    Access* const finer = take(grain);
+    const std::size_t each = std::size_t{1} << (grain_ - grain);
+    for (std::size_t i = 0; i < kPage >> grain_; ++i)
+        for (std::size_t k = 0; k < each; ++k)
+            finer[i * each + k] = k > 0 && accesses_[i].is_in_cell() ? cells.copy(accesses_[i]) : accesses_[i];
+    const std::uint32_t its_stamp = stamp;
+    forget_accesses();
+    stamp = its_stamp;
+    accesses_ = finer;
+    grain_ = grain;
 }
 
 void Page::forget_accesses() {
-    give_back(small, 0);
-    give_back(words, 1);
-    give_back(bytes, 2);
-    give_back(settled, 3);
-    small = nullptr;
-    words = bytes = nullptr;
-    settled = nullptr;
+    if (accesses_ != nullptr) spare(grain_).push_back(accesses_);
+    accesses_ = nullptr;
+    grain_ = 2;
+    stamp = 0;
 }
 
 Space::Space(std::span<std::byte> range) : start_(range.data()), bytes_(range.size()) {

@@ -38,51 +38,90 @@ struct Origin {
     static Origin of_place(std::uint64_t number) { return {number | std::uint64_t{1} << 63}; }
 };
 
-/// One access in 16 bytes: thread, clock, origin, kind.
-struct Access {
-    std::uint32_t block = 0;  // ordinal; 0: none
-    std::uint32_t clock = 0;
-    // origin: 48 bits, thread: 10, kind: 2, whether it mixes: 1, last bit: whether the origin is the number of a Place
-    std::uint64_t code = 0;
-
-    int thread() const { return static_cast<int>(code >> 48 & 1023); }
-    Kind kind() const { return static_cast<Kind>(code >> 58 & 3); }
-    Origin origin() const { return {code & ~(std::uint64_t{0x7fff} << 48)}; }
-    /// A plain read or an atomic update of one word in a program of the front end, which may stand beside each other (check()).
-    bool mixes() const { return (code >> 60 & 1) != 0; }
-};
-inline Access make_access(std::uint32_t block, int thread, std::uint32_t clock, Kind kind, Origin origin, bool mixes = false) {
-    return {block, clock,
-            origin.bits | static_cast<std::uint64_t>(thread) << 48 | static_cast<std::uint64_t>(kind) << 58 |
-                static_cast<std::uint64_t>(mixes) << 60};
+/// A thread's place in the order of a launch: the ordinal of its block above its clock, in kTimeBits bits. How many of them the
+/// clock has is a matter of the launch: few blocks may have long histories.
+inline constexpr int kTimeBits = 36;
+extern int clock_bits;
+inline std::uint64_t time_of(std::uint32_t block, std::uint32_t clock) {
+    const std::uint64_t most = (std::uint64_t{1} << clock_bits) - 1;
+    return std::uint64_t{block} << clock_bits | (clock < most ? clock : most);
 }
 
-/// The accesses to a word, or to a byte of a word that is used in parts, that a later access may conflict with.
-struct Cell {
+/// The threads whose further plain reads of a word are no race and do not change its cell, so that they need no check: those of
+/// a crowd (clocks.h) in some quarters of one warp, or in all warps.
+struct Settled {
+    static constexpr int kBits = 33;
+    static constexpr std::uint32_t kMostCrowd = (1u << 23) - 1;
+    std::uint64_t bits = 0;  // from below: the warp, a bit for each of its quarters, whether all warps, the crowd
+
+    static Settled of(std::uint32_t crowd, int warp, unsigned quarters, bool all) {
+        return {std::uint64_t{crowd} << 10 | std::uint64_t{all} << 9 | std::uint64_t{quarters} << 5 |
+                static_cast<std::uint64_t>(warp)};
+    }
+    bool holds(std::uint32_t crowd, int thread) const {
+        if (bits >> 10 != crowd) return false;
+        return (bits >> 9 & 1) != 0 ||
+               ((bits & 31) == static_cast<unsigned>(thread) / 32 && (bits >> (5 + thread % 32 / 8) & 1) != 0);
+    }
+};
+
+/// One access in 8 bytes, because the memory that these take is what checking costs: from below its time, its origin as a number
+/// of the launch (origin_number), its thread, whether it mixes, its kind. Or the number of a Cell, and the threads for which its
+/// word is settled.
+struct Access {
+    static constexpr std::uint64_t kTime = (std::uint64_t{1} << kTimeBits) - 1;
+    static constexpr std::uint64_t kThread = std::uint64_t{1023} << 50;
+    static constexpr std::uint64_t kMixes = std::uint64_t{1} << 60;
+    static constexpr std::uint64_t kKind = std::uint64_t{3} << 61;
+    static constexpr std::uint64_t kInCell = std::uint64_t{1} << 63;
+    static constexpr int kCellBits = 63 - Settled::kBits;
+    static constexpr std::uint64_t kCell = (std::uint64_t{1} << kCellBits) - 1;
+    std::uint64_t bits = 0;
+
+    /// Null times come before all others.
+    std::uint64_t time() const { return bits & kTime; }
+    /// The ordinal; 0: no access.
+    std::uint32_t block() const { return static_cast<std::uint32_t>(time() >> clock_bits); }
+    std::uint32_t clock() const { return static_cast<std::uint32_t>(bits & ((std::uint64_t{1} << clock_bits) - 1)); }
+    std::uint32_t origin() const { return static_cast<std::uint32_t>(bits >> kTimeBits & kMostOrigins); }
+    int thread() const { return static_cast<int>(bits >> 50 & 1023); }
+    /// A plain read or an atomic update of one word in a program of the front end, which may stand beside each other (check()).
+    bool mixes() const { return (bits & kMixes) != 0; }
+    Kind kind() const { return static_cast<Kind>(bits >> 61 & 3); }
+
+    bool is_in_cell() const { return (bits & kInCell) != 0; }
+    std::uint64_t cell() const { return bits & kCell; }
+    Settled settled() const { return {(bits & ~kInCell) >> kCellBits}; }
+    void settle(Settled settled) { bits = kInCell | settled.bits << kCellBits | cell(); }
+
+    static constexpr std::uint32_t kMostOrigins = (1u << 14) - 1;
+};
+inline Access make_access(std::uint64_t time, int thread, Kind kind, std::uint32_t origin, bool mixes) {
+    return {time | std::uint64_t{origin} << kTimeBits | static_cast<std::uint64_t>(thread) << 50 | (mixes ? Access::kMixes : 0) |
+            static_cast<std::uint64_t>(kind) << 61};
+}
+
+/// The accesses to a word that a later access may conflict with, where one does not stand for all: a line of the cache.
+struct alignas(64) Cell {
     Access write;                   // the last plain one
     std::array<Access, 2> atomics;  // writing ones since then
     std::array<Access, 4> reads;    // plain ones, and atomic ones that only read
-    std::uint32_t destination = 0;  // number of the copy in flight that writes it
-    std::uint32_t sources = 0;      // number of copies in flight that read it
-    std::uint32_t split = 0;        // its bytes have had separate cells since this ordinal
 };
 
-/// The same for a word that has only whole plain accesses, and whose reads since the last write one access stands for: most words
-/// of most launches. Four times less memory, which is what these accesses cost.
-struct SmallCell {
-    Access write, read;
-};
+/// The launch's cells, numbered.
+class Cells {
+  public:
+    void clear() { used_ = 0; }
+    Cell& operator[](Access in_cell) const { return start_[in_cell.cell()]; }
+    /// Gives the access a cell of its own.
+    Cell& move(Access& access);
+    /// Another cell with the same accesses.
+    Access copy(Access in_cell);
 
-/// The threads whose further plain reads of a word are no race and do not change its cells, so that they need no check: those of
-/// a crowd (clocks.h) in some quarters of one warp, or in all warps.
-struct Settled {
-    std::uint32_t crowd = 0;  // 0: of none
-    std::uint8_t warp = 0, quarters = 0;
-    bool all = false;
-
-    bool holds(std::uint32_t its_crowd, int thread) const {
-        return crowd == its_crowd && (all || (warp == thread / 32 && (quarters >> thread % 32 / 8 & 1) != 0));
-    }
+  private:
+    std::uint64_t next();
+    Cell* start_ = nullptr;  // addresses for more than there will ever be
+    std::uint64_t used_ = 0;
 };
 
 inline constexpr std::size_t kPage = 4096;
@@ -92,28 +131,27 @@ struct Uses {
     std::array<std::uint64_t, kPage / 64> read{}, changed{};
 };
 
-struct Page {
-    std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
-    std::uint32_t launch = 0;                                      // the launch that `uses` belongs to, by its first ordinal
-    std::unique_ptr<Uses> uses;
-    SmallCell* small = nullptr;  // [1024], until one of its words needs more
-    Cell* words = nullptr;       // [1024]
-    Cell* bytes = nullptr;       // [4096]
-    Settled* settled = nullptr;  // [1024] of the words
+/// Asynchronous copies in flight that touch a word.
+struct Marks {
+    std::uint32_t destination = 0;  // the number of the one that writes it
+    std::uint32_t sources = 0;      // how many read it
+};
 
-    SmallCell& small_word(std::size_t offset) {
-        if (!small) small = taken<SmallCell>(kPage / 4);
-        return small[offset / 4];
-    }
-    Cell& word(std::size_t offset) {
-        if (!words) make_words();
-        return words[offset / 4];
-    }
-    Cell& byte(std::size_t offset) {
-        if (!bytes) bytes = taken<Cell>(kPage);
-        return bytes[offset];
-    }
-    /// Drops all accesses. Called between launches only, or when all of them are outdated.
+/// 4 KB of memory. Its accesses are kept for words, or for halves or bytes of them where a launch accesses such: until its next
+/// launch, most elements of an array are accessed by one thread, whose last access stands for all.
+class Page {
+  public:
+    std::array<std::uint64_t, kPage / 64> allocated{}, written{};  // a bit for each byte
+    std::uint32_t launch = 0;                                      // the launch that `uses` belongs to
+    std::uint32_t stamp = 0;                                       // the one that the accesses belong to
+    std::uint32_t marked = 0;                                      // words that have marks
+    std::unique_ptr<Uses> uses;
+    std::unique_ptr<std::array<Marks, kPage / 4>> marks;
+
+    int grain() const { return grain_; }            // log2 of the bytes that an access is kept for
+    Access* accesses() const { return accesses_; }  // kPage >> grain()
+    void begin();                                   // without any, for words
+    void refine(int grain, Cells& cells);
     void forget_accesses();
     Page() = default;
     Page(const Page&) = delete;
@@ -121,13 +159,8 @@ struct Page {
     ~Page() { forget_accesses(); }
 
   private:
-    void make_words();
-    template <class T>
-    static T* taken(std::size_t count) {
-        return static_cast<T*>(take(count * sizeof(T)));
-    }
-    /// Memory of this size: zeroed, or with outdated accesses of another page.
-    static void* take(std::size_t bytes);
+    int grain_ = 2;
+    Access* accesses_ = nullptr;
 };
 
 /// A range of memory with its pages.
@@ -160,7 +193,7 @@ class Space {
     /// Drops the accesses to the pages that are entirely in the range.
     void forget(std::size_t offset, std::size_t bytes);
 
-    std::uint32_t since = 0;  // accesses of blocks with a lower ordinal are outdated
+    std::uint64_t since = 1;  // accesses before this time are outdated
 
   private:
     std::byte* start_;

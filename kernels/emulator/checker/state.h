@@ -48,8 +48,8 @@ struct MappedRange {
 
 struct State {
     // Memory
-    std::map<std::byte*, MappedRange> mapped;       // by start
-    std::unique_ptr<Space> device;                  // created by the first allocation
+    std::map<std::byte*, MappedRange> mapped;  // by start
+    std::unique_ptr<Space> device;             // created by the first allocation
     struct Allocated {
         std::size_t bytes;
         bool written;  // from the start
@@ -57,13 +57,23 @@ struct State {
     std::map<std::byte*, Allocated> allocations;  // the live ones
     std::vector<std::unique_ptr<Arena>> arenas;
     std::vector<std::size_t> touched;  // offsets of the device's pages that the launch has touched
+    Cells cells;
     // The launch
     const LaunchRequest* request = nullptr;
-    std::uint32_t next_ordinal = 1;              // of the next block
-    std::uint32_t first_ordinal = 1;             // of the launch's first block
-    std::vector<std::uint64_t> numbers;          // of the launch's blocks, by ordinal - first_ordinal
+    std::uint32_t launch = 0;                    // counts launches
+    std::uint32_t stamp = 0;                     // of accesses that are not outdated (Page::stamp)
+    std::vector<std::uint64_t> numbers;          // of the launch's blocks, by ordinal - 1
     std::vector<std::unique_ptr<Block>> blocks;  // the live ones
-    Block* current = nullptr;                    // the one found by the last lookup
+    std::vector<std::unique_ptr<Block>> spare_blocks;
+    std::unordered_map<std::uint64_t, Block*> by_number;  // the live ones
+    std::uint32_t most_blocks = 0;                        // as many as a time holds
+    std::vector<Origin> origins;                          // of accesses, by number
+    struct KnownOrigin {
+        Origin origin;
+        std::uint32_t number = 0;
+    };
+    std::array<KnownOrigin, 1024> known_origins{};  // the last ones
+    std::unordered_map<std::uint64_t, std::uint32_t> origin_numbers;
     std::unordered_map<const void*, std::shared_ptr<const Releases>> releases;  // of atomic locations
     // Copies in flight; a cell's `destination` is an index here plus one
     std::vector<Copy> copies;
@@ -73,7 +83,7 @@ struct State {
     bool unwritten_shared_is_reported = true;
     // A launch of a program of the front end goes on after a race or a read of what nobody wrote.
     bool is_foreign = false, counts_costs = false;
-    bool is_quiet = false;           // that violation is told: accesses are only noted from then on
+    bool is_quiet = false;  // that violation is told: accesses are only noted from then on
     bool same_value_is_told = false, mix_is_told = false;
     /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.
     std::optional<ViolationRecord> held;
@@ -82,12 +92,21 @@ struct State {
     // Which part of a copy is being checked. A landing is not traced, because its writes were traced at the copy's issue.
     enum class CopyStep : std::uint8_t { none, issue, landing } copy_step = CopyStep::none;
 };
-State& state();
+inline State& state() {
+    static State& all = *new State;  // never destroyed: device memory outlives main
+    return all;
+}
 
-/// The running thread's block; null if the checker does not know it.
-Block* running_block();
 /// A Place as the origin of an access.
 Origin intern(Place place);
+/// The number of an origin in the launch. All beyond the first kMostOrigins share one, and are reported as the last of them.
+[[gnu::noinline]] std::uint32_t new_origin_number(Origin origin);
+inline std::uint32_t origin_number(State& s, Origin origin) {
+    const State::KnownOrigin& known = s.known_origins[(origin.bits ^ origin.bits >> 10) % 1024];
+    return known.origin.bits == origin.bits && known.number != 0 ? known.number : new_origin_number(origin);
+}
+inline std::uint32_t origin_number(Origin origin) { return origin_number(state(), origin); }
+inline Origin origin_of(const Access& access) { return state().origins[access.origin()]; }
 
 /// Creates the shadow of a page of device memory that was not touched before (memory.cpp).
 Page& new_device_page(std::size_t offset);

@@ -20,7 +20,8 @@ constexpr const char* kUnwatched = "[[gnu::no_sanitize_thread, gnu::no_sanitize(
 enum class Origin : std::uint8_t { users, systems, emulators };
 
 Origin origin_of(const std::string& file) {
-    if (file.find("kernels/emulator/") != std::string::npos || file.find("/headers-") != std::string::npos) return Origin::emulators;
+    if (file.find("kernels/emulator/") != std::string::npos || file.find("/headers-") != std::string::npos)
+        return Origin::emulators;
     return file.starts_with("/usr/") ? Origin::systems : Origin::users;
 }
 

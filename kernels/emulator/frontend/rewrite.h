@@ -24,7 +24,7 @@ struct Kernel {
 };
 
 struct RewriteOptions {
-    bool several_units = false;  ///< __device__ variables that several files define are one: headers may define them.
+    bool several_units = false;      ///< __device__ variables that several files define are one: headers may define them.
     bool host_is_unwatched = false;  ///< Accesses of functions that run on the host alone are not watched (host_code.cpp).
 };
 

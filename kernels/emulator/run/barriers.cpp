@@ -21,10 +21,8 @@ void tell_checker(const Barrier& barrier) {
         static std::vector<checker::ThreadId> ids;  // a checked launch runs on one CPU thread
         ids.clear();
         const Block& block = *barrier.waiting.front()->block;
-        if (&barrier == &block.barrier && block.exited > 0)  // those that have left count as arrived
-            for (int i = 0; i < block.threads; ++i) ids.push_back({block.number, i});
-        else
-            for (const Thread* thread : barrier.waiting) ids.push_back({thread->block->number, thread->number});
+        if (&barrier == &block.barrier) return checker::joined(*block.checked);  // those that have left count as arrived
+        for (const Thread* thread : barrier.waiting) ids.push_back({thread->block->number, thread->number});
         checker::joined(ids);
     }
 }

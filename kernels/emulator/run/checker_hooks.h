@@ -30,10 +30,13 @@ struct ThreadId {
     int thread;
 };
 
+/// What the checker keeps of a block.
+struct Block;
+
 /// The running thread: the scheduler sets it when it switches to a thread's fiber, and resets it to {} when it returns to its own
 /// stack. The checker ignores all accesses while thread is -1, and those to the fiber's own stack.
 struct Running {
-    std::uint64_t block = 0;
+    Block* block = nullptr;
     int thread = -1;
     const std::byte* stack = nullptr;
     std::size_t stack_bytes = 0;
@@ -96,7 +99,7 @@ void launch_begins(const LaunchRequest& request);
 void launch_ends();
 /// The arena is the block's shared memory, poisoned and initially invalid. shared_piece() makes a piece valid when a thread takes
 /// it (repeated calls are harmless); everything between pieces is red zone.
-void block_begins(std::uint64_t block, int threads, std::span<std::byte> arena);
+Block* block_begins(std::uint64_t block, int threads, std::span<std::byte> arena);
 /// Declares a piece of the running thread's block.
 void shared_piece(std::byte* start, std::size_t bytes);
 /// The piece is the variable `name`; both live as long as the program.
@@ -106,6 +109,8 @@ void block_ends(std::uint64_t block);
 /// The threads have met at a barrier of any kind (block, warp mask, named, cluster, grid): everything that each of them did
 /// before happened before everything that each does from now on. Called once, before any of them continues.
 void joined(std::span<const ThreadId> threads);
+/// The same for all threads of a block.
+void joined(Block& block);
 /// The running thread passed a fence; scope 0 is the block, 1 the device. A fence before an atomic releases, a fence after an
 /// atomic acquires.
 void fence(int scope);
@@ -155,11 +160,12 @@ inline std::optional<ViolationRecord> held_back() { return {}; }
 
 inline void launch_begins(const LaunchRequest&) {}
 inline void launch_ends() {}
-inline void block_begins(std::uint64_t, int, std::span<std::byte>) {}
+inline Block* block_begins(std::uint64_t, int, std::span<std::byte>) { return nullptr; }
 inline void shared_piece(std::byte*, std::size_t) {}
 inline void name_shared_piece(std::byte*, const char*, const cuda::Shape&) {}
 inline void block_ends(std::uint64_t) {}
 inline void joined(std::span<const ThreadId>) {}
+inline void joined(Block&) {}
 inline void fence(int) {}
 inline void atomic_access(const void*, std::size_t, bool, bool, Place) {}
 inline void read(const void*, std::size_t, Place) {}

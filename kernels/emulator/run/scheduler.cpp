@@ -86,7 +86,7 @@ void Scheduler::now_runs(Thread* thread) {
     }
     threadIdx = thread->index;
     blockIdx = thread->block->index;
-    checker::runs({thread->block->number, thread->number, thread->fiber->stack, thread->fiber->stack_bytes});
+    checker::runs({thread->block->checked, thread->number, thread->fiber->stack, thread->fiber->stack_bytes});
 }
 
 // Switches to the thread, or to the CPU thread itself if it is null.
@@ -288,7 +288,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
         warp.meetings = 0;
         warp.asking = 0;
     }
-    if constexpr (checker::kEnabled) checker::block_begins(number, block.threads, {block.arena, block.arena_bytes});
+    block.checked = checker::block_begins(number, block.threads, {block.arena, block.arena_bytes});
 }
 
 void Scheduler::end_block(Block& block) {

@@ -21,6 +21,9 @@
 
 namespace heddle::emulator {
 
+namespace checker {
+struct Block;
+}
 struct Block;
 struct Warp;
 
@@ -140,6 +143,7 @@ struct Block {
     std::vector<StaticPiece> statics;
     std::byte* arena = nullptr;
     std::size_t arena_bytes = 0;
+    checker::Block* checked = nullptr;
 };
 
 /// A running launch, shared by the CPU threads that work on it.
