@@ -74,7 +74,9 @@ std::vector<std::string> files_of_format(Format format) {
                     "sentencepiece.model",
                     "source.spm",
                     "target.spm"};
-        case Format::marian: return {"model.npz", "model.npz.yml", "decoder.yml", "vocab.spm", "source.spm", "target.spm"};
+        case Format::marian:
+            return {"model.npz",  "model.npz.yml", "model.npz.decoder.yml", "decoder.yml", "vocab.spm",
+                    "source.spm", "target.spm"};
         case Format::argos: break;
     }
     return {};
@@ -122,7 +124,9 @@ void remove_earlier(const std::vector<std::string>& names, const std::filesystem
 void export_run(const ExportOptions& options) {
     const auto& [run, out] = options.paths;
     const Run opened = open_run(run, weights_file(options.weights, run));
-    ExchangedModel model = from_heddle(*opened.model, opened.vocabularies, read_search(run).forbid_unknown, run);
+    const RunSearch search = read_search(run);
+    ExchangedModel model = from_heddle(*opened.model, opened.vocabularies, search.forbid_unknown, run);
+    model.length_penalty = search.length_penalty;
     const bool given = !options.languages.first.empty();
     model.source_language = given ? options.languages.first : opened.settings.data.source;
     model.target_language = given ? options.languages.second : opened.settings.data.target;

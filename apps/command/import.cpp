@@ -136,7 +136,7 @@ void import_model(ImportOptions options) {
     const HeddleModel model = to_heddle(std::move(read), options.model);
     TrainSettings settings = settings_of(options, model);
     write_run(options, settings, model, penalty);
-    for (const std::string& note : notes) say(note);
+    for (const std::string& note : notes) say("note: " + note);
     const nn::TransformerOptions& built = model.model->options();
     say(fmt::format("{}: {} parameters, {} + {} layers of width {}, {} source and {} target tokens", options.out,
                     grouped_text(model.model->parameter_count()), *built.encoder_layers, *built.decoder_layers, built.d_model,

@@ -123,6 +123,11 @@ HeddleModel to_heddle(ExchangedModel model, std::string_view name) {
     if (adds && !model.tensors.contains(std::string(output_bias)))
         model.tensors.emplace(output_bias, Tensor::zeros({known(target)}));
     model.options.output_bias = model.tensors.contains(std::string(output_bias));
+    try {
+        model.options = model.options.complete();
+    } catch (const Error& error) {
+        fail_with("{}: its options describe no possible model: {}", name, error.what());
+    }
     made.model = std::make_unique<nn::Transformer>(model.options, std::nullopt);
     for (auto& [tensor_name, into] : made.model->named_tensors()) {
         const auto found = model.tensors.find(tensor_name);

@@ -1,4 +1,5 @@
 // A model that Marian trained gives Marian's results: ../shared/oracles/marian_post holds what pymarian 1.12.42 computes with it.
+// Two made of formulas give the results of golden/make_marian.py.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,10 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "apps/exchange/marian.h"
+#include "apps/exchange/npz.h"
 #include "core/file.h"
 #include "nn/search/scoring.h"
 #include "nn/search/search.h"
+#include "tests/exchange/marian_support.h"
+#include "tests/support.h"
 
 namespace heddle::app {
 namespace {
@@ -147,6 +150,116 @@ TEST_F(MarianOracle, FindsTheBestOfFiveAsMarian) {
         int equal = 0;
         for (std::size_t i = 0; i < wanted.size(); ++i) equal += found[i] == wanted[i] ? 1 : 0;
         EXPECT_GE(equal, 98) << "normalize " << normalize;
+    }
+}
+
+// ---- two models whose weights golden/make_marian.py computes, too
+
+constexpr std::int64_t width = 8, inner = 12;
+
+// The arrays of a model by the names that Marian gives them.
+class GoldenArrays {
+  public:
+    void add(const std::string& name, std::int64_t rows, std::int64_t cols) {
+        std::int64_t sum = 0;
+        for (const char c : name) sum += c;
+        Tensor tensor = Tensor::empty({rows, cols});
+        std::int64_t index = 0;
+        const double one = name.find("_ln_scale") == std::string::npos ? 0 : 1;
+        for (float& value : tensor.mutable_values<float>())
+            value = static_cast<float>(static_cast<double>((index++ * 7919 + sum * 104729) % 2003 - 1001) / 2002 + one);
+        npz_.add(name, tensor);
+    }
+    void attention(const std::string& name) {
+        for (const char* part : {"q", "k", "v", "o"}) {
+            add(name + "_W" + part, width, width);
+            add(name + "_b" + part, 1, width);
+        }
+    }
+    void norm(const std::string& name, const std::string& suffix) {
+        add(name + "_ln_scale" + suffix, 1, width);
+        add(name + "_ln_bias" + suffix, 1, width);
+    }
+    void feed_forward(const std::string& name) {
+        add(name + "_W1", width, inner);
+        add(name + "_b1", 1, inner);
+        add(name + "_W2", inner, width);
+        add(name + "_b2", 1, width);
+    }
+    void options(std::string yml) {
+        yml.append(256 - yml.size() % 256, '\0');
+        npz_.add("special:model.yml", yml);
+    }
+    std::string take() { return npz_.take(); }
+
+  private:
+    NpzWriter npz_;
+};
+
+std::string golden_model(bool pre) {
+    GoldenArrays arrays;
+    const std::string suffix = pre ? "_pre" : "";
+    for (const std::string layer : {"encoder_l1", "encoder_l2", "decoder_l1"}) {
+        for (const std::string part : {"_self", "_context"}) {
+            if (part == "_context" && layer.starts_with("encoder")) continue;
+            arrays.attention(layer + part);
+            arrays.norm(layer + part + "_Wo", suffix);
+        }
+        arrays.feed_forward(layer + "_ffn");
+        arrays.norm(layer + "_ffn_ffn", suffix);
+    }
+    std::string yml =
+        "type: transformer\ndim-emb: 8\ntransformer-heads: 2\ntransformer-dim-ffn: 12\nenc-depth: 2\ndec-depth: 1\n";
+    if (pre) {
+        arrays.add("encoder_Wemb", 60, width);
+        arrays.add("decoder_Wemb", 26, width);
+        arrays.add("decoder_ff_logit_out_W", width, 26);
+        arrays.add("decoder_ff_logit_out_b", 1, 26);
+        arrays.norm("encoder_top", "");
+        arrays.norm("decoder_top", "");
+        yml +=
+            "dim-vocabs: [60, 26]\ntransformer-preprocess: n\ntransformer-postprocess: da\ntransformer-postprocess-top: n\n"
+            "transformer-ffn-activation: relu\n";
+    } else {
+        arrays.add("Wemb", 60, width);
+        arrays.add("decoder_ff_logit_out_b", 1, 60);
+        yml +=
+            "dim-vocabs: [60, 60]\ntransformer-preprocess: \"\"\ntransformer-postprocess: dan\n"
+            "transformer-postprocess-top: \"\"\ntransformer-ffn-activation: swish\ntied-embeddings-all: true\n";
+    }
+    arrays.options(yml);
+    return arrays.take();
+}
+
+// The toolkit's ids as Heddle's, without the end mark.
+nn::Tokens numbered(const Vocabulary& vocabulary, const nn::Tokens& toolkit) {
+    const std::vector<std::int32_t> ids = vocabulary.toolkit_ids();
+    nn::Tokens tokens;
+    for (const std::int32_t id : toolkit) tokens.push_back(static_cast<std::int32_t>(std::ranges::find(ids, id) - ids.begin()));
+    EXPECT_EQ(tokens.back(), eos_id);
+    tokens.pop_back();
+    return tokens;
+}
+
+TEST(MarianGolden, ComputesTheFormulasOfMarian) {
+    const std::vector<std::pair<nn::Tokens, nn::Tokens>> pairs = {
+        {{5, 9, 7, 3}, {4, 11, 6, 3}}, {{25, 3}, {8, 3}}, {{4, 4, 12, 30, 31, 8, 3}, {10, 25, 24, 0, 2, 1, 3}}};
+    const std::vector<double> wanted[] = {{-23.383494115, -10.762855424, -34.891019177},
+                                          {-14.828339857, -6.027157945, -20.147171802}};
+    for (const bool pre : {false, true}) {
+        const TemporaryFolder folder;
+        const HeddleModel vocabularies = made_model(marian_cases[pre ? 2 : 0]);
+        const std::string source = vocabularies.vocabularies.source->serialized();
+        const std::string target = vocabularies.vocabularies.target->serialized();
+        write_export({.files = {{"model.npz", golden_model(pre)}, {"s.spm", source}, {"t.spm", target}}, .notes = {}},
+                     folder.path());
+        const HeddleModel model = to_heddle(read_marian(folder / "model.npz", {folder / "s.spm", folder / "t.spm"}), "golden");
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            nn::Tokens read = numbered(*model.vocabularies.source, pairs[i].first);
+            read.push_back(eos_id);
+            const nn::Tokens written = numbered(*model.vocabularies.target, pairs[i].second);
+            EXPECT_NEAR(nn::score(*model.model, read, written).log_probability, wanted[pre][i], 2e-5) << pre << ", pair " << i;
+        }
     }
 }
 
