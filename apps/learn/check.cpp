@@ -1,12 +1,11 @@
 #include "apps/learn/check.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <cstdlib>
+#include <csignal>
 #include <cstring>
 #include <regex>
 #include <sstream>
@@ -16,80 +15,19 @@
 #include "apps/corpora/child.h"
 #include "core/file.h"
 #include "core/format.h"
+#include "kernels/emulator/frontend/answer.h"
+#include "kernels/emulator/frontend/settings.h"
 
 namespace heddle::learn {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A new folder that vanishes with the object.
-class ScratchFolder {
-  public:
-    ScratchFolder() : path_((fs::temp_directory_path() / "heddle-learn-XXXXXX").string()) {
-        check(mkdtemp(path_.data()) != nullptr, "a temporary folder cannot be made in {}; make room there",
-              fs::temp_directory_path().string());
-    }
-    ~ScratchFolder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    const std::string& path() const { return path_; }
-    std::string operator/(const char* name) const { return (fs::path(path_) / name).string(); }
-
-  private:
-    std::string path_;
-};
-
-std::string found_in_path(const std::string& name) {
-    if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
-    const char* const path = std::getenv("PATH");
-    std::istringstream folders(path == nullptr ? "" : path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        const fs::path program = fs::path(folder.empty() ? "." : folder) / name;
-        if (access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program)) return program.string();
-    }
-    return "";
-}
-
-// The path of the C++ compiler: $CXX, else c++, g++ or clang++ in PATH. Error that says what to install.
-std::string find_compiler() {
-    const char* const chosen = std::getenv("CXX");
-    if (chosen != nullptr && *chosen != '\0') {
-        const std::string found = found_in_path(chosen);
-        check(!found.empty(), "learn: the compiler that CXX names, {}, is not there; unset CXX, or install it", chosen);
-        return found;
-    }
-    for (const char* name : {"c++", "g++", "clang++"})
-        if (const std::string found = found_in_path(name); !found.empty()) return found;
-    fail(
-        "learn: there is no C++ compiler (looked for c++, g++ and clang++); install one, on Debian and Ubuntu with: apt install "
-        "g++");
-}
-
-// Processor time and memory are limited because a constant expression can keep a compiler busy for ever.
-constexpr const char* kCompilerLimits = "ulimit -t 30; ulimit -v 4000000; ";
+namespace frontend = emulator::frontend;
 
 // Elapsed time is limited because a compiler waits for ever for a named pipe that the answer includes. The limit grows with
 // --seconds, for slow machines, and is never below that of processor time.
 std::chrono::seconds compiler_time(std::int64_t seconds) {
     return std::chrono::seconds(std::max<std::int64_t>(30, 12 * seconds));
-}
-
-// Messages are in English, because they are searched for "error", and temporary files go into the folder `$0`, because a compiler
-// that is killed leaves them.
-app::ChildResult run_compiler(std::vector<std::string> words, const app::ScratchFile& input, const app::ScratchFile& output,
-                              const ScratchFolder& scratch, std::chrono::seconds longest) {
-    const std::string start = std::string("LC_ALL=C; TMPDIR=$0; export LC_ALL TMPDIR; ") + kCompilerLimits + "exec \"$@\"";
-    words.insert(words.begin(), {"/bin/sh", "-c", start, scratch.path()});
-    return app::run_child(words, input, output, longest);
-}
-
-bool is_clang(const std::string& compiler, const ScratchFolder& scratch, std::chrono::seconds longest) {
-    const app::ScratchFile input, output;
-    run_compiler({compiler, "--version"}, input, output, scratch, longest);
-    return output.text().find("clang") != std::string::npos;
 }
 
 // The name of the file in reports and messages. One that could not be told from the words around it is replaced by the
@@ -102,15 +40,8 @@ std::string reported_name(const ExercisePage& page, const fs::path& file) {
     return std::ranges::all_of(name, is_plain) ? name : page.file_name();
 }
 
-void append_words(std::vector<std::string>& words, const char* more) {
-    std::istringstream all(more);
-    for (std::string word; all >> word;) words.push_back(word);
-}
-
-// Advice on errors that are typical of learners: what to write instead of CUDA's words.
+// Advice on errors that are typical of learners.
 std::string advice_on(const std::string& error) {
-    if (error.find("__shared__") != std::string::npos)
-        return "; here shared memory comes from an arena: SharedArena arena; float* tile = arena.take<float>(128);";
     if (error.find("operator") != std::string::npos || error.find("invalid operands") != std::string::npos ||
         error.find("cannot convert") != std::string::npos)
         if (error.find("uint3") != std::string::npos || error.find("dim3") != std::string::npos)
@@ -178,62 +109,45 @@ std::string compiler_warning(const std::string& messages, const std::string& sou
 }
 
 // The reason where the compiler's messages name no line.
-std::string why_it_failed(const app::ChildResult& compiled, std::chrono::seconds longest) {
-    if (compiled.too_long || compiled.stopped_by != 0)
+std::string why_it_failed(const frontend::BuiltAnswer& built, std::chrono::seconds longest) {
+    if (built.ended.too_long || built.ended.stopped != 0)
         return fmt::format(
             "the compiler was stopped: it waits for a file that does not end, such as a named pipe or a terminal, or "
             "it takes more than {} seconds",
             longest.count());
-    if (compiled.status > 128) return "the compiler was stopped: it takes more than 30 seconds or 4 GB of memory";
-    return compiled.errors;
+    if (built.ended.signal != 0) return "the compiler was stopped: it takes more than 30 seconds or 4 GB of memory";
+    std::string text = built.messages;
+    while (text.ends_with('\n')) text.pop_back();
+    std::ranges::replace(text, '\n', ' ');
+    return text;
 }
 
-// For host C++: it compiles fast, indices of vectors and spans are checked, and each call has its own frame. g++ finds variables
-// that may be uninitialised only when it optimises; clang finds them anyway.
-constexpr const char* kHostOptions = "-g1 -D_GLIBCXX_ASSERTIONS";
-constexpr const char* kHostOptionsGnu = "-O1 -fno-inline";
-
-// Compiles the learner's answer to a shared library; the options of emulator.cmake let every access of a kernel be watched.
-// Returns a pass, or why it does not compile. `longest` limits each run of the compiler. Sets `warning` to the first warning.
-Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const ScratchFolder& scratch,
-                std::chrono::seconds longest, std::string& warning) {
-    const std::string compiler = find_compiler(), object = scratch / "answer.o", library = scratch / "answer.so";
-    std::vector<std::string> words = {compiler,
-                                      "-std=c++20",
-                                      "-fPIC",
-                                      "-ffp-contract=off",
-                                      "-fvisibility-inlines-hidden",
-                                      "-fdiagnostics-color=never",
-                                      "-fdebug-prefix-map=" + fs::current_path().string() + "=.",
-                                      "-Wno-unknown-pragmas",
-                                      "-Wuninitialized"};
-    append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS : kHostOptions);
-    if (is_clang(compiler, scratch, longest)) {
-        if (page.on_device) append_words(words, HEDDLE_WATCH_OPTIONS_CLANG);
-        // clang must not remove endless loops and unused memory, as g++ does not: both are mistakes to find.
-        words.insert(words.end(), {"-Wconditional-uninitialized", "-fno-finite-loops", "-fno-builtin-malloc"});
-    } else {
-        append_words(words, page.on_device ? HEDDLE_WATCH_OPTIONS_GNU : kHostOptionsGnu);
-        words.insert(words.end(), {"-Wmaybe-uninitialized", "-fno-diagnostics-show-caret"});
+// Compiles the learner's answer to a shared library. Returns a pass, or why it does not compile; sets `library`, and `warning` to
+// the first warning. `longest` limits each run of the compiler.
+Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const frontend::Cache& cache,
+                std::chrono::seconds longest, fs::path& library, std::string& warning) {
+    frontend::BuiltAnswer built;
+    try {
+        const frontend::CaughtSignals ends_the_compiler;
+        built = frontend::build_answer({.text = text,
+                                        .name = source,
+                                        .on_device = page.on_device,
+                                        .includes = {files().header_folder(page.name), files().includes},
+                                        .longest = longest},
+                                       cache);
+    } catch (const frontend::Refused& refused) {
+        fail_with("learn: {}", refused.what());
     }
-    words.insert(words.end(), {"-I" + files().header_folder(page.name).string(), "-I" + files().includes.string(), "-x", "c++",
-                               "-c", "-", "-o", object});
-    // The compiler reads stdin, and #line gives the file's name alone, which reports and messages then show.
-    const app::ScratchFile input("#line 1 \"" + source + "\"\n" + text), output, nothing;
-    const app::ChildResult compiled = run_compiler(words, input, output, scratch, longest);
-    if (compiled.status != 0) {
-        Verdict verdict = compiler_verdict(compiled.raw_errors, source);
-        std::istringstream lines(text);
-        std::string line;
-        for (int i = 0; i < verdict.line; ++i) std::getline(lines, line);
-        verdict.text = const_write(verdict.text, line);
-        if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(compiled, longest), .shape = "", .cost = {}};
-        return verdict;
-    }
-    warning = compiler_warning(compiled.raw_errors, source);
-    const app::ChildResult linked = run_compiler({compiler, "-shared", object, "-o", library}, nothing, output, scratch, longest);
-    check(linked.status == 0, "{} cannot link a shared library: {}", compiler, linked.errors);
-    return {};
+    library = built.library;
+    warning = library.empty() ? "" : compiler_warning(built.messages, source);
+    if (!library.empty()) return {};
+    Verdict verdict = compiler_verdict(built.messages, source);
+    std::istringstream lines(text);
+    std::string line;
+    for (int i = 0; i < verdict.line; ++i) std::getline(lines, line);
+    verdict.text = const_write(verdict.text, line);
+    if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(built, longest), .shape = "", .cost = {}};
+    return verdict;
 }
 
 // The verdict where the grader left none.
@@ -348,14 +262,20 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
           "--target heddle-grader",
           all.grader.string(), app::build_folder_of(all.grader));
     const app::DelayedSignals until_all_is_removed;
-    const ScratchFolder scratch;
+    const frontend::Cache cache;
     const std::string source = result.name = reported_name(page, file);
+    fs::path library;
     std::string warning;
-    result.verdict = compile(page, result.text, source, scratch, compiler_time(seconds), warning);
+    try {
+        result.verdict = compile(page, result.text, source, cache, compiler_time(seconds), library, warning);
+    } catch (const frontend::Interrupted& interrupted) {
+        std::raise(interrupted.signal);  // takes its effect when all is removed
+        return result;
+    }
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
-        const std::string said = scratch / "verdict", run = scratch / "run";
-        std::vector<std::string> words = {all.grader.string(),    page.name, scratch / "answer.so", source, said,
+        const std::string said = (cache.scratch() / "verdict").string(), run = (cache.scratch() / "run").string();
+        std::vector<std::string> words = {all.grader.string(),    page.name, library.string(), source, said,
                                           std::to_string(seconds)};
         if (keeps_run) words.push_back(run);
         // The grader ends earlier by itself, unless the answer prevents it.

@@ -76,9 +76,10 @@ function(heddle_frontend name)
   if(HEDDLE_HAS_BACKTRACE)
     string(APPEND libraries " -lbacktrace")
   endif()
-  set_source_files_properties(${HEDDLE_EMULATOR_FOLDER}/frontend/build.cpp PROPERTIES COMPILE_DEFINITIONS
+  set_source_files_properties(${HEDDLE_EMULATOR_FOLDER}/frontend/build.cpp PROPERTIES COMPILE_DEFINITIONS "HEDDLE_CHECK_LIBRARIES=\"${libraries}\"")
+  set_source_files_properties(${HEDDLE_EMULATOR_FOLDER}/frontend/compiler.cpp PROPERTIES COMPILE_DEFINITIONS
     "HEDDLE_WATCH_OPTIONS=\"${HEDDLE_WATCH_OPTIONS}\";HEDDLE_WATCH_OPTIONS_GNU=\"${HEDDLE_WATCH_OPTIONS_GNU}\";\
-HEDDLE_WATCH_OPTIONS_CLANG=\"${HEDDLE_WATCH_OPTIONS_CLANG}\";HEDDLE_CHECK_LIBRARIES=\"${libraries}\"")
+HEDDLE_WATCH_OPTIONS_CLANG=\"${HEDDLE_WATCH_OPTIONS_CLANG}\"")
   # Commands run once; the text of a file is long, but not so long that -O3 would be seen.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()

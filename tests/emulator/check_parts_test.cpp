@@ -178,13 +178,13 @@ TEST(CheckCache, FilesAreFoundByNameAndDigestsTellTextsApart) {
 
 TEST(CheckProcess, AToolsOutputAndStatusAreTaken) {
     const ToolRun run =
-        run_tool({"sh", "-c", "echo out; echo err >&2; head -c 300000 /dev/zero; exit 4"}, std::chrono::seconds(20));
+        run_tool({"sh", "-c", "echo out; echo err >&2; head -c 300000 /dev/zero; exit 4"}, {std::chrono::seconds(20)});
     EXPECT_EQ(run.ended.status, 4);
     EXPECT_EQ(run.output.size(), 300004u);
     EXPECT_EQ(run.errors, "err\n");
-    EXPECT_TRUE(run_tool({"sleep", "60"}, std::chrono::milliseconds(100)).ended.too_long);
-    EXPECT_EQ(run_tool({"sh", "-c", "kill -9 $$"}, std::chrono::seconds(20)).ended.signal, 9);
-    EXPECT_THROW(run_tool({"/no/such/program"}, std::chrono::seconds(1)), std::runtime_error);
+    EXPECT_TRUE(run_tool({"sleep", "60"}, {std::chrono::milliseconds(100)}).ended.too_long);
+    EXPECT_EQ(run_tool({"sh", "-c", "kill -9 $$"}, {std::chrono::seconds(20)}).ended.signal, 9);
+    EXPECT_THROW(run_tool({"/no/such/program"}, {std::chrono::seconds(1)}), std::runtime_error);
 }
 
 TEST(CheckGpuverify, TheFirstLinesSayWhatIsExpected) {

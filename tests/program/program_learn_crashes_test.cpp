@@ -48,7 +48,8 @@ TEST(LearnCommand, SurvivesBadPrograms) {
                 "+ threadIdx.x; float v; if (k < n) { copy(&v, x + k, 4); v *= v; copy(y + k, &v, 4); }")["kind"],
         "pass");
     expect(verdict("helper(i);"), "compile", "'helper' was not declared in this scope");
-    expect(verdict("__shared__ float tile[128]; tile[i] = 0;"), "compile", "here shared memory comes from an arena");
+    expect(verdict("asm volatile(\"bar.sync 0;\");"), "compile", "an answer has no inline PTX");
+    expect(verdict("square<<<1, 1>>>(x, y, n);"), "compile", "an answer starts no kernels");
     expect(verdict("y[blockIdx * blockDim + threadIdx] = 0;"), "compile", "have the parts .x, .y and .z");
     expect(verdict("y[i] = max(x[i], 0.0f);"), "compile", "for floats use fminf and fmaxf");
     EXPECT_EQ(verdict("const unsigned k = blockIdx.x * 128 + threadIdx.x; if (k < n) y[k] = make_float4(0, 0, 0, fmaxf(x[k] * "

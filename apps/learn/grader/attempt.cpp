@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/run/checker_hooks.h"
 
 namespace heddle::learn {
@@ -17,6 +18,15 @@ std::string number_text(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.7g", value);
     return text;
+}
+
+// Constant memory has a cache of its own: reading it moves no sectors.
+bool reads_constants(const emulator::Request& request, const emulator::TracedLaunch& launch) {
+    if (request.action != emulator::Action::read || request.shared) return false;
+    const auto lane = std::find_if(request.events.begin(), request.events.end(),
+                                   [&](std::uint32_t event) { return event < launch.events.size(); });
+    return lane != request.events.end() &&
+           emulator::space_of(reinterpret_cast<const void*>(launch.events[*lane].address)) == emulator::Space::constant;
 }
 
 void must(cudaError_t error) {
@@ -97,7 +107,8 @@ void Attempt::finish() {
     if (error == cudaSuccess) return;
     const std::string report = cudaGetErrorString(error);
     const std::optional<emulator::ReportedAccess> access = emulator::last_reported_access();
-    throw Failed{access ? verdict_of_access(report, *access, source_, arrays_, threads_ <= 32) : verdict_of_report(report, source_)};
+    throw Failed{access ? verdict_of_access(report, *access, source_, arrays_, threads_ <= 32)
+                        : verdict_of_report(report, source_)};
 }
 
 const Array& Attempt::array_at(const void* start) const {
@@ -208,8 +219,11 @@ void Attempt::copies_ahead() {
 }
 
 const std::vector<RecordedLaunch>& Attempt::counted() {
-    for (RecordedLaunch& launch : launches_)
-        if (launch.requests.empty()) launch.requests = emulator::requests_of(launch.trace);
+    for (RecordedLaunch& launch : launches_) {
+        if (!launch.requests.empty()) continue;
+        launch.requests = emulator::requests_of(launch.trace);
+        std::erase_if(launch.requests, [&](const emulator::Request& request) { return reads_constants(request, launch.trace); });
+    }
     return launches_;
 }
 

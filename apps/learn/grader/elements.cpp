@@ -50,9 +50,16 @@ std::string explained(const std::string& missing, bool is_one_warp) {
     return missing;
 }
 
+// "`tile`[17]" at the end of a report about a __shared__ variable, else "4 bytes of shared memory".
+std::string shared_element(const ReportedAccess& access) {
+    const std::size_t at = access.what.rfind(": `");
+    if (at != std::string::npos) return access.what.substr(at + 2);
+    return std::to_string(access.bytes) + (access.bytes == 1 ? " byte" : " bytes") + " of shared memory";
+}
+
 // `element`: empty in shared memory.
 std::string race_text(const ReportedAccess& access, const std::string& element, bool is_same_line, bool is_one_warp) {
-    const std::string memory = std::to_string(access.bytes) + (access.bytes == 1 ? " byte" : " bytes") + " of shared memory";
+    const std::string memory = shared_element(access);
     const std::string text = "race: " + access.verb + " " + (element.empty() ? memory : element) + " at " + access.place +
                              ", which " + access.earlier_thread + " " + access.earlier_verb + " at " + access.earlier_place;
     if (!element.empty() && access.both_write) return text;  // the verdict begins with what is wrong

@@ -1,12 +1,12 @@
 // From CUDA C++ to a program: preprocess, rewrite, compile, link.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "kernels/emulator/frontend/cache.h"
+#include "kernels/emulator/frontend/compiler.h"
 #include "kernels/emulator/frontend/rewrite.h"
 #include "kernels/emulator/frontend/settings.h"
 
@@ -38,10 +38,8 @@ class Builder {
 
     const Settings& settings_;
     const Cache& cache_;
-    std::vector<std::string> compiler_;  // a program, and words before its arguments as in "ccache g++"
-    std::string version_;                // what it says of itself
-    bool is_clang_ = false;
-    std::chrono::seconds longest_{120};  // that one call of the compiler may take
+    ToolOptions options_;
+    Compiler compiler_;
 };
 
 }  // namespace heddle::emulator::frontend

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,9 +98,17 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return result;
 }
 
+void limit(decltype(RLIMIT_CPU) what, std::uint64_t most) {
+    const rlimit both = {most, most};
+    if (most != 0) ::setrlimit(what, &both);
+}
+
 // Between fork() and exec(): calls only what a signal handler may call.
-[[noreturn]] void become(const Streams& streams, char* const* words, char* const* environment, int failed) {
+[[noreturn]] void become(const Streams& streams, const ToolOptions& limits, char* const* words, char* const* environment,
+                         int failed) {
     ::setpgid(0, 0);
+    limit(RLIMIT_CPU, limits.processor_seconds);
+    limit(RLIMIT_AS, limits.memory);
 #if defined(__linux__)
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
@@ -117,13 +126,14 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     ::_exit(127);
 }
 
-pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& added, const Streams& streams) {
+pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& added, const Streams& streams,
+            const ToolOptions& limits = {}) {
     const std::vector<std::string> environment = environment_with(added);
     const std::vector<char*> word_pointers = pointers(words), environment_pointers = pointers(environment);
     Pipe failed = make_pipe();
     const pid_t child = ::fork();
     if (child < 0) throw std::runtime_error(std::string("no process can be started: ") + std::strerror(errno));
-    if (child == 0) become(streams, word_pointers.data(), environment_pointers.data(), failed.write.get());
+    if (child == 0) become(streams, limits, word_pointers.data(), environment_pointers.data(), failed.write.get());
     ::setpgid(child, child);  // here, too: whichever of the two comes first
     failed.write.close();
     int error = 0;
@@ -134,11 +144,13 @@ pid_t start(const std::vector<std::string>& words, const std::vector<std::string
     return child;
 }
 
-// True once the child has ended; it stays a zombie, so that no other process gets its number before the group is killed.
-bool has_ended(pid_t child) {
+// True once the child has ended, or was stopped by `stopped`; it stays a zombie, so that no other process gets its number before
+// the group is killed.
+bool has_ended(pid_t child, int& stopped) {
     siginfo_t change{};
-    return ::waitid(P_PID, static_cast<id_t>(child), &change, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR
-                                                                                                : change.si_pid != 0;
+    if (::waitid(P_PID, static_cast<id_t>(child), &change, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0) return errno != EINTR;
+    if (change.si_pid != 0 && change.si_code == CLD_STOPPED) stopped = change.si_status;
+    return change.si_pid != 0;
 }
 
 Ended reap(pid_t child) {
@@ -176,9 +188,11 @@ Ended follow(pid_t child, std::chrono::milliseconds longest, Polled&& polled, Wo
         std::vector<pollfd> waits = polled();
         ::poll(waits.data(), waits.size(), 5);
         work();
-        const bool done = has_ended(child), late = Clock::now() - start_time > longest;
+        int stopped = 0;
+        const bool done = has_ended(child, stopped), late = Clock::now() - start_time > longest;
         if (!done && !late && arrived_signal == 0) continue;
         Ended ended = reap(child);
+        ended.stopped = stopped;
         ended.too_long = late && !done;
         work();  // what the child wrote last
         if (const int signal = arrived_signal; signal != 0) throw Interrupted(signal);
@@ -207,18 +221,21 @@ CaughtSignals::~CaughtSignals() {
     ::sigaction(SIGPIPE, &former_pipe_action, nullptr);
 }
 
-ToolRun run_tool(const std::vector<std::string>& words, std::chrono::milliseconds longest) {
+ToolRun run_tool(const std::vector<std::string>& words, const ToolOptions& options) {
     Pipe output = make_pipe(), errors = make_pipe();
-    const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    const pid_t child =
-        start(words, {"LC_ALL=C"}, {.in = nothing.get(), .out = output.write.get(), .error = errors.write.get(), .kept = -1});
+    const Descriptor input(::open(options.input.empty() ? "/dev/null" : options.input.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!input.open()) throw std::runtime_error(options.input + " cannot be read: " + std::strerror(errno));
+    std::vector<std::string> environment = {"LC_ALL=C"};
+    if (!options.temporary.empty()) environment.push_back("TMPDIR=" + options.temporary);
+    const Streams streams{.in = input.get(), .out = output.write.get(), .error = errors.write.get(), .kept = -1};
+    const pid_t child = start(words, environment, streams, options);
     output.write.close();
     errors.write.close();
     never_wait(output.read.get());
     never_wait(errors.read.get());
     ToolRun run;
     run.ended = follow(
-        child, longest,
+        child, options.longest,
         [&] {
             return std::vector<pollfd>{{output.read.get(), POLLIN, 0}, {errors.read.get(), POLLIN, 0}};
         },

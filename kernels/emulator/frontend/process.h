@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -29,6 +30,7 @@ class CaughtSignals {
 struct Ended {
     int status = 0;         ///< its exit status, if it ended by itself
     int signal = 0;         ///< that ended it; 0: none
+    int stopped = 0;        ///< that stopped it without ending it, such as SIGSTOP; then it was killed; 0: none
     bool too_long = false;  ///< it was killed when its time was over
 };
 
@@ -37,11 +39,19 @@ struct ToolRun {
     Ended ended;
     std::string output;  ///< of stdout
     std::string errors;  ///< of stderr
-    bool good() const { return ended.signal == 0 && ended.status == 0 && !ended.too_long; }
+    bool good() const { return ended.signal == 0 && ended.status == 0 && ended.stopped == 0 && !ended.too_long; }
 };
 
-/// Runs words[0], a path or a name in PATH, with messages in English and stdin empty. std::runtime_error if it cannot be started.
-ToolRun run_tool(const std::vector<std::string>& words, std::chrono::milliseconds longest);
+/// How a tool runs.
+struct ToolOptions {
+    std::chrono::milliseconds longest{120'000};
+    std::string input = {};                           ///< a file for its stdin; empty: nothing
+    std::string temporary = {};                       ///< its folder for temporary files; empty: this process's
+    std::uint64_t processor_seconds = 0, memory = 0;  ///< the most that each of its processes may take; bytes; 0: no limit
+};
+
+/// Runs words[0], a path or a name in PATH, with messages in English. std::runtime_error if it cannot be started.
+ToolRun run_tool(const std::vector<std::string>& words, const ToolOptions& options);
 
 /// The standard input of this process, which each run of the program gets as a copy: a file is opened anew, and what comes from a
 /// pipe or a terminal is kept.

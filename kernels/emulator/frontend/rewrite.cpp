@@ -72,10 +72,20 @@ void rewrite_asm(TranslationUnit& unit, std::uint32_t token) {
     unit.changes.replace({token, close + 1}, std::move(ptx.text));
 }
 
+// T f() asm("name"): a declaration's other name, which follows its parameters.
+bool names_symbol(const Tokens& tokens, std::uint32_t token) {
+    const std::uint32_t open = tokens.is(token - 1, ')') ? tokens[token - 1].pair : kNone;
+    return open != kNone && tokens.is_word(open - 1) && !tokens.is(open - 1, Word::statement);
+}
+
 // The body of a kernel or of a __device__ function. In others, asm is the processor's, and static variables the host's.
 void rewrite_device_code(TranslationUnit& unit, std::uint32_t brace) {
-    for (std::uint32_t i = brace; i < unit.tokens[brace].pair && i < unit.tokens.size(); ++i)
-        if (unit.tokens.is(i, Word::asm_) && !unit.changes.changed(i)) rewrite_asm(unit, i);
+    for (std::uint32_t i = brace; i < unit.tokens[brace].pair && i < unit.tokens.size(); ++i) {
+        if (!unit.tokens.is(i, Word::asm_) || unit.changes.changed(i) || names_symbol(unit.tokens, i)) continue;
+        if (unit.options.is_answer)
+            unit.fail(i, "an answer has no inline PTX; call the functions of the headers that exercise.h includes");
+        rewrite_asm(unit, i);
+    }
     rewrite_static_locals(unit, brace);
 }
 
@@ -86,6 +96,9 @@ void rewrite_tokens(TranslationUnit& unit) {
         const Token& token = tokens[i];
         if (token.kind == Kind::sign) {
             if (starts_launch(tokens, i)) {
+                if (unit.options.is_answer)
+                    unit.fail(
+                        i, "an answer starts no kernels: the check launches the one that exercise.h declares; leave out <<<>>>");
                 rewrite_launch(unit, i);
                 i += 2;
             }
@@ -171,7 +184,7 @@ Rewritten rewrite(std::string_view preprocessed, const RewriteOptions& options) 
         for (std::uint32_t i = kernel.head.begin; i < kernel.head.end; ++i)
             if (tokens.is(i, Word::global)) unit.changes.remove(i);
         if (kernel.body == kNone) continue;
-        rewrite_kernel(unit, kernel, declarations.scopes[kernel.scope.name]);
+        if (!options.is_answer) rewrite_kernel(unit, kernel, declarations.scopes[kernel.scope.name]);
         declare_shared_outside(unit, kernel.parameters, kernel.body);
         rewrite_device_code(unit, kernel.body);
         result.kernels.push_back(describe_kernel(tokens, declarations, kernel));

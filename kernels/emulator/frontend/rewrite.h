@@ -26,6 +26,7 @@ struct Kernel {
 struct RewriteOptions {
     bool several_units = false;      ///< __device__ variables that several files define are one: headers may define them.
     bool host_is_unwatched = false;  ///< Accesses of functions that run on the host alone are not watched (host_code.cpp).
+    bool is_answer = false;          ///< Of `heddle learn`: kernels stay functions, and none may be launched.
 };
 
 /// Result of rewrite(). Each line of `text` is the line of the input; the # lines still name the source.

@@ -1,0 +1,16 @@
+// Included in front of each answer of `heddle learn` that is CUDA C++ (frontend/answer.cpp): the strict names of kernel.h, and
+// what the front end writes for CUDA's words.
+#pragma once
+
+#include "kernels/emulator/kernel.h"
+
+#include "kernels/emulator/cuda/shared.h"
+#include "kernels/emulator/cuda/symbols.h"
+
+// The words stay for the front end, as in any file of CUDA C++.
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __forceinline__
+#undef __launch_bounds__
+#undef __grid_constant__
