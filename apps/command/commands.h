@@ -14,6 +14,7 @@ using Arguments = std::span<const char* const>;
 
 int train_command(Arguments arguments);
 int translate_command(Arguments arguments);
+int serve_command(Arguments arguments);
 int prepare_command(Arguments arguments);
 int score_command(Arguments arguments);
 int evaluate_command(Arguments arguments);

@@ -28,6 +28,7 @@ constexpr Command commands[] = {
     {"train", "trains a translator", train_command},
     {"prepare", "writes the tokens of a large text to files for training", prepare_command},
     {"translate", "translates stdin to stdout", translate_command},
+    {"serve", "serves translations by HTTP, and a page that translates", serve_command},
     {"score", "gives the log-probability of given translations", score_command},
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},

@@ -41,7 +41,8 @@ enum class OptionGroup : std::uint8_t {
     measurement,
     experiments,
     chapters,
-    launch
+    launch,
+    server
 };
 
 /// Their headings.
@@ -68,7 +69,8 @@ constexpr auto enum_words(OptionGroup) {
                                    {OptionGroup::measurement, "Measurement"},
                                    {OptionGroup::experiments, "Experiments"},
                                    {OptionGroup::chapters, "Chapters"},
-                                   {OptionGroup::launch, "Launch of a kernel in a file without main()"}});
+                                   {OptionGroup::launch, "Launch of a kernel in a file without main()"},
+                                   {OptionGroup::server, "Server"}});
 }
 
 /// One option. The setters return the option, so that a row of the table is one expression.

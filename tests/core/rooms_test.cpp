@@ -46,6 +46,7 @@ constexpr std::array rooms = {
     "apps/translation/training",
     "apps/translation/report",
     "apps/exchange",
+    "apps/serve",
     "apps/options",
     "apps/tasks",
     "apps/corpora",

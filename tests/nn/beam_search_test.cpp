@@ -161,6 +161,23 @@ TEST(BeamSearch, CutsAtTheLimit) {
     EXPECT_LE(beam_search(*table, sources, {.max_length = 50}).front().front().tokens.size(), 5u);
 }
 
+TEST(BeamSearch, CutsEachSourceAtTheLimitAsItDoesAlone) {
+    const Model model = random_model(9, 1);
+    named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = -1e4f;
+    const std::vector<Tokens> sources{source_of(4, 9, 2), source_of(6, 9, 3), source_of(2, 9, 4)};
+    const DecodeOptions options{.beam = 4, .n_best = 4, .max_length = 3};
+    const HypothesisLists together = beam_search(*model, sources, options);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        const std::vector<Tokens> source{sources[i]};
+        const std::vector<Hypothesis> alone = beam_search(*model, source, options).front();
+        ASSERT_EQ(together[i].size(), alone.size()) << i;
+        for (std::size_t n = 0; n < alone.size(); ++n) {
+            EXPECT_EQ(together[i][n].tokens, alone[n].tokens) << i;
+            EXPECT_EQ(together[i][n].log_probability, alone[n].log_probability) << i;
+        }
+    }
+}
+
 TEST(BeamSearch, ContinuesThePrefixByTheTokensThatMayFollowIt) {
     int other = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {

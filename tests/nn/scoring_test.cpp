@@ -56,6 +56,28 @@ TEST(Scoring, SumsTheTokensAndTheEndMark) {
     }
 }
 
+TEST(Scoring, ListsTheLikeliestTokensOfEachStepInOrder) {
+    const Model model = random_model(11, 1);
+    const Tokens source{4, 7, end_mark}, written{5, 9, end_mark};
+    const std::vector<StepProbabilities> steps = step_probabilities(*model, source, {begin_mark, 5, 9}, written, 4);
+    ASSERT_EQ(steps.size(), 3u);
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+        const std::vector<double> all =
+            next_log_probabilities(*model, source, {written.begin(), written.begin() + static_cast<std::ptrdiff_t>(step)});
+        std::vector<std::int32_t> order(all.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) {
+            return all[static_cast<std::size_t>(a)] > all[static_cast<std::size_t>(b)];
+        });
+        ASSERT_EQ(steps[step].likeliest.size(), 4u);
+        EXPECT_NEAR(steps[step].written, std::exp(all[static_cast<std::size_t>(written[step])]), 1e-6);
+        for (std::size_t i = 0; i < 4; ++i) {
+            EXPECT_EQ(steps[step].likeliest[i].first, order[i]) << "step " << step << ", place " << i;
+            EXPECT_NEAR(steps[step].likeliest[i].second, std::exp(all[static_cast<std::size_t>(order[i])]), 1e-6);
+        }
+    }
+}
+
 TEST(Scoring, OnTheDeviceOneNumberOfEachTokenComesBack) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Model model = random_model(11, 1);

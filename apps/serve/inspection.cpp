@@ -1,0 +1,99 @@
+#include "apps/serve/inspection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/translation/decoding/attention.h"
+#include "apps/translation/run/json.h"
+
+namespace heddle::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t longest_tree = 40;  // tokens: each step is a search of its own
+
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+std::vector<Translation> translations_of(const ServedModel& served, const std::string& line, const DecodeOptions& options) {
+    Translator translator(*served.model, served.vocabularies, options);
+    if (served.replace) translator.replace_unknown(*served.replace);
+    return std::move(translator.translate({line}).front());
+}
+
+// The hypotheses after each number of tokens: those that a search of at most so many tokens gives, which lists what was cut in
+// the order of the beam.
+Json steps(const ServedModel& served, const std::string& line, DecodeOptions options, std::int64_t length) {
+    Json all = Json::array();
+    options.n_best = options.beam;
+    for (std::int64_t most = 1; most <= std::min(length, longest_tree); ++most) {
+        options.max_length = most;
+        Json step = Json::array();
+        for (const Translation& each : translations_of(served, line, options)) {
+            Json tokens = Json::array();
+            for (const std::int32_t id : each.tokens) tokens.push_back(served.vocabularies.target->token(id));
+            step.push_back({{"tokens", tokens}, {"log_probability", rounded(each.log_probability)}, {"ended", each.ended}});
+        }
+        all.push_back(std::move(step));
+    }
+    return all;
+}
+
+Json attention(const TranslationAttention& of) {
+    Json layers = Json::array();
+    for (const Tensor& map : of.maps.cross) {
+        const std::int64_t heads = map.dim(1), queries = map.dim(2), keys = map.dim(3);
+        const float* values = map.data<float>();
+        Json layer = Json::array();
+        for (std::int64_t head = 0; head < heads; ++head) {
+            Json rows = Json::array();
+            for (std::int64_t query = 0; query < queries; ++query) {
+                Json row = Json::array();
+                for (std::int64_t key = 0; key < keys; ++key)
+                    row.push_back(std::round(1e4 * static_cast<double>(*values++)) / 1e4);
+                rows.push_back(std::move(row));
+            }
+            layer.push_back(std::move(rows));
+        }
+        layers.push_back(std::move(layer));
+    }
+    return layers;
+}
+
+}  // namespace
+
+nlohmann::ordered_json inspect(const ServedModel& served, const InspectionRequest& request) {
+    DecodeOptions options = served.decode;
+    options.beam = request.beam;
+    options.n_best = std::min(request.n_best, request.beam);
+    options.length_penalty = request.length_penalty;
+    const std::vector<Translation> found = translations_of(served, request.line, options);
+    Json result = {{"translations", Json::array()}};
+    for (const Translation& each : found)
+        result["translations"].push_back(
+            {{"text", each.text}, {"score", rounded(each.score)}, {"log_probability", rounded(each.log_probability)}});
+    const Translation& best = found.front();
+    if (served.vocabularies.source->encode(request.line).empty()) return result;
+    const TranslationAttention of = attention_of(*served.model, served.vocabularies, request.line, best);
+    const std::vector<DecodingStep> probabilities =
+        decoding_steps(*served.model, *served.vocabularies.target, of, likeliest_shown);
+    Json tokens = Json::array();
+    for (std::size_t i = 0; i < of.written.size(); ++i) {
+        Json likeliest = Json::array();
+        for (const NextToken& next : probabilities[i].likeliest)
+            likeliest.push_back(Json::array({next.token, rounded(next.probability)}));
+        tokens.push_back({{"text", of.written[i]},
+                          {"word", i < of.target_words.size() ? of.target_words[i] : -1},
+                          {"probability", rounded(probabilities[i].probability)},
+                          {"likeliest", std::move(likeliest)}});
+    }
+    result["source"] = of.source;
+    result["source_words"] = of.source_words;
+    result["tokens"] = std::move(tokens);
+    result["attention"] = attention(of);
+    if (request.tree) result["steps"] = steps(served, request.line, options, std::ssize(best.tokens));
+    return result;
+}
+
+}  // namespace heddle::app
