@@ -72,8 +72,6 @@ Variable relu(const Variable& x, Where where = Where::current());
 Variable gelu(const Variable& x, bool tanh_form = false, Where where = Where::current());
 /// x / (1 + exp(-x)), also called swish (the same paper, section 2; Elfwing et al. 2017).
 Variable silu(const Variable& x, Where where = Where::current());
-/// One of the three, by name.
-Variable activated(const Variable& x, Activation activation, Where where = Where::current());
 Variable dropout(const Variable& x, const Dropout& dropout, Where where = Where::current());
 /// x + dropout(sublayer): the residual connection with the paper's residual dropout (section 5.4).
 Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dropout = {}, Where where = Where::current());

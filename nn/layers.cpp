@@ -27,6 +27,16 @@ Variable close(const Stream& stream, NormPlace norm, const LayerNorm* final_norm
 
 // ---- feed-forward
 
+Variable activated(const Variable& x, ops::Activation activation, Where where) {
+    switch (activation) {
+        case ops::Activation::relu: return ops::relu(x, where);
+        case ops::Activation::gelu: return ops::gelu(x, false, where);
+        case ops::Activation::gelu_tanh: return ops::gelu(x, true, where);
+        case ops::Activation::silu: break;
+    }
+    return ops::silu(x, where);
+}
+
 FeedForward::FeedForward(Module& parent, std::string_view name, std::int64_t d_model, std::int64_t d_ff,
                          ops::Activation activation, bool bias, double dropout)
     : Module(parent, name),
@@ -43,7 +53,7 @@ Variable FeedForward::forward(const Variable& x, Where where) const {
         return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);
     // On the CPU three separate ops compute the same: a decoding step has few rows, and the two Linears keep packed weights.
     const Variable u = inner_.forward(x, where);
-    return outer_.forward(ops::activated(u, activation_, where), where);
+    return outer_.forward(activated(u, activation_, where), where);
 }
 
 void FeedForward::step(FewRows& stream, const LayerNorm* next) const {

@@ -14,6 +14,9 @@
 
 namespace heddle::nn {
 
+/// ops::relu, ops::gelu or ops::silu.
+Variable activated(const Variable& x, ops::Activation activation, Where where = Where::current());
+
 /// activation(x W1^T + b1) W2^T + b2 with dropout after the activation (paper, section 3.3). Children `inner` and `outer`.
 class FeedForward : public Module {
   public:

@@ -26,9 +26,4 @@ Variable silu(const Variable& x, Where where) {
                       }});
 }
 
-Variable activated(const Variable& x, Activation activation, Where where) {
-    if (activation == Activation::relu) return relu(x, where);
-    return activation == Activation::silu ? silu(x, where) : gelu(x, activation == Activation::gelu_tanh, where);
-}
-
 }  // namespace heddle::inline ops

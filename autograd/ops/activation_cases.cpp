@@ -19,6 +19,7 @@ std::vector<GradientCase> proofs() {
          {away_from_zero(random_input({4, 7}, 1), 0.2)}},
         {"gelu", "with the error function", [](auto in) { return ops::gelu(in[0]); }, {random_input({4, 7}, 2, 2)}},
         {"gelu", "tanh form", [](auto in) { return ops::gelu(in[0], true); }, {random_input({4, 7}, 3, 2)}},
+        {"silu", "from about -6 to 6", [](auto in) { return ops::silu(in[0]); }, {random_input({4, 7}, 4, 3)}},
     };
 }
 
@@ -47,7 +48,8 @@ std::vector<KernelCase> kernel_cases() {
                                   {"gelu", [](const Tensor& x) { return gelu_forward(x, false); },
                                    [](const Tensor& dy, const Tensor& x) { return gelu_backward(dy, x, false); }, false},
                                   {"gelu_tanh", [](const Tensor& x) { return gelu_forward(x, true); },
-                                   [](const Tensor& dy, const Tensor& x) { return gelu_backward(dy, x, true); }, false}};
+                                   [](const Tensor& dy, const Tensor& x) { return gelu_backward(dy, x, true); }, false},
+                                  {"silu", silu_forward, silu_backward, false}};
     std::vector<KernelCase> cases;
     for (const Function& function : functions)
         // Around one vector, and around one block of 256 threads.
@@ -87,7 +89,8 @@ bool is_clear_of_the_kink(const Draw&, const Step&, const std::vector<Tensor>& i
 std::vector<BenchCase> bench(const BenchSetting& on) {
     return {row_case(on, "relu", "", 2, 3, [](const RowInputs& in) { return ops::relu(fresh(in.x)); }),
             row_case(on, "gelu", "", 2, 3, [](const RowInputs& in) { return ops::gelu(fresh(in.x)); }),
-            row_case(on, "gelu", ", tanh", 2, 3, [](const RowInputs& in) { return ops::gelu(fresh(in.x), true); })};
+            row_case(on, "gelu", ", tanh", 2, 3, [](const RowInputs& in) { return ops::gelu(fresh(in.x), true); }),
+            row_case(on, "silu", "", 2, 3, [](const RowInputs& in) { return ops::silu(fresh(in.x)); })};
 }
 
 // ---- what is explained
@@ -118,7 +121,9 @@ OpCases table() {
                            "return [F.relu(inputs[0])]", is_clear_of_the_kink},
                           {"gelu", draw_gelu,
                            [](const Step& s, Inputs in) -> Outputs { return {ops::gelu(in[0], s.option<bool>("tanh_form"))}; },
-                           "return [F.gelu(inputs[0], approximate=tanh_or_none(options['tanh_form']))]"}},
+                           "return [F.gelu(inputs[0], approximate=tanh_or_none(options['tanh_form']))]"},
+                          {"silu", draw, [](const Step&, Inputs in) -> Outputs { return {ops::silu(in[0])}; },
+                           "return [F.silu(inputs[0])]"}},
             .benches = {{.cases = bench, .place = 160}},
             .example_place = 1,
             .examples = {{"relu", "max(x, 0): one element a thread", "rows, cols", {4, 64}, explain_relu},

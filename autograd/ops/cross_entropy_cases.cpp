@@ -17,12 +17,15 @@ using namespace kernels;
 std::vector<GradientCase> proofs() {
     const Tensor targets = Tensor::from(std::vector<std::int32_t>{2, -1, 6, 0}, {4});
     const Tensor none = Tensor::from(std::vector<std::int32_t>{-1, -1}, {2});
+    Tensor forbidden = random_input({4, 7}, 55, 2);
+    for (const std::int64_t row : {0, 2, 3}) forbidden.mutable_data<double>()[row * 7 + 4] = -1e9;
     const auto loss = [](const Tensor& ids, const ops::LossOptions& options) -> GradientFunction {
         return [=](std::span<const Variable> in) { return ops::cross_entropy(in[0], beside(in[0], ids), options); };
     };
     return {
         {"cross_entropy", "an ignored target", loss(targets, {}), {random_input({4, 7}, 51, 2)}},
         {"cross_entropy", "label smoothing 0.2", loss(targets, {.label_smoothing = 0.2}), {random_input({4, 7}, 52, 2)}},
+        {"cross_entropy", "label smoothing 0.2, forbidden logits", loss(targets, {.label_smoothing = 0.2}), {forbidden}},
         {"cross_entropy",
          "divisor 9, ignoring target 6",
          loss(Tensor::from(std::vector<std::int32_t>{2, 1, 6, 0}, {4}), {.ignore = 6, .divisor = 9}),
@@ -58,10 +61,19 @@ Tensor logits_with_ties(std::int64_t rows, std::int64_t vocabulary) {
     return logits;
 }
 
+// forbidden: the columns of logits of -1e9, which no target names.
 void add_cross_entropy(std::vector<KernelCase>& cases, std::int64_t rows, std::int64_t vocabulary, const LossOptions& options,
-                       const Allowed& allowed = {.f64 = 1e-13, .f32 = 3e-6}, RunsOn runs = RunsOn::everywhere) {
-    const std::string what = std::to_string(rows) + " x " + std::to_string(vocabulary);
-    const Tensor logits = logits_with_ties(rows, vocabulary), targets = random_targets(rows, vocabulary, options.ignore);
+                       const Allowed& allowed = {.f64 = 1e-13, .f32 = 3e-6}, RunsOn runs = RunsOn::everywhere,
+                       const std::vector<std::int32_t>& forbidden = {}) {
+    const std::string what =
+        std::to_string(rows) + " x " + std::to_string(vocabulary) + (forbidden.empty() ? "" : ", forbidden tokens");
+    Tensor logits = logits_with_ties(rows, vocabulary), targets = random_targets(rows, vocabulary, options.ignore);
+    for (const std::int32_t column : forbidden)
+        for (std::int64_t row = 0; row < rows; ++row) {
+            logits.mutable_data<double>()[row * vocabulary + column] = -1e9;
+            std::int32_t& target = targets.mutable_data<std::int32_t>()[row];
+            if (target == column) target = options.ignore;
+        }
     const OpFunction backward = [options](const Tensors& in) {
         return Tensors{cross_entropy_backward(in[2], in[0], in[1], options)};
     };
@@ -106,6 +118,10 @@ std::vector<KernelCase> kernel_cases() {
     add_cross_entropy(cases, 300, 513, {.label_smoothing = 0.1}, {.f64 = 1e-13, .f32 = 3e-6}, RunsOn::on_the_cpu);
     for (const std::int64_t vocabulary : {32768, 100001})  // they are read again
         add_cross_entropy(cases, 2, vocabulary, {.label_smoothing = 0.1}, {.f64 = 1e-12, .f32 = 1e-5}, RunsOn::unwatched);
+    add_cross_entropy(cases, 7, 45, {.label_smoothing = 0.1, .divisor = 6}, {.f64 = 1e-13, .f32 = 3e-6}, RunsOn::everywhere,
+                      {0, 2, 33, 44});
+    add_cross_entropy(cases, 5, 1032, {.label_smoothing = 0.3}, {.f64 = 1e-13, .f32 = 3e-6}, RunsOn::everywhere, {2, 640});
+    add_cross_entropy(cases, 5, 1032, {.divisor = 3}, {.f64 = 1e-13, .f32 = 3e-6}, RunsOn::everywhere, {2, 640});
     for (const double divisor : {0.0, 10.0}) {  // every target is ignored
         const LossOptions options{.label_smoothing = 0.1, .ignore = 2, .divisor = divisor};
         KernelCase one{.what = "all ignored",

@@ -35,6 +35,14 @@ std::vector<GradientCase> proofs() {
          "from position 2 on, dropout 0.3",
          embed(packed, {.scale = 3, .first_position = 2, .dropout = Dropout(0.3, 15)}),
          {table, positions}},
+        // The inputs are the rows of other tokens: row 2, which four tokens read, is a constant.
+        {"embedding",
+         "an untrained token",
+         [=](auto in) {
+             const Variable parts[] = {in[0], Variable(Tensor::zeros({1, 9}, in[0].dtype(), in[0].value().device())), in[1]};
+             return ops::embedding(ops::concat(parts, 0), beside(in[0], tokens), packed, {.scale = 3, .untrained = 2});
+         },
+         {random_input({2, 9}, 3), random_input({2, 9}, 4)}},
     };
 }
 
@@ -49,7 +57,9 @@ struct Embedded {
     bool positions;
 
     std::int64_t most_positions() const { return plan.first_position + spans.longest() + 1; }
-    std::string text() const { return std::to_string(spans.rows()) + " x " + std::to_string(cols); }
+    std::string text() const {
+        return std::to_string(spans.rows()) + " x " + std::to_string(cols) + (plan.untrained < 0 ? "" : ", a token untrained");
+    }
 };
 
 std::vector<Embedded> embedded_batches() {
@@ -63,7 +73,10 @@ std::vector<Embedded> embedded_batches() {
                                  {Spans(), 8, {}, true},
                                  {Spans({}, 5), 8, {}, false},
                                  {Spans::packed(std::vector<std::int64_t>{1100, 1030}), 1, {}, false},
-                                 {Spans::equal(60, 17), 128, {.scale = 11, .dropout = Dropout(0.2, 4)}, true}};
+                                 {Spans::equal(60, 17), 128, {.scale = 11, .dropout = Dropout(0.2, 4)}, true},
+                                 {gaps, 32, {.scale = 2, .dropout = Dropout(0.1, 78), .untrained = 12}, true},
+                                 {packed, 31, {.untrained = 0}, false},
+                                 {Spans::packed(std::vector<std::int64_t>{1100, 1030}), 2, {.untrained = 36}, false}};
     for (const std::int64_t cols : {1, 31, 32, 33, 127, 128, 1025})
         all.push_back({packed, cols, {.scale = 5.5, .first_position = 1, .dropout = Dropout(cols % 2 == 0 ? 0.3 : 0, 4)}, true});
     return all;
@@ -124,8 +137,9 @@ KernelCase embedding_backward_case(const Embedded& one, std::int64_t vocabulary,
                             Tensor table = in[2].clone(), positions = in[3].clone();
                             for_each_element(one, [&](std::int64_t row, std::int64_t place, std::int64_t c, double factor) {
                                 const double e = in[0].data<double>()[row * one.cols + c] * factor;
-                                table.mutable_data<double>()[in[1].data<std::int32_t>()[row] * one.cols + c] +=
-                                    one.plan.scale * e;
+                                const std::int32_t token = in[1].data<std::int32_t>()[row];
+                                if (token != one.plan.untrained)
+                                    table.mutable_data<double>()[token * one.cols + c] += one.plan.scale * e;
                                 if (one.positions)
                                     positions.mutable_data<double>()[(one.plan.first_position + place) * one.cols + c] += e;
                             });

@@ -32,6 +32,8 @@ std::vector<GradientCase> proofs() {
     add("GELU, dropout 0.3", ops::Activation::gelu, 0.3);
     add("GELU in its tanh form", ops::Activation::gelu_tanh, 0);
     add("GELU in its tanh form, dropout 0.3", ops::Activation::gelu_tanh, 0.3);
+    add("SiLU", ops::Activation::silu, 0);
+    add("SiLU, dropout 0.3", ops::Activation::silu, 0.3);
     // These numbers have no hidden value near ReLU's kink.
     const std::vector<Tensor> no_biases = {random_input({4, 3}, 6), all[1], all[3]};
     const auto add_without_biases = [&](const char* what, ops::Activation activation, double dropout) {
@@ -42,6 +44,7 @@ std::vector<GradientCase> proofs() {
     add_without_biases("without biases", ops::Activation::relu, 0);
     add_without_biases("GELU without biases, dropout 0.3", ops::Activation::gelu, 0.3);
     add_without_biases("GELU in its tanh form without biases, dropout 0.3", ops::Activation::gelu_tanh, 0.3);
+    add_without_biases("SiLU without biases, dropout 0.3", ops::Activation::silu, 0.3);
     return cases;
 }
 
@@ -58,14 +61,13 @@ Tensors feed_forward_run(const Tensors& in, Activation activation, const Dropout
 
 // The plain bf16 computation: in f32 with every written tensor rounded.
 Tensors plain_feed_forward(const Tensors& in, Activation activation, const Dropout& dropout) {
-    const bool relu = activation == Activation::relu, tanh = activation == Activation::gelu_tanh;
+    const bool relu = activation == Activation::relu;
     const Tensor &x = in[0], &dy = in[1], &w1 = in[2], &w2 = in[4];
     Tensors gradients = clones({in[6], in[7], in[8], in[9]});
     const Tensor u = through_bf16(linear_forward(x, w1, in[3]));
-    const Tensor act = relu ? relu_forward(u) : gelu_forward(u, tanh);
-    const Tensor h = through_bf16(dropout_forward(act, dropout));
+    const Tensor h = through_bf16(dropout_forward(activation_forward(u, activation), dropout));
     const Tensor dh = dropout_forward(through_bf16(linear_backward_x(dy, w2)), dropout);
-    const Tensor du = through_bf16(relu ? relu_backward(dh, h) : gelu_backward(dh, u, tanh));
+    const Tensor du = through_bf16(activation_backward(dh, relu ? h : u, activation));
     linear_backward_weight(du, x, gradients[0]);
     linear_backward_bias(du, gradients[1]);
     linear_backward_weight(dy, h, gradients[2]);
@@ -115,7 +117,7 @@ std::vector<KernelCase> kernel_cases() {
                               {5, 520, 40, 528},
                               {3, 513, 33, 515},
                               {250, 32, 64, 32}})
-        for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh})
+        for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
             for (const double p : {0.0, 0.3}) {
                 const Dropout dropout(p, 77);
                 cases.push_back({.what = std::to_string(at.rows) + " rows, " + std::to_string(at.d_model) + " to " +
@@ -130,7 +132,7 @@ std::vector<KernelCase> kernel_cases() {
                                  .rounds_within = true,
                                  .sums = at.d_model == 31 ? 4 : 0});
             }
-    for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
+    for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
         // Nothing is kept: the GELU's tanh form in bf16 is then cuBLASLt's.
         const auto forward = [activation](const Tensors& in) {
             return Tensors{feed_forward_forward(in[0], {in[2], in[3], in[4], in[5]}, activation, {}, false).y};
@@ -158,8 +160,8 @@ std::optional<Step> draw(Draw& draw) {
     const std::int64_t most = draw.alone() ? 20 : 3, d_ff = draw.between(1, most), out = draw.between(1, most);
     const Number w1 = draw.of({d_ff, draw.shape_of(x).cols()}), w2 = draw.of({out, d_ff});
     const Number b1 = draw.chance(0.7) ? draw.of({d_ff}) : kNone, b2 = draw.chance(0.7) ? draw.of({out}) : kNone;
-    const char* const names[] = {"relu", "gelu", "gelu_tanh"};
-    Step step{.inputs = {x, w1, b1, w2, b2}, .options = {{"activation", names[draw.between(0, 2)]}}};
+    const auto activation = static_cast<Activation>(draw.between(0, 3));
+    Step step{.inputs = {x, w1, b1, w2, b2}, .options = {{"activation", std::string(word_of(activation))}}};
     if (draw.chance(0.4)) draw.dropout(step, draw.shape_of(x).rows(), d_ff);
     return step;
 }
@@ -171,16 +173,15 @@ bool suits(const Draw&, const Step& step, const std::vector<Tensor>& in, std::sp
 }
 
 Outputs apply(const Step& step, Inputs in) {
-    const auto name = step.option<std::string>("activation");
-    const Activation activation = name == "relu" ? Activation::relu : name == "gelu" ? Activation::gelu : Activation::gelu_tanh;
+    const Activation activation = value_of<Activation>(step.option<std::string>("activation")).value();
     return {ops::feed_forward(in[0], in[1], in[2], in[3], in[4], activation, step.dropout())};
 }
 
 constexpr std::string_view kTorch = R"py(
 x, w1, b1, w2, b2 = inputs
 hidden = F.linear(x, w1, b1)
-tanh = tanh_or_none(options["activation"] != "gelu")
-hidden = F.relu(hidden) if options["activation"] == "relu" else F.gelu(hidden, approximate=tanh)
+name = options["activation"]
+hidden = getattr(F, name)(hidden) if name != "gelu-tanh" else F.gelu(hidden, approximate="tanh")
 return [F.linear(kept(hidden, constants), w2, b2)]
 )py";
 

@@ -1,5 +1,6 @@
 // The cases of linear_cross_entropy.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "autograd/cases/op_cases.h"
 #include "autograd/ops.h"
@@ -30,6 +31,9 @@ std::vector<GradientCase> proofs() {
     add("all targets ignored", {-1, -1, -1, -1, -1}, {});
     cases.back().options.zero_by_symmetry = {0, 1, 2};
     add("sum over a given divisor", {0, 6, 3, 3, 1}, {.label_smoothing = 0.2, .divisor = 40});
+    add("label smoothing 0.1, a forbidden token", {0, 6, 3, 3, 1}, {.label_smoothing = 0.1});
+    cases.back().inputs[2] = inputs[2].clone();
+    cases.back().inputs[2].mutable_data<double>()[2] = -1e9;
     const Tensor target = Tensor::from(std::vector<std::int32_t>{2, 0, 6, 4, 4}, {5});
     cases.push_back({"linear_cross_entropy",
                      "without bias",
@@ -62,23 +66,29 @@ struct Loss {
     std::int64_t rows, d_model, vocabulary;
     double smoothing = 0, divisor = 0;
     bool bias = true;
-    double spread = 0.7;  // of weights and inputs
+    double spread = 0.7;   // of weights and inputs
+    bool forbids = false;  // word 2 and the last one, which no target names
 };
 
 void add_loss(std::vector<KernelCase>& cases, const Loss& at) {
     std::vector<std::int32_t> ids;
     for (std::int64_t i = 0; i < at.rows; ++i) ids.push_back(i % 5 == 3 ? -1 : static_cast<std::int32_t>(i * 7 % at.vocabulary));
+    Tensor bias = at.bias ? numbers({at.vocabulary}, 3) : Tensor();
+    if (at.forbids)
+        for (const std::int64_t word : {std::int64_t{2}, at.vocabulary - 1}) {
+            bias.mutable_data<double>()[word] = -1e9;
+            std::replace(ids.begin(), ids.end(), static_cast<std::int32_t>(word), -1);
+        }
     const LossOptions options{.label_smoothing = at.smoothing, .divisor = at.divisor};
-    KernelCase one{
-        .what =
-            std::to_string(at.rows) + " rows of " + std::to_string(at.d_model) + ", " + std::to_string(at.vocabulary) + " words",
-        .inputs = {numbers({at.rows, at.d_model}, 1, 0, at.spread), numbers({at.vocabulary, at.d_model}, 2, 0, at.spread),
-                   at.bias ? numbers({at.vocabulary}, 3) : Tensor(), Tensor::from(ids, {at.rows})},
-        .run = [options](const Tensors& in) { return loss_run(in, options); },
-        .allowed = {.f64 = 1e-13, .f32 = 5e-6},
-        .plain = [options](const Tensors& in) { return plain_loss(in, options); },
-        .offset = KernelCase::no_offset,
-        .rounds_within = true};
+    KernelCase one{.what = std::to_string(at.rows) + " rows of " + std::to_string(at.d_model) + ", " +
+                           std::to_string(at.vocabulary) + " words",
+                   .inputs = {numbers({at.rows, at.d_model}, 1, 0, at.spread),
+                              numbers({at.vocabulary, at.d_model}, 2, 0, at.spread), bias, Tensor::from(ids, {at.rows})},
+                   .run = [options](const Tensors& in) { return loss_run(in, options); },
+                   .allowed = {.f64 = 1e-13, .f32 = 5e-6},
+                   .plain = [options](const Tensors& in) { return plain_loss(in, options); },
+                   .offset = KernelCase::no_offset,
+                   .rounds_within = true};
     cases.push_back(one);
     one.what += ", statistics";  // in bf16 two logits may round to one
     one.run = [options](const Tensors& in) {
@@ -101,6 +111,8 @@ std::vector<KernelCase> kernel_cases() {
                            {2, 8, 2064},
                            {4, 1, 3, 0, 0, true, 100},
                            {0, 4, 5, 0.1},
+                           {33, 8, 40, 0.1, 0, true, 0.7, true},
+                           {5, 8, 40, 0, 7, true, 0.7, true},
                            {150, 8, 40, 0.1}})
         add_loss(cases, at);
     for (const std::int64_t rows : {192, 193, 400, 500}) {  // around the chunks of rows

@@ -35,60 +35,42 @@ T gate(T x) {
 }
 
 template <class T>
-T gelu(T x, bool tanh_form) {
+T smooth(T x, Activation f) {
     using std::erfc;
-    return tanh_form ? x * gate(x) : 0.5 * x * erfc(-x / std::numbers::sqrt2);
+    if (f == Activation::silu) return x * logistic_of_minus(T(-x));
+    return f == Activation::gelu_tanh ? x * gate(x) : 0.5 * x * erfc(-x / std::numbers::sqrt2);
 }
 
 template <class T>
-T gelu_slope(T x, bool tanh_form) {
+T smooth_slope(T x, Activation f) {
     using std::erfc, std::exp;
-    if (!tanh_form) return 0.5 * erfc(-x / std::numbers::sqrt2) + x * exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+    if (f == Activation::gelu)
+        return 0.5 * erfc(-x / std::numbers::sqrt2) + x * exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+    if (f == Activation::silu) {
+        const T s = logistic_of_minus(T(-x));
+        return s + x * s * (1 - s);
+    }
     const T s = gate(x);
     return s + x * s * (1 - s) * 2 * kSlope * (1 + 3 * kCubic * x * x);
 }
 
-template <class T>
-T silu_slope(T x) {
-    const T s = logistic_of_minus(T(-x));
-    return s + x * s * (1 - s);
-}
-
 // The references, for f64 and dual numbers.
 template <class T>
-void gelu_values(const T* x, T* y, std::int64_t n, bool tanh_form) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = gelu(x[i], tanh_form);
+void smooth_values(const T* x, T* y, std::int64_t n, Activation f) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = smooth(x[i], f);
 }
 
 template <class T>
-void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t n, bool tanh_form) {
-    for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * gelu_slope(x[i], tanh_form);
+void smooth_gradients(const T* dy, const T* x, T* dx, std::int64_t n, Activation f) {
+    for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * smooth_slope(x[i], f);
 }
 
-template <class T>
-void silu_values(const T* x, T* y, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * logistic_of_minus(T(-x[i]));
+void smooth_values(const float* x, float* y, std::int64_t n, Activation f) {
+    by_level(v2::smooth_values, v3::smooth_values, v4::smooth_values)(x, y, n, f);
 }
 
-template <class T>
-void silu_gradients(const T* dy, const T* x, T* dx, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * silu_slope(x[i]);
-}
-
-void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form) {
-    by_level(v2::gelu_values, v3::gelu_values, v4::gelu_values)(x, y, n, tanh_form);
-}
-
-void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form) {
-    by_level(v2::gelu_gradients, v3::gelu_gradients, v4::gelu_gradients)(dy, x, dx, n, tanh_form);
-}
-
-void silu_values(const float* x, float* y, std::int64_t n) {
-    by_level(v2::silu_values, v3::silu_values, v4::silu_values)(x, y, n);
-}
-
-void silu_gradients(const float* dy, const float* x, float* dx, std::int64_t n) {
-    by_level(v2::silu_gradients, v3::silu_gradients, v4::silu_gradients)(dy, x, dx, n);
+void smooth_gradients(const float* dy, const float* x, float* dx, std::int64_t n, Activation f) {
+    by_level(v2::smooth_gradients, v3::smooth_gradients, v4::smooth_gradients)(dy, x, dx, n, f);
 }
 
 void check_pair(const char* op, const Tensor& dy, const char* argument, const Tensor& other) {
@@ -138,74 +120,55 @@ Tensor relu_backward(const Tensor& dy, const Tensor& y) {
     return dx;
 }
 
-Tensor gelu_forward(const Tensor& x, bool tanh_form) {
-    check_defined("gelu", "x", x);
+namespace {
+
+Tensor smooth_forward(const char* op, const Tensor& x, Activation f) {
+    check_defined(op, "x", x);
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (y.device() == Device::cuda) {
-        gelu_forward_cuda(x, tanh_form, y);
+        f == Activation::silu ? silu_forward_cuda(x, y) : gelu_forward_cuda(x, f == Activation::gelu_tanh, y);
         return y;
     }
-    dispatch_real("gelu", x, [&]<class T>(TypeTag<T>) {
-        const T* from = x.data<T>();
-        T* to = y.mutable_data<T>();
-        parallel_for(x.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
-            gelu_values(from + begin, to + begin, end - begin, tanh_form);
-        });
-    });
-    return y;
-}
-
-Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
-    check_pair("gelu_backward", dy, "x", x);
-    Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
-    if (dx.device() == Device::cuda) {
-        gelu_backward_cuda(dy, x, tanh_form, dx);
-        return dx;
-    }
-    dispatch_real("gelu_backward", dy, [&]<class T>(TypeTag<T>) {
-        const T* gradient = dy.data<T>();
-        const T* at = x.data<T>();
-        T* to = dx.mutable_data<T>();
-        parallel_for(dy.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
-            gelu_gradients(gradient + begin, at + begin, to + begin, end - begin, tanh_form);
-        });
-    });
-    return dx;
-}
-
-Tensor silu_forward(const Tensor& x) {
-    check_defined("silu", "x", x);
-    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-    if (y.device() == Device::cuda) {
-        silu_forward_cuda(x, y);
-        return y;
-    }
-    dispatch_real("silu", x, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.mutable_data<T>();
         parallel_for(x.numel(), grain_for(8),
-                     [&](std::int64_t begin, std::int64_t end) { silu_values(from + begin, to + begin, end - begin); });
+                     [&](std::int64_t begin, std::int64_t end) { smooth_values(from + begin, to + begin, end - begin, f); });
     });
     return y;
 }
 
-Tensor silu_backward(const Tensor& dy, const Tensor& x) {
-    check_pair("silu_backward", dy, "x", x);
+Tensor smooth_backward(const char* op, const Tensor& dy, const Tensor& x, Activation f) {
+    check_pair(op, dy, "x", x);
     Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
     if (dx.device() == Device::cuda) {
-        silu_backward_cuda(dy, x, dx);
+        f == Activation::silu ? silu_backward_cuda(dy, x, dx) : gelu_backward_cuda(dy, x, f == Activation::gelu_tanh, dx);
         return dx;
     }
-    dispatch_real("silu_backward", dy, [&]<class T>(TypeTag<T>) {
+    dispatch_real(op, dy, [&]<class T>(TypeTag<T>) {
         const T* gradient = dy.data<T>();
         const T* at = x.data<T>();
         T* to = dx.mutable_data<T>();
         parallel_for(dy.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
-            silu_gradients(gradient + begin, at + begin, to + begin, end - begin);
+            smooth_gradients(gradient + begin, at + begin, to + begin, end - begin, f);
         });
     });
     return dx;
 }
+
+}  // namespace
+
+Tensor gelu_forward(const Tensor& x, bool tanh_form) {
+    return smooth_forward("gelu", x, tanh_form ? Activation::gelu_tanh : Activation::gelu);
+}
+
+Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
+    return smooth_backward("gelu_backward", dy, x, tanh_form ? Activation::gelu_tanh : Activation::gelu);
+}
+
+Tensor silu_forward(const Tensor& x) { return smooth_forward("silu", x, Activation::silu); }
+
+Tensor silu_backward(const Tensor& dy, const Tensor& x) { return smooth_backward("silu_backward", dy, x, Activation::silu); }
 
 Tensor activation_forward(const Tensor& x, Activation activation) {
     if (activation == Activation::relu) return relu_forward(x);

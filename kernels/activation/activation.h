@@ -49,14 +49,10 @@ Tensor activation_backward(const Tensor& dy, const Tensor& saved, Activation act
 
 // ---- the vectorised CPU path (activation_fast.cpp)
 
-/// y[i] = gelu(x[i]) for i < n.
-HEDDLE_DECLARE_LEVELS(void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form))
-/// dx[i] = dy[i] gelu'(x[i]) for i < n.
-HEDDLE_DECLARE_LEVELS(void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form))
-/// y[i] = silu(x[i]) for i < n.
-HEDDLE_DECLARE_LEVELS(void silu_values(const float* x, float* y, std::int64_t n))
-/// dx[i] = dy[i] silu'(x[i]) for i < n.
-HEDDLE_DECLARE_LEVELS(void silu_gradients(const float* dy, const float* x, float* dx, std::int64_t n))
+/// y[i] = f(x[i]) for i < n; f is smooth, one of GELU's two forms or SiLU.
+HEDDLE_DECLARE_LEVELS(void smooth_values(const float* x, float* y, std::int64_t n, Activation f))
+/// dx[i] = dy[i] f'(x[i]) for i < n.
+HEDDLE_DECLARE_LEVELS(void smooth_gradients(const float* dy, const float* x, float* dx, std::int64_t n, Activation f))
 
 // ---- the CUDA side (activation.cu): arguments are checked and results allocated by activation.cpp
 

@@ -17,26 +17,22 @@ void sweep(const float* a, const float* b, float* to, std::int64_t n, Function f
 
 }  // namespace
 
-void gelu_values(const float* x, float* y, std::int64_t n, bool tanh_form) {
-    if (tanh_form)
+void smooth_values(const float* x, float* y, std::int64_t n, Activation f) {
+    if (f == Activation::silu)
+        sweep(x, x, y, n, [](VecF at, VecF) { return silu(at); });
+    else if (f == Activation::gelu_tanh)
         sweep(x, x, y, n, [](VecF at, VecF) { return gelu_tanh(at); });
     else
         sweep(x, x, y, n, [](VecF at, VecF) { return gelu(at); });
 }
 
-void gelu_gradients(const float* dy, const float* x, float* dx, std::int64_t n, bool tanh_form) {
-    if (tanh_form)
+void smooth_gradients(const float* dy, const float* x, float* dx, std::int64_t n, Activation f) {
+    if (f == Activation::silu)
+        sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * silu_and_slope(at).slope; });
+    else if (f == Activation::gelu_tanh)
         sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * gelu_tanh_slope(at); });
     else
         sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * gelu_slope(at); });
-}
-
-void silu_values(const float* x, float* y, std::int64_t n) {
-    sweep(x, x, y, n, [](VecF at, VecF) { return silu(at); });
-}
-
-void silu_gradients(const float* dy, const float* x, float* dx, std::int64_t n) {
-    sweep(dy, x, dx, n, [](VecF gradient, VecF at) { return gradient * silu_and_slope(at).slope; });
 }
 
 }  // namespace HEDDLE_LEVEL

@@ -25,20 +25,22 @@ RowLossIn<Accumulator<T>> cross_entropy_row(const T* logits, std::int64_t vocabu
     const bool correct = largest - logits == target && !isnan(*largest);  // max_element keeps a NaN that comes first
     const A shift = A(*largest);
     A exponentials = 0, deviations = 0;
+    std::int64_t smoothed = 0;
     for (std::int64_t j = 0; j < vocabulary; ++j) {
         const A deviation = A(logits[j]) - shift;
         exponentials += exp(deviation);
+        if (logits[j] <= kForbiddenLogit) continue;
         deviations += deviation;
+        ++smoothed;
     }
     const A log_sum = log(exponentials);
     const A of_target = A(logits[target]) - shift;
-    const double share = label_smoothing / static_cast<double>(vocabulary);
-    A loss = log_sum - (1 - label_smoothing) * of_target;
-    if (label_smoothing != 0) loss -= share * deviations;  // without smoothing a logit of -inf costs nothing
+    const double share = smoothed == 0 ? 0 : label_smoothing / static_cast<double>(smoothed);
+    const A loss = log_sum - (1 - label_smoothing) * of_target - share * deviations;
     if (dlogits != nullptr) {
         for (std::int64_t j = 0; j < vocabulary; ++j) {
             const A p = exp(A(logits[j]) - shift) / exponentials;
-            const double q = share + (j == target ? 1 - label_smoothing : 0);
+            const double q = (logits[j] <= kForbiddenLogit ? 0 : share) + (j == target ? 1 - label_smoothing : 0);
             dlogits[j] = static_cast<T>((p - q) * gradient_scale);
         }
     }

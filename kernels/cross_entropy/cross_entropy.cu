@@ -9,7 +9,7 @@
 // bytes a row.
 //
 // The sum of the deviations d_j = x_j - m, which label smoothing wants, would need the maximum m first. The target's logit r is
-// known from the start: sum d_j = sum (x_j - r) + V (r - m).
+// known from the start: sum d_j = sum (x_j - r) + V (r - m). Forbidden logits stand in neither sum, and V counts the others.
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/exponentials.h"
@@ -62,21 +62,23 @@ template <class A>
 struct RowSums {
     ExponentialSum<A> exponentials;
     A deviations = 0;
-    A better = 0;  // 1: a logit would have been named before the target's, or is NaN
+    A forbidden = 0;  // how many logits take no part in the smoothing
+    A better = 0;     // 1: a logit would have been named before the target's, or is NaN
 };
 
-inline constexpr int kRowReduce = 4 * kWarp;  // of shared memory, in elements
+inline constexpr int kRowReduce = 5 * kWarp;  // of shared memory, in elements
 
-// Over all threads of the block; every thread gets it. The four numbers of each warp cross the block's shared memory together,
+// Over all threads of the block; every thread gets it. The five numbers of each warp cross the block's shared memory together,
 // behind one barrier, and not behind two for each of them. A warp's sum is that for its own largest number until all are known.
 template <class A>
-__device__ __forceinline__ RowSums<A> block_row_sums(const RowSums<A>& own, A* scratch) {  // scratch [4, kWarp]
+__device__ __forceinline__ RowSums<A> block_row_sums(const RowSums<A>& own, A* scratch) {  // scratch [5, kWarp]
     const auto over_lanes = [](const RowSums<A>& lanes) {
         RowSums<A> all;
         all.exponentials.largest = warp_max(lanes.exponentials.largest);
         all.exponentials.sum =
             warp_sum(lanes.exponentials.sum * exponential(lanes.exponentials.largest - all.exponentials.shift()));
         all.deviations = warp_sum(lanes.deviations);
+        all.forbidden = warp_sum(lanes.forbidden);
         all.better = warp_max(lanes.better);
         return all;
     };
@@ -87,12 +89,16 @@ __device__ __forceinline__ RowSums<A> block_row_sums(const RowSums<A>& own, A* s
         scratch[warp()] = all.exponentials.largest;
         scratch[kWarp + warp()] = all.exponentials.sum;
         scratch[2 * kWarp + warp()] = all.deviations;
-        scratch[3 * kWarp + warp()] = all.better;
+        scratch[3 * kWarp + warp()] = all.forbidden;
+        scratch[4 * kWarp + warp()] = all.better;
     }
     __syncthreads();  // the warps' numbers are there
     RowSums<A> of_warp;
     if (lane() < warps)
-        of_warp = {{scratch[lane()], scratch[kWarp + lane()]}, scratch[2 * kWarp + lane()], scratch[3 * kWarp + lane()]};
+        of_warp = {{scratch[lane()], scratch[kWarp + lane()]},
+                   scratch[2 * kWarp + lane()],
+                   scratch[3 * kWarp + lane()],
+                   scratch[4 * kWarp + lane()]};
     return over_lanes(of_warp);
 }
 
@@ -116,7 +122,8 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
     require(target >= 0 && target < a.vocabulary, "cross_entropy: a target lies outside the vocabulary");
     const T* logits = a.logits + row * a.vocabulary;
     const A of_target = load(logits[target]);
-    const A origin = of_target == lowest<A>() ? A{0} : of_target;  // of the deviations: any finite number does
+    constexpr A kForbidden = static_cast<A>(kForbiddenLogit);
+    const A origin = of_target <= kForbidden ? A{0} : of_target;  // of the deviations: any number near them does
     RowSums<A> own;
     for (std::int64_t column = begin; column < a.vocabulary; column += stride) {
         const Vector<T, N> values = load_vector<N>(logits + column);
@@ -125,20 +132,23 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             x[i] = load(values[i]);
-            own.deviations += x[i] - origin;
+            const bool forbidden = x[i] <= kForbidden;
+            own.deviations += forbidden ? A{0} : x[i] - origin;
+            own.forbidden += forbidden ? A{1} : A{0};
             if (!(x[i] <= of_target) || (x[i] == of_target && column + i < target)) own.better = 1;
         }
         own.exponentials.add(x);
     }
     const RowSums<A> sums = block_row_sums(own, scratch);
     const ExponentialSum<A>& all = sums.exponentials;
-    const double share = a.smoothing / static_cast<double>(a.vocabulary);
+    const double smoothed = static_cast<double>(a.vocabulary) - static_cast<double>(sums.forbidden);
+    const double share = smoothed > 0 ? a.smoothing / smoothed : 0;
     if (a.losses != nullptr) {
         if (thread_in_block() == 0) {
             const double largest = static_cast<double>(all.largest), log_sum = logarithm(static_cast<double>(all.sum));
             const double below = static_cast<double>(of_target) - largest;
             double loss = log_sum - (1 - a.smoothing) * below;
-            if (a.smoothing != 0)  // without smoothing a logit of -inf costs nothing
+            if (share > 0)
                 loss -= share * static_cast<double>(sums.deviations) + a.smoothing * (static_cast<double>(origin) - largest);
             a.losses[row] = loss;
             a.losses[a.pitch + row] = log_sum - below;
@@ -155,12 +165,13 @@ __global__ void __launch_bounds__(512) cross_entropy_rows_kernel(RowArrays<T> a,
         Vector<T, N> values = load_vector<N>(from + column);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            const A e = exponential(load(values[i]) - all.largest);
+            const A x = load(values[i]), e = exponential(x - all.largest);
+            const bool forbidden = x <= kForbidden;
             if (column + i != target) {
-                values[i] = store<T>(e * per_exponential - per_word);
+                values[i] = store<T>(e * per_exponential - (forbidden ? A{0} : per_word));
             } else {  // p - q in f64: for a sure prediction the two nearly cancel
                 const double p = static_cast<double>(e) / static_cast<double>(all.sum);
-                values[i] = store<T>(static_cast<A>((p - share - (1 - a.smoothing)) * scale));
+                values[i] = store<T>(static_cast<A>((p - (forbidden ? 0 : share) - (1 - a.smoothing)) * scale));
             }
         }
         store_vector(gradient + column, values);

@@ -6,6 +6,9 @@
 //     log p_j = d_j - L
 //     nll     = -log p_t
 //     loss    = -sum_j q_j log p_j = L - (1 - e) d_t - e / V sum_j d_j         (because sum_j q_j = 1)
+// A logit of at most kForbiddenLogit is that of a token which may not be written (an output bias of -1e9 forbids one). It takes
+// no part in the smoothing, which would cost e / V times 1e9: V and the sum count the others alone, and its q_j is 0 unless it is
+// the target.
 // Backward:
 //     dx_j    = (p_j - q_j) dloss
 // The op's loss is the sum over the rows, divided by `divisor`. Rows with an ignored target do not count and get zeros.
@@ -19,6 +22,9 @@
 #include "kernels/device/declare.h"
 
 namespace heddle::kernels {
+
+/// Logits up to here take no part in the smoothing. Learned logits stay far above it.
+inline constexpr double kForbiddenLogit = -1e8;
 
 struct LossOptions {
     double label_smoothing = 0;     ///< e: the target distribution is (1 - e) one-hot + e / V

@@ -1,4 +1,4 @@
-// ReLU and GELU on every device, against the f64 reference.
+// ReLU, GELU and SiLU on every device, against the f64 reference.
 #include "kernels/activation/activation.h"
 #include "tests/devices.h"
 
@@ -19,6 +19,7 @@ const Function kFunctions[] = {
      [](const Tensor& dy, const Tensor& x) { return gelu_backward(dy, x, false); }, false},
     {"gelu_tanh", [](const Tensor& x) { return gelu_forward(x, true); },
      [](const Tensor& dy, const Tensor& x) { return gelu_backward(dy, x, true); }, false},
+    {"silu", silu_forward, silu_backward, false},
 };
 
 // Where exponentials overflow or vanish, and at the corners.

@@ -11,17 +11,18 @@ namespace {
 
 double phi(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-double gelu_of(double x, bool tanh_form) {
-    if (!tanh_form) return x * phi(x);
+constexpr Activation kSmooth[] = {Activation::gelu, Activation::gelu_tanh, Activation::silu};
+
+double value_of(double x, Activation f) {
+    if (f == Activation::silu) return x / (1 + std::exp(-x));
+    if (f == Activation::gelu) return x * phi(x);
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
 // The slope by its definition, at a step where f64 keeps 1e-9.
-double gelu_slope_of(double x, bool tanh_form) {
+double slope_of(double x, Activation f) {
     const double h = 1e-3;
-    const auto difference = [&](double step) {
-        return (gelu_of(x + step, tanh_form) - gelu_of(x - step, tanh_form)) / (2 * step);
-    };
+    const auto difference = [&](double step) { return (value_of(x + step, f) - value_of(x - step, f)) / (2 * step); };
     return (4 * difference(h / 2) - difference(h)) / 3;
 }
 
@@ -34,26 +35,26 @@ Tensor probes(DType dtype) {
     return x.to(DType::f32).to(dtype);
 }
 
-TEST(Gelu, EqualsItsFormulaInDouble) {
+TEST(SmoothActivations, EqualTheirFormulasInDouble) {
     const Tensor x = probes(DType::f64);
-    for (const bool tanh_form : {false, true}) {
-        const Tensor y = gelu_forward(x, tanh_form), dx = gelu_backward(Tensor::full(x.shape(), 1, DType::f64), x, tanh_form);
+    for (const Activation f : kSmooth) {
+        const Tensor y = activation_forward(x, f), dx = activation_backward(Tensor::full(x.shape(), 1, DType::f64), x, f);
         for (std::int64_t i = 0; i < 4096; ++i) {
             const double at = x.data<double>()[i];
-            EXPECT_NEAR(y.data<double>()[i], gelu_of(at, tanh_form), 1e-14) << at;
-            EXPECT_NEAR(dx.data<double>()[i], gelu_slope_of(at, tanh_form), 1e-9) << at;
+            EXPECT_NEAR(y.data<double>()[i], value_of(at, f), 1e-14) << at;
+            EXPECT_NEAR(dx.data<double>()[i], slope_of(at, f), 1e-9) << at;
         }
     }
 }
 
-TEST(Gelu, HasFiniteDerivativesOnDualNumbersFarFromZero) {
+TEST(SmoothActivations, HaveFiniteDerivativesOnDualNumbersFarFromZero) {
     const Tensor x = Tensor::from({-1e4, -40.0, -23.5, -9.0, -1.0, 1.0, 23.5, 1e4}, {8});
     const Tensor ones = Tensor::full(x.shape(), 1, DType::f64);
-    for (const bool tanh_form : {false, true}) {
-        const Tensor forward = derivative_of(gelu_forward(make_dual(x, ones), tanh_form)),
-                     backward = gelu_backward(ones, x, tanh_form);
+    for (const Activation f : kSmooth) {
+        const Tensor forward = derivative_of(activation_forward(make_dual(x, ones), f)),
+                     backward = activation_backward(ones, x, f);
         const Tensor second =
-            derivative_of(gelu_backward(make_dual(ones, Tensor::zeros(x.shape(), DType::f64)), make_dual(x, ones), tanh_form));
+            derivative_of(activation_backward(make_dual(ones, Tensor::zeros(x.shape(), DType::f64)), make_dual(x, ones), f));
         for (std::int64_t i = 0; i < x.numel(); ++i) {
             EXPECT_NEAR(forward.data<double>()[i], backward.data<double>()[i], 1e-14) << x.data<double>()[i];
             EXPECT_TRUE(std::isfinite(second.data<double>()[i])) << x.data<double>()[i];
@@ -61,15 +62,15 @@ TEST(Gelu, HasFiniteDerivativesOnDualNumbersFarFromZero) {
     }
 }
 
-TEST(Gelu, EveryLevelEqualsTheReferenceAndWritesNothingElse) {
+TEST(SmoothActivations, EveryLevelEqualsTheReferenceAndWritesNothingElse) {
     const Tensor x = probes(DType::f32), wide = probes(DType::f64), ones = Tensor::full(x.shape(), 1, DType::f64);
     const std::int64_t n = x.numel();
     const Tensor dy = normal(x.shape(), DType::f32, 3);
-    for (const bool tanh_form : {false, true}) {
-        const Tensor wanted = gelu_forward(wide, tanh_form), slope = gelu_backward(ones, wide, tanh_form);
-        for (const auto values : HEDDLE_ALL_LEVELS(gelu_values)) {
+    for (const Activation f : kSmooth) {
+        const Tensor wanted = activation_forward(wide, f), slope = activation_backward(ones, wide, f);
+        for (const auto values : HEDDLE_ALL_LEVELS(smooth_values)) {
             Guarded<float> y(n);
-            values(x.data<float>(), y.data(), n, tanh_form);
+            values(x.data<float>(), y.data(), n, f);
             EXPECT_TRUE(y.intact());
             for (std::int64_t i = 0; i < n; ++i) {
                 const double want = wanted.data<double>()[i];
@@ -79,9 +80,9 @@ TEST(Gelu, EveryLevelEqualsTheReferenceAndWritesNothingElse) {
                     << x.data<float>()[i] << ": " << y.data()[i] << " not " << want;
             }
         }
-        for (const auto gradients : HEDDLE_ALL_LEVELS(gelu_gradients)) {
+        for (const auto gradients : HEDDLE_ALL_LEVELS(smooth_gradients)) {
             Guarded<float> dx(n);
-            gradients(dy.data<float>(), x.data<float>(), dx.data(), n, tanh_form);
+            gradients(dy.data<float>(), x.data<float>(), dx.data(), n, f);
             EXPECT_TRUE(dx.intact());
             for (std::int64_t i = 0; i < n; ++i) {
                 const double up = dy.data<float>()[i],
@@ -93,19 +94,22 @@ TEST(Gelu, EveryLevelEqualsTheReferenceAndWritesNothingElse) {
     }
 }
 
-TEST(Gelu, AnElementsBitsDoNotDependOnItsPlace) {
-    const Tensor x = normal({1025}, DType::f32, 6, 0, 2), whole = gelu_forward(x);
-    for (std::int64_t begin : {1, 31, 33, 500, 1024}) {
-        const Tensor part = gelu_forward(x.slice(begin, 1025));
-        EXPECT_TRUE(same_bits(part, whole.slice(begin, 1025))) << begin;
+TEST(SmoothActivations, AnElementsBitsDoNotDependOnItsPlace) {
+    const Tensor x = normal({1025}, DType::f32, 6, 0, 2);
+    for (const Activation f : kSmooth) {
+        const Tensor whole = activation_forward(x, f);
+        for (std::int64_t begin : {1, 31, 33, 500, 1024}) {
+            const Tensor part = activation_forward(x.slice(begin, 1025), f);
+            EXPECT_TRUE(same_bits(part, whole.slice(begin, 1025))) << begin;
+        }
     }
 }
 
-TEST(Gelu, KeepsANan) {
+TEST(SmoothActivations, KeepANan) {
     const Tensor x = Tensor::full({3}, std::nan(""), DType::f32);
-    for (const bool tanh_form : {false, true}) {
-        for (const double y : gelu_forward(x, tanh_form).to_vector()) EXPECT_TRUE(std::isnan(y));
-        for (const double dx : gelu_backward(x, x, tanh_form).to_vector()) EXPECT_TRUE(std::isnan(dx));
+    for (const Activation f : kSmooth) {
+        for (const double y : activation_forward(x, f).to_vector()) EXPECT_TRUE(std::isnan(y));
+        for (const double dx : activation_backward(x, x, f).to_vector()) EXPECT_TRUE(std::isnan(dx));
     }
 }
 
@@ -129,6 +133,8 @@ TEST(Activation, NamesWhatDoesNotFit) {
         "relu_backward: y has shape [3, 2], wanted [2, 3]");
     expect_error([&] { gelu_backward(x, Tensor::zeros({2, 3}, DType::f64)); }, "gelu_backward: x is f64, wanted f32");
     expect_error([&] { gelu_forward(Tensor::zeros({2}, DType::bf16)); }, "bf16");
+    expect_error([&] { silu_forward(Tensor()); }, "silu: x is an undefined tensor");
+    expect_error([&] { silu_backward(x, Tensor::zeros({3}, DType::f32)); }, "silu_backward: x has shape [3], wanted [2, 3]");
     expect_error([&] { relu_forward(Tensor()); }, "relu: x is an undefined tensor");
 }
 

@@ -31,6 +31,29 @@ struct State {
 };
 constexpr Numbers kExact{Device::cpu, DType::f64};
 
+// An output bias of -1e9 forbids a token; without a gradient nothing may move it.
+TEST(AdamDevice, AForbiddingBiasDoesNotDecay) {
+    const std::vector<float> values = {-1e9f, -1e8f, -99999992.0f, -1.0f, 1e9f, 0.0f};
+    for (const Numbers& numbers : parameter_numbers())
+        for (const int method : {0, 1, 2}) {
+            Tensor p = Tensor::from(values, {6}).to(numbers.dtype).to(numbers.device),
+                   g = Tensor::zeros(p.shape(), p.dtype(), p.device()), m = g.clone(), v = g.clone();
+            const Spans active({{0, 6}}, 6);
+            for (std::int64_t update = 1; update <= 50; ++update)
+                if (method == 2)
+                    sgd_step(p, g, m, active, {.lr = 0.1, .weight_decay = 0.1, .gradient_factor = 1});
+                else
+                    adam_step(p, g, m, v, active, {.lr = 0.1, .weight_decay = 0.1, .decoupled = method == 1, .update = update});
+            const std::vector<double> now = p.to(Device::cpu).to_vector();
+            for (const std::size_t kept : {0, 1, 5})
+                EXPECT_EQ(now[kept], values[kept]) << to_string(numbers) << ", method " << method;
+            EXPECT_GT(now[3], -0.9) << "others decay";
+            if (method == 0) continue;  // Adam moves by the rate, which a large number swallows
+            for (const std::size_t moved : {2, 4})
+                EXPECT_LT(std::abs(now[moved]), 0.7 * std::abs(values[moved])) << to_string(numbers) << ", method " << method;
+        }
+}
+
 TEST(AdamDevice, WritesTheBf16CopyAndLeavesFrozenElementsAlone) {
     for (const Numbers& numbers : parameter_numbers())
         for (const Spans& active : kActive)

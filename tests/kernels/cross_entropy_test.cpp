@@ -18,13 +18,14 @@ struct Formula {
     std::vector<double> gradient;
 
     Formula(const Logits& x, std::int32_t target, double e) {
-        const double size = static_cast<double>(x.size());
+        const auto smoothed = [](double logit) { return logit > kForbiddenLogit; };
+        const double size = static_cast<double>(std::count_if(x.begin(), x.end(), smoothed));
         const double largest = *std::max_element(x.begin(), x.end());
         double total = 0;
         for (const double v : x) total += std::exp(v - largest);
         for (std::size_t j = 0; j < x.size(); ++j) {
             const double log_p = x[j] - largest - std::log(total);
-            const double q = e / size + (static_cast<std::int32_t>(j) == target ? 1 - e : 0);
+            const double q = (smoothed(x[j]) ? e / size : 0) + (static_cast<std::int32_t>(j) == target ? 1 - e : 0);
             if (q > 0) loss -= q * log_p;
             if (static_cast<std::int32_t>(j) == target) nll = -log_p;
             gradient.push_back(std::exp(log_p) - q);
@@ -73,6 +74,50 @@ TEST(CrossEntropyRow, EqualsTheFormulaOnEveryLevelAndWritesNothingElse) {
             EXPECT_NEAR(given.loss, wanted.loss, 1e-12);
             EXPECT_LT(relative_error(Tensor::from(wide, {vocabulary}), gradient), 1e-13);
         }
+}
+
+// Such logits come from an output bias of -1e9: smoothing over them would cost millions.
+TEST(CrossEntropyRow, LeavesForbiddenTokensOutOfTheSmoothing) {
+    for (const std::int64_t vocabulary : {3, 17, 33, 64, 127, 1025})
+        for (const double e : {0.0, 0.1})
+            for (const double forbidden : {-1e8, -1e9, -std::numeric_limits<double>::infinity()}) {
+                Tensor logits = logits_of(1, vocabulary, 3);
+                for (const std::int64_t at : {std::int64_t{0}, vocabulary / 2, vocabulary - 1})
+                    logits.mutable_data<float>()[at] = static_cast<float>(forbidden);
+                const auto target = static_cast<std::int32_t>(vocabulary == 3 ? 1 : vocabulary * 2 / 3);
+                if (vocabulary == 3) logits.mutable_data<float>()[1] = 2;
+                const Formula wanted(row_of(logits, 0), target, e);
+                EXPECT_LT(wanted.loss, 20);
+                const Tensor gradient = Tensor::from(wanted.gradient, {vocabulary});
+                for (const RowFunction row : float_rows()) {
+                    Tensor dlogits = logits.clone();
+                    const RowLoss unchanged = row(logits.data<float>(), vocabulary, target, e, 1, nullptr),
+                                  given = row(dlogits.data<float>(), vocabulary, target, e, 1, dlogits.mutable_data<float>());
+                    EXPECT_EQ(given.loss, unchanged.loss);
+                    EXPECT_NEAR(given.loss, wanted.loss, 1e-6 * (1 + wanted.loss)) << vocabulary << " " << forbidden;
+                    EXPECT_NEAR(given.nll, wanted.nll, 1e-6 * (1 + wanted.nll));
+                    EXPECT_LT(relative_error(dlogits.reshape({vocabulary}), gradient), 1e-6) << vocabulary << " " << forbidden;
+                    EXPECT_EQ(dlogits.data<float>()[0], 0) << "a forbidden token has no gradient";
+                }
+                std::vector<double> wide = row_of(logits, 0);
+                EXPECT_NEAR(cross_entropy_row(wide.data(), vocabulary, target, e, 1, wide.data()).loss, wanted.loss, 1e-12);
+                EXPECT_LT(relative_error(Tensor::from(wide, {vocabulary}), gradient), 1e-13);
+            }
+}
+
+// The logit just above the bound is smoothed like any other, and a target may be forbidden: its loss tells.
+TEST(CrossEntropyRow, ForbidsNothingAboveTheBound) {
+    for (const RowFunction row : float_rows()) {
+        std::vector<float> values(40, 1.0f);
+        values[3] = -99999992.0f;  // the next float above -1e8
+        EXPECT_GT(row(values.data(), 40, 5, 0.1, 1, nullptr).loss, 1e5);
+        values[3] = -1e8f;
+        EXPECT_LT(row(values.data(), 40, 5, 0.1, 1, nullptr).loss, 10);
+        const RowLoss of_forbidden = row(values.data(), 40, 3, 0.1, 1, values.data());
+        EXPECT_NEAR(of_forbidden.loss, 0.9e8, 10);
+        EXPECT_FLOAT_EQ(values[3], -0.9f);
+        EXPECT_NEAR(values[5], 1 / 39.0 - 0.1 / 39, 1e-7);
+    }
 }
 
 TEST(CrossEntropyRow, ScalesItsGradient) {

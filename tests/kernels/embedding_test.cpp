@@ -1,8 +1,7 @@
 #include "kernels/embedding/embedding.h"
 
 #include "autograd/ops.h"
-#include "core/device.h"
-#include "tests/numbers.h"
+#include "tests/devices.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
@@ -114,6 +113,64 @@ TEST(Embedding, AddsToTheGradientThatATableHolds) {
     for (int pass = 0; pass < 2; ++pass)
         backward(ops::embedding(table, tokens, Spans({{0, 2}}, 2)), Tensor::full({2, 3}, 1, DType::f32));
     EXPECT_EQ(table.grad().to_vector(), (std::vector<double>{0, 0, 0, 4, 4, 4, 0, 0, 0, 0, 0, 0}));
+}
+
+// The gradient of every other row has the same bits, on each device and in an order from the host, and positions get theirs.
+TEST(Embedding, AnUntrainedTokenGetsNoGradient) {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 700; ++i) ids.push_back(i % 3 == 0 ? 5 : i * 7 % 40);  // token 5 fills a third of the rows
+    const Spans spans({{3, 200}, {250, 449}}, 700);
+    const Tensor order = Tensor::from(kernels::rows_by_token(ids, spans), {2, 700});
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int32_t untrained : {5, 7, 39})
+            for (const bool ordered : {false, true}) {
+                const Tensor dy = in(numbers, normal({700, 24}, DType::f64, 1)),
+                             tokens = Tensor::from(ids, {700}).to(numbers.device);
+                const auto gradients = [&](std::int32_t without) {
+                    Tensor table = in(numbers, Tensor::zeros({40, 24}, DType::f64)),
+                           positions = in(numbers, Tensor::zeros({449, 24}, DType::f64));
+                    const kernels::EmbeddingPlan plan{.scale = 2, .dropout = Dropout(0.1, 3), .untrained = without};
+                    kernels::embedding_backward(dy, tokens, spans, plan, &table, &positions,
+                                                ordered ? order.to(numbers.device) : Tensor());
+                    return std::pair(table.to(Device::cpu), positions.to(Device::cpu));
+                };
+                const auto [all, positions] = gradients(-1);
+                const auto [table, same_positions] = gradients(untrained);
+                for (std::int64_t row = 0; row < 40; ++row) {
+                    const Tensor got = table.slice(row, row + 1), want = all.slice(row, row + 1);
+                    EXPECT_TRUE(same_bits(got, row == untrained ? Tensor::zeros(want.shape(), want.dtype()) : want)) << row;
+                    EXPECT_TRUE(row != untrained || !same_bits(got, want)) << "the example shows nothing";
+                }
+                EXPECT_TRUE(same_bits(positions, same_positions));
+            }
+}
+
+TEST(SinusoidalPositions, WithTheSinesFirstHaveTheColumnsOfTheAlternatingOnes) {
+    const Tensor alternating = sinusoidal_positions(50, 8, DType::f64),
+                 first = sinusoidal_positions(50, 8, DType::f64, Sines::first);
+    for (std::int64_t p = 0; p < 50; ++p)
+        for (std::int64_t i = 0; i < 4; ++i)
+            for (const std::int64_t cosine : {0, 1})
+                EXPECT_EQ(first.data<double>()[p * 8 + 4 * cosine + i], alternating.data<double>()[p * 8 + 2 * i + cosine]);
+}
+
+TEST(SinusoidalPositions, OfMarianFallToOneTenThousandth) {
+    const Tensor table = sinusoidal_positions(50, 64, DType::f64, Sines::first_to_the_end);
+    for (std::int64_t p = 0; p < 50; ++p)
+        for (std::int64_t i = 0; i < 32; ++i) {
+            const double angle = static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(i) / 31);
+            EXPECT_NEAR(table.data<double>()[p * 64 + i], std::sin(angle), 1e-13);
+            EXPECT_NEAR(table.data<double>()[p * 64 + 32 + i], std::cos(angle), 1e-13);
+        }
+    // The three tables differ, and a width of two, with one frequency, is no division by zero.
+    const Tensor other = sinusoidal_positions(50, 64, DType::f64, Sines::first);
+    double largest = 0;
+    for (std::int64_t i = 0; i < 50 * 64; ++i)
+        largest = std::max(largest, std::abs(table.data<double>()[i] - other.data<double>()[i]));
+    EXPECT_GT(largest, 0.5);
+    EXPECT_EQ(sinusoidal_positions(3, 2, DType::f64, Sines::first_to_the_end).to_vector(),
+              sinusoidal_positions(3, 2, DType::f64).to_vector());
+    expect_error([&] { sinusoidal_positions(3, 7, DType::f64, Sines::first); }, "width 7, wanted an even one");
 }
 
 TEST(Embedding, ListsItsRowsByToken) {

@@ -19,7 +19,7 @@ using kernels::Activation;
 using kernels::FeedForwardWeights;
 
 constexpr Allowed kAllowed{.f64 = 1e-13, .f32 = 5e-6};
-constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh};
+constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu};
 
 struct NetworkCase {
     std::int64_t rows, d_model, d_ff, out;
@@ -70,14 +70,13 @@ Results run(const Network& net, Activation activation, const Dropout& dropout, s
 
 // The plain bf16 computation: in f32 with every written tensor rounded.
 Results plain(const Network& net, Activation activation, const Dropout& dropout) {
-    const bool relu = activation == Activation::relu, tanh = activation == Activation::gelu_tanh;
+    const bool relu = activation == Activation::relu;
     const FeedForwardWeights& w = net.weights;
     const Tensor u = through_bf16(kernels::linear_forward(net.x, w.w1, w.b1));
-    const Tensor act = relu ? kernels::relu_forward(u) : kernels::gelu_forward(u, tanh);
-    const Tensor h = through_bf16(kernels::dropout_forward(act, dropout));
+    const Tensor h = through_bf16(kernels::dropout_forward(kernels::activation_forward(u, activation), dropout));
     Results results{through_bf16(kernels::linear_forward(h, w.w2, w.b2)), relu ? h : u, {}, zero_gradients(net, DType::f32)};
     const Tensor dh = kernels::dropout_forward(through_bf16(kernels::linear_backward_x(net.dy, w.w2)), dropout);
-    const Tensor du = through_bf16(relu ? kernels::relu_backward(dh, h) : kernels::gelu_backward(dh, u, tanh));
+    const Tensor du = through_bf16(kernels::activation_backward(dh, relu ? h : u, activation));
     results.dx = through_bf16(kernels::linear_backward_x(du, w.w1));
     kernels::linear_backward_weight(du, net.x, results.gradients.w1);
     kernels::linear_backward_bias(du, results.gradients.b1);
@@ -163,12 +162,11 @@ TEST(FeedForwardFused, IsTheBackwardPassOfTheTwoProducts) {
             kernels::feed_forward_fused_backward_cuda(on.given.dy, hidden, on.given.weights, on.activation, on.dropout, &h, dx);
         const bool relu = on.activation == Activation::relu;
         const Tensor of_hidden = hidden.to(Device::cpu).to(DType::f64);
-        const Tensor act = relu ? of_hidden : kernels::gelu_forward(of_hidden, on.activation == Activation::gelu_tanh);
+        const Tensor act = relu ? of_hidden : kernels::activation_forward(of_hidden, on.activation);
         expect_close(h, relu ? act : kernels::dropout_forward(act, on.dropout), on.numbers, on.what + ", h", kAllowed);
         const Tensor dh = kernels::linear_backward_x(on.wide.dy, on.wide.weights.w2);
         const Tensor dropped = kernels::dropout_forward(dh, on.dropout);
-        const Tensor wanted = relu ? kernels::relu_backward(dropped, of_hidden)
-                                   : kernels::gelu_backward(dropped, of_hidden, on.activation == Activation::gelu_tanh);
+        const Tensor wanted = kernels::activation_backward(dropped, of_hidden, on.activation);
         expect_close(du, wanted, on.numbers, on.what + ", du", kAllowed);
         expect_close(dx, kernels::linear_backward_x(wanted, on.wide.weights.w1), on.numbers, on.what + ", dx", kAllowed,
                      kernels::linear_backward_x(through_bf16(wanted.to(DType::f32)), on.narrow.weights.w1));
@@ -191,14 +189,12 @@ TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
             for (const double p : {0.0, 0.3}) {
                 const Dropout dropout(p, 80);
                 const std::string what = text(at, activation, p);
-                const bool relu = activation == Activation::relu, tanh = activation == Activation::gelu_tanh;
+                const bool relu = activation == Activation::relu;
                 const Network net = network(at);
                 const Network given = converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); });
                 const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
                 const auto empty = [&] { return Tensor::empty({at.rows, at.d_ff}, DType::bf16, Device::cuda); };
-                const auto act = [&](const Tensor& u) {
-                    return relu ? kernels::relu_forward(u) : kernels::gelu_forward(u, tanh);
-                };
+                const auto act = [&](const Tensor& x) { return kernels::activation_forward(x, activation); };
 
                 Tensor u = empty(), h = empty(), h_alone = empty();
                 kernels::feed_forward_product_cuda(given.x, given.weights.w1, given.weights.b1, activation, dropout, &u, h);
@@ -216,8 +212,7 @@ TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
                                                             nullptr);
                 const Tensor kept = hidden.to(Device::cpu).to(DType::f64);
                 const Tensor dh = kernels::dropout_forward(kernels::linear_backward_x(wide.dy, wide.weights.w2), dropout);
-                expect_close(du, relu ? kernels::relu_backward(dh, kept) : kernels::gelu_backward(dh, kept, tanh), numbers,
-                             what + ", du", kAllowed);
+                expect_close(du, kernels::activation_backward(dh, kept, activation), numbers, what + ", du", kAllowed);
                 EXPECT_TRUE(same_bits(du.to(Device::cpu), du_alone.to(Device::cpu))) << what;
                 if (!relu) expect_close(again, kernels::dropout_forward(act(kept), dropout), numbers, what + ", h", kAllowed);
             }

@@ -36,7 +36,9 @@ struct Network {
     // The same, op by op.
     Variable composed(Activation activation, const Dropout& dropout) const {
         const Variable u = ops::linear(x, w1, b1);
-        const Variable a = activation == Activation::relu ? ops::relu(u) : ops::gelu(u, activation == Activation::gelu_tanh);
+        const Variable a = activation == Activation::relu   ? ops::relu(u)
+                           : activation == Activation::silu ? ops::silu(u)
+                                                            : ops::gelu(u, activation == Activation::gelu_tanh);
         return ops::linear(ops::dropout(a, dropout), w2, b2);
     }
     std::vector<Tensor> gradients() {
@@ -70,7 +72,7 @@ std::vector<Tensor> results_of(Network& net, const Variable& y) {
 
 TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
     for (const DType dtype : {DType::f32, DType::f64})
-        for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh})
+        for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
             for (const double p : {0.0, 0.3})
                 for (const std::int64_t rows : {1, 33, 200}) {
                     Network net(rows, 24, 50, dtype);
@@ -84,8 +86,8 @@ TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
 
 // Working in blocks of rows changes where values are stored, not the values. Rows around the blocks of 96 and 128, and arguments
 // beyond 9, where the tanh form's slope ends.
-TEST(FeedForward, GeluInF32HasTheBitsOfTheOpsOneAfterAnother) {
-    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh})
+TEST(FeedForward, ASmoothActivationInF32HasTheBitsOfTheOpsOneAfterAnother) {
+    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::silu})
         for (const double p : {0.0, 0.3})
             for (const std::int64_t rows : {1, 33, 96, 97, 128, 129, 300}) {
                 Network net(rows, 24, 50, DType::f32);

@@ -48,9 +48,7 @@ Wanted wanted(const FewRowsLinear& call) {
         z = normed.to(DType::f32).to(DType::bf16).to(DType::f64);
     }
     Tensor y = kernels::linear_forward(z, exact(call.weight), exact(call.bias));
-    if (call.activation.has_value())
-        y = *call.activation == Activation::relu ? kernels::relu_forward(y)
-                                                 : kernels::gelu_forward(y, *call.activation == Activation::gelu_tanh);
+    if (call.activation.has_value()) y = kernels::activation_forward(y, *call.activation);
     if (call.residual.defined()) y = sum(y, exact(call.residual));
     return {y, normed};
 }
@@ -71,7 +69,7 @@ TEST_F(FewRowsDevice, GivesTheFormulaWithEverythingAroundIt) {
     };
     for (const Case& at : {Case{1, 32, 8}, Case{16, 64, 32}, Case{17, 160, 33}, Case{40, 256, 70}})
         for (const bool norm : {false, true})
-            for (const int activation : {-1, 0, 1, 2})
+            for (const int activation : {-1, 0, 1, 2, 3})
                 for (const bool added : {false, true}) {
                     FewRowsLinear call{half({at.rows, at.in}, 1, 0.5), half({at.out, at.in}, 2, 0, 0.1), {}};
                     if (added) {

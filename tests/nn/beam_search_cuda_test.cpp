@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/device.h"
 #include "nn/search/search.h"
 #include "tests/nn/decoding_support.h"
@@ -48,6 +50,26 @@ TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     expect_the_cpus(*model, sources, {.beam = 5, .n_best = 2, .prefix = {4, 9}, .forbidden = {1, 4}, .max_length = 3});
     const Model narrow = random_model(5, 2, 0.7, 5);  // fewer tokens than twice the beam
     expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
+}
+
+// As imported models forbid the tokens that Heddle added to their vocabularies.
+TEST_F(DeviceBeamSearch, NeverWritesATokenThatItsOutputBiasForbids) {
+    const Model model = random_model(30, 4, 0.6);
+    const std::vector<Tokens> sources{source_of(1, 30, 1), source_of(4, 30, 4)};
+    const Tokens usual = beam_search(*model, sources, {.beam = 4}).front().front().tokens;
+    ASSERT_FALSE(usual.empty());
+    Tensor bias = named_tensor(*model, "output.bias");
+    bias.mutable_data<float>()[usual.front()] = static_cast<float>(forbidden_bias);
+    const DecodeOptions options{.beam = 4, .n_best = 3, .length_penalty = 0.6};
+    expect_the_cpus(*model, sources, options);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+        model->to(dtype);
+        for (const std::vector<Hypothesis>& found : beam_search(*model, sources, options))
+            for (const Hypothesis& one : found) {
+                EXPECT_EQ(std::find(one.tokens.begin(), one.tokens.end(), usual.front()), one.tokens.end()) << name(dtype);
+                EXPECT_GT(one.log_probability, -1000) << name(dtype);
+            }
+    }
 }
 
 TEST_F(DeviceBeamSearch, AnEnsembleIsMixedThere) {

@@ -103,7 +103,7 @@ TEST_F(Bf16Model, DecodesFewRowsInFewLaunches) {
     const NoGrad no_grad;
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
         for (const bool final_norm : {false, true})
-            for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu}) {
+            for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::silu}) {
                 TransformerOptions options = tiny_options();
                 options.d_model = 64;
                 options.d_ff = 96;
@@ -154,7 +154,8 @@ std::int64_t launches(ops::Activation activation, bool training, double dropout)
 }
 
 TEST_F(Bf16Model, FeedsForwardWithOneKernelInNarrowModels) {
-    for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
+    for (const ops::Activation activation :
+         {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh, ops::Activation::silu}) {
         EXPECT_EQ(launches(activation, true, 0), 1);
         EXPECT_EQ(launches(activation, true, 0.1), 1) << "dropout goes with the activation";
         EXPECT_EQ(launches(activation, false, 0.1), 1);

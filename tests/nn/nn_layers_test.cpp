@@ -224,23 +224,23 @@ TEST(Attention, GroupedKeysDecodeWithACacheToTheSameBits) {
 }
 
 TEST(FeedForwardModule, IsTheFormulaForEachActivation) {
-    for (const auto activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
+    for (const auto activation :
+         {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh, ops::Activation::silu}) {
         Root root;
         const FeedForward feed_forward(root, "ff", 4, 9, activation);
         disturb(root);
         const auto value = [&](const char* name) { return Variable(named_tensor(root, name).clone()); };
         const Variable x = random_rows(5, 4);
         const Variable inner = ops::linear(x, value("ff.inner.weight"), value("ff.inner.bias"));
-        const Variable active =
-            activation == ops::Activation::relu ? ops::relu(inner) : ops::gelu(inner, activation == ops::Activation::gelu_tanh);
-        const Variable wanted = ops::linear(active, value("ff.outer.weight"), value("ff.outer.bias"));
+        const Variable wanted = ops::linear(activated(inner, activation), value("ff.outer.weight"), value("ff.outer.bias"));
         EXPECT_LE(relative_error(feed_forward.forward(x).value(), wanted.value()), 1e-13);
     }
 }
 
 TEST(FeedForwardModule, GivesTheSameBitsWhetherOrNotItIsRecorded) {
     for (const DType dtype : {DType::f32, DType::f64})
-        for (const auto activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh}) {
+        for (const auto activation :
+             {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh, ops::Activation::silu}) {
             struct Typed : Module {
                 explicit Typed(DType type) : Module(1, type) {}
             } root(dtype);

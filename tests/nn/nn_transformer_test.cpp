@@ -25,7 +25,8 @@ std::vector<Variant> variants() {
     return {{NormPlace::pre, ops::Activation::relu, Positions::sinusoidal, Tie::all, DType::f32},
             {NormPlace::pre, ops::Activation::gelu, Positions::learned, Tie::none, DType::f64},
             {NormPlace::post, ops::Activation::relu, Positions::learned, Tie::target, DType::f32},
-            {NormPlace::post, ops::Activation::gelu_tanh, Positions::sinusoidal, Tie::none, DType::f64}};
+            {NormPlace::post, ops::Activation::gelu_tanh, Positions::sinusoidal, Tie::none, DType::f64},
+            {NormPlace::post, ops::Activation::silu, Positions::marian, Tie::target, DType::f32}};
 }
 
 std::unique_ptr<Transformer> make(const Variant& variant, std::int64_t d_model = 40, std::int64_t head_dim = 12) {

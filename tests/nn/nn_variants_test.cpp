@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "autograd/tape.h"
+#include "core/device.h"
 #include "kernels/log_softmax/log_softmax.h"
+#include "nn/flat.h"
+#include "optim/optimizer.h"
 #include "tests/nn/nn_support.h"
 
 namespace heddle::nn {
@@ -186,6 +190,98 @@ TEST(Biases, OfAttentionAndOutputAreChosenApart) {
     options.output_bias.reset();
     options.bias = true;
     EXPECT_FALSE(has(*make(options), "output.bias")) << "a tied projection has a bias when it is asked for";
+}
+
+// ---- the begin mark as zeros
+
+TransformerOptions zero_started(Tie tie) {
+    TransformerOptions options = tiny_options();
+    options.source_vocabulary = options.target_vocabulary;
+    options.tie = tie;
+    options.zero_start = true;
+    return options;
+}
+
+const char* target_table(Tie tie) {
+    return tie == Tie::all || tie == Tie::embeddings ? "embedding.weight" : "target_embedding.weight";
+}
+
+TEST(ZeroStart, BeginsWithARowOfZerosAndForbidsTheMarkWhereTheOutputIsTied) {
+    for (const Tie tie : {Tie::all, Tie::embeddings, Tie::target, Tie::none}) {
+        TransformerOptions options = zero_started(tie);
+        const Transformer model(options, 3);
+        options.zero_start = false;
+        const Transformer usual(options, 3);
+        const Tensor row = named_tensor(model, target_table(tie)).slice(begin_mark_id, begin_mark_id + 1);
+        for (const double x : row.to_vector()) EXPECT_EQ(x, 0);
+        for (const std::string& name : names_of(usual)) {  // all other initial values are the usual ones
+            const std::vector<double> a = named_tensor(model, name).to_vector(), b = named_tensor(usual, name).to_vector();
+            const bool has_row = name == target_table(tie);
+            for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i] == b[i] || (has_row && i / 8 == begin_mark_id)) << name;
+        }
+        if (model.options().output_is_tied()) {
+            const std::vector<double> bias = named_tensor(model, "output.bias").to_vector();
+            for (std::size_t i = 0; i < bias.size(); ++i) EXPECT_EQ(bias[i], i == begin_mark_id ? forbidden_bias : 0);
+        } else {
+            for (const double b : named_tensor(model, "output.bias").to_vector()) EXPECT_EQ(b, 0);
+        }
+    }
+    TransformerOptions contrary = zero_started(Tie::all);
+    contrary.output_bias = false;
+    expect_error([&] { const Transformer model(contrary); }, "zero_start keeps the begin mark's row");
+}
+
+// Label smoothing, weight decay and a begin mark in every sentence: the row and its bias stay what they are to the bit.
+TEST(ZeroStart, TrainingLeavesTheMarksRowAtZero) {
+    for (const Device device : {Device::cpu, Device::cuda})
+        for (const Tie tie : {Tie::all, Tie::none, Tie::target})
+            for (const DType dtype : {DType::f32, DType::bf16}) {
+                if (device == Device::cuda ? !device::available() : dtype == DType::bf16) continue;
+                TransformerOptions options = zero_started(tie);
+                options.activation = ops::Activation::silu;
+                options.positions = Positions::sines_first;
+                options.checkpoint_layers = tie == Tie::target;
+                Transformer model(options, 3);
+                model.to(device);
+                FlatParameters flat = flatten(model, dtype);
+                const std::vector<double> before = flat.values.to(Device::cpu).to_vector();
+                optim::Optimizer optimizer(flat.values, flat.gradients, {.method = optim::Method::adamw, .weight_decay = 0.1});
+                if (dtype == DType::bf16) optimizer.round_to(flat.bf16_copy);
+                const Sentences target_in = packed({{begin_mark_id, 5, 7, 9}, {begin_mark_id, 4}});
+                const Tensor target_out = tokens_of({5, 7, 9, 3, 4, 3});
+                for (int update = 0; update < 5; ++update) {
+                    flat.zero_gradients();
+                    const Variable loss = model.loss(source(), target_in, target_out, {.label_smoothing = 0.1});
+                    EXPECT_LT(loss.value().to(Device::cpu).item(), 10) << "smoothing leaves the forbidden mark out";
+                    backward(loss);
+                    optimizer.step({.lr = 0.1});
+                }
+                std::map<std::string, Tensor> now;
+                for (const auto& [name, tensor] : flat.named(flat.values)) now[name] = tensor.to(Device::cpu);
+                const Tensor& table = now.at(target_table(tie));
+                for (const double x : table.slice(begin_mark_id, begin_mark_id + 1).to_vector()) EXPECT_EQ(x, 0);
+                for (const double x : table.slice(5, 6).to_vector()) EXPECT_NE(x, 0);
+                if (tie != Tie::none) {
+                    EXPECT_EQ(now.at("output.bias").to_vector()[begin_mark_id], forbidden_bias);
+                }
+                EXPECT_NE(flat.values.to(Device::cpu).to_vector(), before);
+            }
+}
+
+TEST(ZeroStart, TheMarkReadsAsItsPositionAlone) {
+    const TransformerOptions options = zero_started(Tie::all);
+    Transformer model(options, 3);
+    Module root(1);
+    const PositionalEncoding positions(root, "positions", Positions::sinusoidal, 4, 8);
+    const Embedding embedding(root, "embedding", 13, 8, EmbeddingInit::scaled, true, begin_mark_id);
+    const std::vector<double> row =
+        embedding.forward(tokens_of({begin_mark_id}), Spans::packed(std::vector<std::int64_t>{1}), positions).value().to_vector();
+    EXPECT_EQ(row, positions.table(1).value().slice(0, 1).to_vector());
+    backward(ops::sum(embedding.forward(tokens_of({begin_mark_id, 4}))));
+    const Tensor gradient = embedding.weight().grad();
+    for (const double g : gradient.slice(begin_mark_id, begin_mark_id + 1).to_vector()) EXPECT_EQ(g, 0);
+    for (const double g : gradient.slice(4, 5).to_vector()) EXPECT_NE(g, 0);
+    expect_error([&] { const Embedding other(root, "other", 2, 8, EmbeddingInit::scaled, true, 2); }, "row 2 should stay zero");
 }
 
 TEST(Embeddings, AreScaledAndInitialisedAsChosen) {

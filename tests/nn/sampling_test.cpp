@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/device.h"
 #include "tests/nn/decoding_support.h"
 
 namespace heddle::nn {
@@ -108,6 +109,27 @@ TEST(Sampling, DrawsNoForbiddenToken) {
         Fit fit;
         add(fit, expected(left, used), first, samples);
         EXPECT_LE(fit.statistic, fit.bound()) << "top-k " << sampling.top_k << ", T " << sampling.temperature;
+    }
+}
+
+TEST(Sampling, DrawsNoTokenThatItsOutputBiasForbids) {
+    const Model model = random_model(9, 2, 0.3, 5);
+    Tensor bias = named_tensor(*model, "output.bias");
+    for (const std::int64_t token : {5, 8}) bias.mutable_data<float>()[token] = static_cast<float>(forbidden_bias);
+    const Tokens source = source_of(4, 9, 1);
+    const std::vector<double> own = next_log_probabilities(*model, source, {});
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        if (device == Device::cuda && !device::available()) continue;
+        model->to(device);
+        for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 9}, Sampling{.temperature = 1.7}}) {
+            std::map<std::int32_t, int> first;
+            for (const Hypothesis& each : drawn(*model, source, samples, sampling))
+                ++first[each.tokens.empty() ? end_mark : each.tokens[0]];
+            EXPECT_FALSE(first.contains(5) || first.contains(8)) << name(device);
+            Fit fit;
+            add(fit, expected(own, sampling), first, samples);
+            EXPECT_LT(fit.statistic, fit.bound()) << name(device);
+        }
     }
 }
 

@@ -57,6 +57,7 @@ std::vector<GradientCase> wide_cases() {
         add("residual", [=](auto in) { return ops::residual(in[0], in[1], dropout); });
         add("gelu", [](auto in) { return ops::gelu(in[0]); });
         add("gelu by tanh", [](auto in) { return ops::gelu(in[0], true); });
+        add("silu", [](auto in) { return ops::silu(in[0]); });
         add("softmax", [](auto in) { return ops::softmax(in[0]); });
         add("log_softmax", [](auto in) { return ops::log_softmax(in[0]); });
         add("cross_entropy", [=](auto in) { return ops::cross_entropy(in[0], targets, {.label_smoothing = 0.1}); });
@@ -70,7 +71,8 @@ std::vector<GradientCase> wide_cases() {
                                   {.scale = 3, .positions = {}, .dropout = dropout});
         });
         // w2 [cols, 37] is w1 [37, cols] transposed.
-        for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh})
+        for (const ops::Activation activation :
+             {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh, ops::Activation::silu})
             add("feed_forward", [=](auto in) {
                 const int axes[] = {1, 0};
                 return ops::feed_forward(in[0], in[1], {}, ops::permute(in[1], axes), {}, activation, dropout);
@@ -127,7 +129,13 @@ std::vector<Training> trainings() {
     third.model.heads = 4;
     third.options.optimizer = optim::Method::sgd;
     third.options.lr = 0.1;
-    return {plain, other, third};
+    Training fourth = plain;
+    fourth.what = "silu, post-norm, Marian's positions, zero start";
+    fourth.model.norm = nn::NormPlace::post;
+    fourth.model.activation = ops::Activation::silu;
+    fourth.model.positions = nn::Positions::marian;
+    fourth.model.zero_start = true;
+    return {plain, other, third, fourth};
 }
 
 std::vector<app::TokenPair> random_pairs(const nn::TransformerOptions& model) {

@@ -43,9 +43,9 @@ std::vector<double> losses(const TrainingData& data, Device device, std::int64_t
     return losses(tiny_model(data, 0.1), data, device, updates, weights);
 }
 
-// Models that differ in the memory that layers read, key heads, ties, biases and embeddings.
+// Models that differ in the memory that layers read, key heads, ties, biases, embeddings and activation.
 std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
-    std::vector<nn::TransformerOptions> kinds(3, tiny_model(data, 0.1));
+    std::vector<nn::TransformerOptions> kinds(4, tiny_model(data, 0.1));
     kinds[0].encoder_layers = kinds[0].decoder_layers = 2;
     kinds[0].memory = nn::MemoryFrom::layer;
     kinds[0].tie = nn::Tie::embeddings;
@@ -59,6 +59,10 @@ std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
     kinds[2].output_bias = true;
     kinds[2].bias = false;
     kinds[2].positions = nn::Positions::learned;
+    kinds[3].norm = nn::NormPlace::post;
+    kinds[3].activation = ops::Activation::silu;
+    kinds[3].positions = nn::Positions::marian;
+    kinds[3].zero_start = true;
     return kinds;
 }
 
@@ -86,6 +90,38 @@ TEST_F(DeviceTraining, ModelsOfEveryKindGiveTheLossesOfTheCpu) {
         const std::vector<double> cpu = losses(kind, data, Device::cpu, 6), cuda = losses(kind, data, Device::cuda, 6);
         for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
     }
+}
+
+// In captured updates with batches sorted by token on the host, too.
+TEST_F(DeviceTraining, AZeroStartStaysZero) {
+    const TrainingData data = copy_data(200);
+    for (const DType dtype : {DType::f32, DType::bf16})
+        for (const bool graphs : {false, true}) {
+            TrainingOptions options = short_training();
+            options.cuda_graphs = graphs;
+            options.label_smoothing = 0.1;
+            options.optimizer = optim::Method::adamw;
+            options.weight_decay = 0.1;
+            nn::Transformer model(other_kinds(data)[3], 3);
+            model.to(Device::cuda);
+            Learner learner(model, options, 6, dtype);
+            const BatchPlan plan = plan_batches(data.training, {.batch_tokens = options.batch_tokens}, 1, 1);
+            for (std::size_t i = 0; i < 6; ++i) {
+                const PairBatch batch = make_batch(data.training, plan.batches[i]);
+                learner.update({&batch, 1});
+            }
+            const LossReading reading = learner.read();
+            EXPECT_LT(reading.loss / static_cast<double>(reading.targets), 10);
+            for (const auto& [name, tensor] : learner.parameters().named(learner.parameters().values)) {
+                if (name == "output.bias") {
+                    EXPECT_EQ(copy_on_cpu(tensor).to_vector()[nn::begin_mark_id], nn::forbidden_bias);
+                }
+                if (name != "embedding.weight") continue;
+                const Tensor table = copy_on_cpu(tensor);
+                for (const double x : table.slice(nn::begin_mark_id, nn::begin_mark_id + 1).to_vector()) EXPECT_EQ(x, 0);
+                for (const double x : table.slice(4, 5).to_vector()) EXPECT_NE(x, 0);
+            }
+        }
 }
 
 TEST_F(DeviceTraining, AnUpdateHasTheSameBitsAgain) {

@@ -6,6 +6,11 @@
 
 namespace heddle::kernels {
 
+template <class T>
+constexpr bool decays(T p) {
+    return !(p <= static_cast<T>(kUndecayed));
+}
+
 /// An update's numbers, as the loop needs them.
 template <class T>
 struct AdamCoefficients {
@@ -17,6 +22,10 @@ struct AdamCoefficients {
     T rate;  ///< lr / (1 - beta1^t)
     T root;  ///< 1 / sqrt(1 - beta2^t)
     T eps;
+
+    /// What the decay makes of parameter p: added to its gradient, and left of it.
+    constexpr T pull(T p) const { return decays(p) ? l2 * p : T{0}; }
+    constexpr T left(T p) const { return decays(p) ? keep * p : p; }
 };
 
 template <class T>
@@ -25,6 +34,8 @@ struct SgdCoefficients {
     T l2;
     T momentum;
     T lr;
+
+    constexpr T pull(T p) const { return decays(p) ? l2 * p : T{0}; }
 };
 
 /// The numbers of a step (adam.cpp). T float or double.
