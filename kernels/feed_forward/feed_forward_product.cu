@@ -1,7 +1,7 @@
 // A product of the feed-forward network together with what stands behind it, in bf16 with f32 sums:
 //
-//     forward     h  = dropout(act(x W1^T + b1))                      and u, where GELU's backward pass needs it
-//     backward    du = (dy W2) * dropout factor * act'(u)             and GELU's h, for dW2
+//     forward     h  = dropout(act(x W1^T + b1))                      and u, where GELU's or SiLU's backward needs it
+//     backward    du = (dy W2) * dropout factor * act'(u)             and h of GELU or SiLU, for dW2
 //
 // Between two products by cuBLASLt activation and dropout are a pass of their own: a launch, and 4 to 8 bytes of traffic for each
 // element of h. Here they are done while the sums are in registers. cuBLASLt multiplies faster, so this is for sums that are
