@@ -49,6 +49,8 @@ TEST(CheckArguments, WordsOfTheCompilerAndOfTheProgramAreTakenOut) {
     EXPECT_THAT(settings.link_options, ElementsAre("-lm", "-Llib"));
     EXPECT_THAT(settings.program_arguments, ElementsAre("-D", "--", "c"));
     EXPECT_THROW(without_compiler_options({"a.cu", "-I"}, settings), Refused);
+    EXPECT_THAT(without_compiler_options({"-lineinfo", "a.cu"}, settings), ElementsAre("a.cu"));
+    EXPECT_THAT(settings.link_options, ElementsAre("-lm", "-Llib"));
 }
 
 TEST(CheckArguments, TheStandAloneProgramHasTheSameOptions) {
@@ -85,6 +87,11 @@ TEST(CheckFindings, OneViolationOfSeveralOrdersAndLaunchesIsCounted) {
     note.note = true;
     EXPECT_NE(findings.add(note, 2), nullptr);
     ASSERT_EQ(findings.all().size(), 3u);
+    Findings of_values;
+    ViolationRecord same = race(7, 6);
+    same.same_value = true;
+    EXPECT_NE(of_values.add(same, 1), nullptr);
+    EXPECT_NE(of_values.add(race(7, 6), 2), nullptr) << "writes of different values are worse, and told, too";
     EXPECT_THAT(findings.all()[0].orders, ElementsAre(1, 2));
     EXPECT_EQ(findings.all()[0].occurrences, 3u);
     EXPECT_EQ(findings.violations(), 2u);

@@ -102,6 +102,62 @@ TEST_F(Check, AProgramThatFailsByItselfIsStatus1) {
     EXPECT_THAT(endless.err, AllOf(HasSubstr("no violation in 1 order"), HasSubstr("in host code")));
 }
 
+// Also where the number of the closed descriptor belongs to another file.
+TEST_F(Check, AProgramThatClosesItsDescriptorsIsHeard) {
+    std::string text = kRacy;
+    text.insert(text.find("int main"), "#include <fcntl.h>\n#include <unistd.h>\n");
+    const std::size_t body = text.find('{', text.find("int main")) + 1;
+    text.insert(body,
+                "for (int i = 3; i < 1024; ++i) close(i); const int log = open(\"log\", O_WRONLY | O_CREAT, 0600); "
+                "for (int i = 90; i < 300; ++i) dup2(log, i);");
+    here.write("closes.cu", text);
+    const ProgramResult result = check("closes.cu -DRETURNED=0 --orders 1");
+    EXPECT_EQ(result.status, 3) << result.err;
+    EXPECT_EQ(here.read("log"), "");
+}
+
+// free() holds the lock of its lists when it finds that they are damaged.
+TEST_F(Check, AnAbortOfFreeEndsTheProgram) {
+    here.write("damage.cu", R"(#include <cstdlib>
+#include <thread>
+#include <unistd.h>
+__global__ void k(int* x) { x[threadIdx.x] = 1; }
+int main() {
+    int* x;
+    cudaMalloc(&x, 128);
+    std::thread([] { sleep(60); }).detach();
+    k<<<1, 32>>>(x);
+    void* volatile freed = malloc(70000);
+    void* volatile behind = malloc(70000);
+    free(freed);
+    free(freed);
+    free(behind);
+}
+)");
+    const ProgramResult result = check("damage.cu --orders 1 --seconds 10");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr("it was ended by signal 6"));
+}
+
+TEST_F(Check, AHostCallInAKernelIsNamedWithItsLine) {
+    here.write("nested.cu", R"(
+__global__ void inner(int* x) { x[0] = 1; }
+__global__ void calls(int* x, int how) {
+    if (how == 0) cudaDeviceSynchronize();
+    if (how == 1) inner(x);
+}
+)");
+    const ProgramResult synchronises = check("nested.cu --kernel calls --arg 'x=i32[1]' --arg how=0 --orders 1");
+    EXPECT_EQ(synchronises.status, 3);
+    EXPECT_THAT(synchronises.err,
+                AllOf(HasSubstr("nested.cu:4: fault: kernel calls"), HasSubstr("calls cudaDeviceSynchronize at "),
+                      HasSubstr("4 |     if (how == 0) cudaDeviceSynchronize();")));
+    const ProgramResult function = check("nested.cu --kernel calls --arg 'x=i32[1]' --arg how=1 --orders 1");
+    EXPECT_THAT(function.err, HasSubstr("nested.cu:5: bad-launch: kernel calls"));
+    here.write("fp8.cu", "#include <cuda_fp8.h>\nint main() {}\n");
+    EXPECT_THAT(check("fp8.cu").err, HasSubstr("fp8.h: arithmetic in 8, 6 and 4 bits is not emulated; use cuda_fp16.h"));
+}
+
 TEST_F(Check, WhatDoesNotCompileIsStatus2WithTheLineOfTheFile) {
     here.write("wrong.cu", "__global__ void k(int* x) {\n    x[threadIdx.x] = y;\n}\nint main() { k<<<1, 1>>>(nullptr); }\n");
     const ProgramResult wrong = check("wrong.cu");

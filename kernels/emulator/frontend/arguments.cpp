@@ -12,6 +12,9 @@ namespace {
 
 bool begins_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
 
+// nvcc's, which asks for what is always there.
+bool asks_for_lines(const std::string& word) { return word == "-lineinfo" || word == "--generate-line-info"; }
+
 // The options that are a letter and a value, in one word or in two.
 bool is_compiler_option(const std::string& word) {
     if (begins_with(word, "--") || word.size() < 2 || word[0] != '-') return false;
@@ -101,6 +104,7 @@ std::vector<std::string> without_compiler_options(const std::vector<std::string>
             settings.program_arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
             break;
         }
+        if (asks_for_lines(words[i])) continue;
         if (!is_compiler_option(words[i])) {
             rest.push_back(words[i]);
             continue;

@@ -30,6 +30,7 @@ std::string short_number(double number) {
 // How a program failed; empty if it did not.
 std::string failure_of(const Ended& ended, double limit) {
     if (ended.too_long) return "it was ended after " + short_number(limit) + " seconds, in host code (--seconds gives it more)";
+    if (ended.stopped != 0) return "it stopped itself by signal " + std::to_string(ended.stopped);
     if (ended.signal != 0) {
         const char* const name = ::strsignal(ended.signal);
         return "it was ended by signal " + std::to_string(ended.signal) + (name == nullptr ? "" : std::string(", ") + name);
@@ -62,7 +63,8 @@ class Schedules {
                 std::fprintf(stderr, "%s: a thread needs more than its 64 KB of stack; trying again with 1 MB\n\n",
                              settings_.name.c_str());
                 outcome.findings.restart(order);
-                failure = run_order(outcome.findings, order, limit, too_long);
+                const double rest = std::max(std::min(limit, settings_.total_seconds - seconds_since(start)), 1.0);
+                failure = run_order(outcome.findings, order, rest, too_long);
             }
             outcome.orders = order;
             if (outcome.failure.empty()) outcome.failure = failure;

@@ -13,7 +13,7 @@ auto identity_of(const ViolationRecord& r) {
     std::pair<std::string, int> first{r.file, r.line}, second{r.other_file, r.other_line};
     if (second < first) std::swap(first, second);
     const bool places = r.line != 0 || r.other_line != 0;
-    return std::make_tuple(r.kind, r.note, r.kernel, first, second, places ? "" : r.text);
+    return std::make_tuple(r.kind, r.note, r.same_value, r.kernel, first, second, places ? "" : r.text);
 }
 
 std::string counted(std::uint64_t number, const char* noun) {

@@ -86,6 +86,8 @@ constexpr RefusedHeaders kRefused[] = {
     {"nccl.h", "NCCL", "run on one device"},
     {"nvml.h", "NVML", "leave out what asks the driver"},
     {"nvrtc.h nvJitLink.h", "NVRTC", "compile the kernel with the program"},
+    {"cuda_fp8.h cuda_fp8.hpp cuda_fp6.h cuda_fp6.hpp cuda_fp4.h cuda_fp4.hpp", "arithmetic in 8, 6 and 4 bits",
+     "use cuda_fp16.h or cuda_bf16.h"},
     {"npp.h nppi.h nppcore.h npps.h", "NPP", "use a kernel of one's own"},
     {"nvjpeg.h nvcuvid.h cuviddec.h nvEncodeAPI.h", "decoding of pictures and video", "leave out what needs it"},
     {"cuda_gl_interop.h cudaGL.h cuda_d3d11_interop.h cuda_vdpau_interop.h cuda_egl_interop.h cudaEGL.h",

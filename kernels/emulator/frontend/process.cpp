@@ -282,9 +282,10 @@ Ended run_program(const ProgramRun& run, Input& input) {
     if (number < 0) number = ::fcntl(records.write.get(), F_DUPFD_CLOEXEC, 10);
     if (number < 0) throw std::runtime_error(std::string("no descriptor is left for the reports: ") + std::strerror(errno));
     Descriptor far(number);
-    records.write.close();
+    // A program that has closed it opens this process's end of the pipe anew.
     std::vector<std::string> environment = run.environment;
-    environment.push_back("HEDDLE_EMULATOR_REPORTS=" + std::to_string(far.get()));
+    environment.push_back("HEDDLE_EMULATOR_REPORTS=" + std::to_string(far.get()) + ":/proc/" + std::to_string(::getpid()) +
+                          "/fd/" + std::to_string(records.write.get()));
     const int out = run.shown ? -1 : nowhere.get();
     const pid_t child =
         start(run.words, environment,
@@ -326,6 +327,7 @@ Ended run_program(const ProgramRun& run, Input& input) {
             feed();
             take_records();
         });
+    records.write.close();
     for (std::size_t turn = 0; turn < 1000 && records.read.open(); ++turn) take_records();
     return ended;
 }

@@ -170,8 +170,8 @@ std::string cost_table(const std::vector<KernelCost>& costs) {
         "what the kernels asked of memory (sectors of 32 bytes; useful: the share that the same bytes need):\n" + table_of(rows);
     for (const KernelCost& each : costs) {
         const ViolationRecord* worst = nullptr;
-        for (const ViolationRecord& line : each.lines)
-            if (line.cost.wasted() > 0 && (worst == nullptr || line.cost.wasted() > worst->cost.wasted())) worst = &line;
+        for (const ViolationRecord& line : each.lines)  // a kernel's own line is the one that wastes most
+            if (each.kernel.line > 0 && line.file == each.kernel.file && line.line == each.kernel.line) worst = &line;
         if (worst == nullptr) continue;
         const CostCounts& c = worst->cost;
         text += each.kernel.kernel + " wastes most at " + place_of(worst->file, worst->line) + ":";

@@ -1,6 +1,8 @@
 #include "kernels/emulator/run/verdict.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -12,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -33,6 +36,9 @@ bool is_set(const char* variable) {
 struct Verdict {
     pid_t process = 0;
     int output = -1;
+    std::string path;  // of what `output` writes to; empty: it has none
+    dev_t device = 0;  // and its identity
+    ino_t node = 0;
     bool has_pipe = false, same_values = false, leaks = false, cost = false;
     std::mutex mutex;
     std::map<std::string, std::uint64_t> told;  // the violations so far, with their ids
@@ -41,9 +47,32 @@ struct Verdict {
 };
 std::atomic<Verdict*> verdict{nullptr};  // null: no program of the front end
 
-void put(const std::string& text, int output) {
+constexpr int kHigh = 100;  // out of the way of programs that close or count their descriptors
+
+// A program may have closed the descriptor, and another of its files may have the number now.
+bool is_open(const Verdict& own) {
+    struct stat now = {};
+    return fstat(own.output, &now) == 0 && now.st_dev == own.device && now.st_ino == own.node;
+}
+
+void know_output(Verdict& own) {
+    struct stat now = {};
+    if (fstat(own.output, &now) != 0) return;
+    own.device = now.st_dev;
+    own.node = now.st_ino;
+}
+
+void put(const std::string& text, Verdict& own) {
+    if (!is_open(own) && !own.path.empty())
+        if (const int again = ::open(own.path.c_str(), O_WRONLY | O_CLOEXEC); again >= 0) {
+            const int high = fcntl(again, F_DUPFD_CLOEXEC, kHigh);
+            own.output = high >= 0 ? high : again;
+            if (high >= 0) ::close(again);
+            know_output(own);
+        }
+    if (!is_open(own)) return;
     for (std::size_t done = 0; done < text.size();) {
-        const ssize_t count = write(output, text.data() + done, text.size() - done);
+        const ssize_t count = write(own.output, text.data() + done, text.size() - done);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return;  // nobody reads it any more
         done += static_cast<std::size_t>(count);
@@ -71,9 +100,29 @@ void run_last() {
     if (tells() && !in_a_kernel()) run_all(verdict.load()->last);
 }
 
+// The action of SIGABRT is the default by now.
+void end_at_once(int) {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGABRT);
+    pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
+    raise(SIGABRT);
+}
+
+// Where malloc has called abort(), it may hold its lock, and whoever allocates waits for ever: then the process ends here.
+void try_to_allocate() {
+    std::signal(SIGALRM, end_at_once);
+    constexpr itimerval kNever = {}, kSecond = {{0, 0}, {1, 0}};
+    setitimer(ITIMER_REAL, &kSecond, nullptr);
+    void* volatile memory = std::malloc(64 << 10);  // more than a thread keeps for itself
+    std::free(memory);
+    setitimer(ITIMER_REAL, &kNever, nullptr);
+}
+
 // abort() and std::terminate() come here.
 void on_abort(int signal) {
     std::signal(signal, SIG_DFL);  // a second one ends the process at once
+    try_to_allocate();
     run_at_end();
     raise(signal);
 }
@@ -85,7 +134,6 @@ void foreign_program() {
     auto* const made = new Verdict;  // never destroyed: destructors of statics make mistakes, too
     made->process = getpid();
     const char* const wanted = std::getenv("HEDDLE_EMULATOR_REPORTS");
-    constexpr int kHigh = 100;  // out of the way of programs that close or count their descriptors
     const int given = wanted != nullptr && *wanted != 0 ? std::atoi(wanted) : -1;
     if (given >= 0) made->output = fcntl(given, F_DUPFD_CLOEXEC, kHigh);
     if (made->output >= 0) {
@@ -95,6 +143,8 @@ void foreign_program() {
     }
     made->has_pipe = made->output >= 0;
     if (!made->has_pipe) made->output = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kHigh);
+    if (const char* const path = made->has_pipe ? std::strchr(wanted, ':') : nullptr) made->path = path + 1;
+    know_output(*made);
     made->same_values = is_set("HEDDLE_EMULATOR_SAME_VALUE");
     made->leaks = is_set("HEDDLE_EMULATOR_LEAKS");
     made->cost = is_set("HEDDLE_EMULATOR_COST");
@@ -149,12 +199,12 @@ void tell(ViolationRecord record) {
             again.kind = "again";
             again.id = known->second;
             again.launch = record.launch;
-            put(encode(again), own.output);
+            put(encode(again), own);
             return;
         }
     }
     record.id = ++own.ids;
-    put(own.has_pipe ? encode(record) : (record.note ? "heddle: note: " : "heddle: ") + record.text + "\n", own.output);
+    put(own.has_pipe ? encode(record) : (record.note ? "heddle: note: " : "heddle: ") + record.text + "\n", own);
 }
 
 }  // namespace heddle::emulator

@@ -12,7 +12,8 @@ namespace heddle::emulator {
 
 /// A record of this kind about this place.
 ViolationRecord mistake(const char* kind, Place place, std::string text);
-/// Writes the record to the descriptor that HEDDLE_EMULATOR_REPORTS names; without one, its text to stderr as it was at the
+/// Writes the record to the descriptor that HEDDLE_EMULATOR_REPORTS names, as "200:/proc/1/fd/7" with the path by which it is
+/// opened again if the program has closed it; without one, its text to stderr as it was at the
 /// start. A violation that was told before (kind, kernel and both lines are equal) is only counted. Does nothing in a process
 /// that was forked from the program's, and in one that is no program of the front end.
 void tell(ViolationRecord record);

@@ -79,7 +79,14 @@ void cuda::configure(const Configuration& configuration) {
 
 void cuda::detail::launch(const char* name, Registration* kernel, const Closure& closure) {
     const std::string title = kernel != nullptr ? kernel_name(kernel->address) : name;
-    if (in_a_kernel()) violate(mistake("bad-launch", {}, "calls the kernel " + title + " as a function"));
+    if (in_a_kernel()) {
+        const SourceLine line = line_of_caller(1);  // the innermost one is the called kernel's own
+        ViolationRecord record = mistake("bad-launch", {}, "calls the kernel " + title + " as a function");
+        if (!line.text.empty()) record.text += " at " + line.text;
+        record.file = line.file;
+        record.line = line.line;
+        violate(std::move(record));
+    }
     if (pending_launches.empty()) {
         const SourceLine line = line_of_caller(1);  // the innermost one is the kernel's own
         launch_result =

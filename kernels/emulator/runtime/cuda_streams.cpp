@@ -87,8 +87,15 @@ bool use_default_stream_per_thread() {
 }
 
 cudaError_t check_caller(const char* call) {
-    if (in_a_kernel())
-        violate(std::string("calls ") + call + ", which the emulator does not run in kernels: call it from the host");
+    if (in_a_kernel()) {
+        const SourceLine line = line_of_caller();
+        ViolationRecord record = mistake("fault", {},
+                                         std::string("calls ") + call + (line.text.empty() ? "" : " at " + line.text) +
+                                             ", which the emulator does not run in kernels: call it from the host");
+        record.file = line.file;
+        record.line = line.line;
+        violate(std::move(record));
+    }
     if (!in_host_function()) return cudaSuccess;
     return refuse(cudaErrorNotPermitted, std::string(call) + ": a function of cudaLaunchHostFunc must not call the CUDA runtime");
 }
