@@ -187,8 +187,9 @@ TEST_F(RunFolderTest, IsNotReplacedUnasked) {
 // A folder with other people's files, some with the names of a run's files.
 TEST_F(RunFolderTest, NeverTakesAFolderOfSomebodyElsesForARun) {
     namespace fs = std::filesystem;
-    const std::vector<std::string> others = {"config.toml", "model.safetensors", "vocab.model",     "all_scalars.json",
-                                             "search.toml", "report.html",       "saves/2024/game", "saves/3/state.json"};
+    const std::vector<std::string> others = {"config.toml",    "model.safetensors", "vocab.model",
+                                             "vocab.map.json", "all_scalars.json",  "search.toml",
+                                             "report.html",    "saves/2024/game",   "saves/3/state.json"};
     for (const std::string& file : others) {
         fs::remove_all(path_);
         fs::create_directories((path_ / file).parent_path());
@@ -222,7 +223,7 @@ TEST_F(RunFolderTest, ThatLearnedNothingIsBegunAgain) {
     const auto begin = [&] {
         const RunFolder folder(path_, false);
         folder.write_config("x = 1\n");
-        std::ofstream(path_ / "vocab.tsv") << "old";
+        for (const char* file : {"vocab.tsv", "vocab.map.json"}) std::ofstream(path_ / file) << "old";
         const TrainingLog log(folder.log(), true);
     };
     begin();
@@ -232,7 +233,8 @@ TEST_F(RunFolderTest, ThatLearnedNothingIsBegunAgain) {
         const RunFolder again(path_, false);
         EXPECT_THAT(error_of([&] { RunFolder::check_can_begin(path_); }), testing::HasSubstr("in use: process "));
     }
-    for (const char* name : {"config.toml", "vocab.tsv", "log.jsonl", "lock"}) EXPECT_FALSE(fs::exists(path_ / name)) << name;
+    for (const char* name : {"config.toml", "vocab.tsv", "vocab.map.json", "log.jsonl", "lock"})
+        EXPECT_FALSE(fs::exists(path_ / name)) << name;
 
     // Not if anything would be lost.
     for (const char* kept : {"model.safetensors", "best.safetensors", "model-40.safetensors", "saves/40/state.json"}) {
