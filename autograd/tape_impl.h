@@ -76,7 +76,7 @@ class Tape {
     TapeNode* find(std::int64_t number);
     const TapeNode* find(std::int64_t number) const { return const_cast<Tape*>(this)->find(number); }
     TapeNode::Input input_of(const Variable& variable, const Record& entry) const;
-    std::int64_t seed(const Variable& output, const Tensor& cotangent);
+    std::int64_t seed(const Variable& output, const Tensor& cotangent, bool copy);
     void visit(TapeNode& node, bool retain);
     void bury(TapeNode& node);
     void bury_pending();

@@ -180,7 +180,10 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     const kernels::BiasSums biases;   // makes several sums for gradients of biases in one launch
     const device::Branches branches;  // computes gradients of weights in parallel to those of values
     try {
-        for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i]));
+        // Nothing adds to the gradient of a single output: the walk begins at its node, so the caller's tensor is only read.
+        if (outputs.size() == 1) last = seed(outputs[0], cotangents[0], false);
+        for (std::size_t i = 0; outputs.size() > 1 && i < outputs.size(); ++i)
+            last = std::max(last, seed(outputs[i], cotangents[i], true));
         // Nothing is recorded or removed during the walk, so indices into the list stay valid.
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
                                           [](std::int64_t wanted, const TapeNode& node) { return wanted < node.number; });
@@ -199,7 +202,7 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     end_walk();
 }
 
-std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
+std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent, bool copy) {
     check(output.defined() && output.requires_grad() && !output.is_leaf(),
           "backward: the output was not recorded on the tape: none of its inputs requires a gradient, or grad mode was off");
     const Variable::Slot& slot = *output.slot_;
@@ -213,7 +216,7 @@ std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent) {
     if (gradient.defined())
         kernels::accumulate(gradient, cotangent);
     else
-        gradient = cotangent.clone();
+        gradient = copy ? cotangent.clone() : cotangent;
     return slot.node;
 }
 
