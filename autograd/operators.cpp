@@ -1,6 +1,7 @@
 #include "autograd/operators.h"
 
 #include "autograd/ops.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
 
@@ -22,5 +23,25 @@ Variable operator*(const Operand& a, const Operand& b) {
 Variable operator/(const Operand& a, const Operand& b) { return ops::div(a.beside(b), b.beside(a), a.where()); }
 
 Variable operator-(const Operand& x) { return ops::neg(x.beside(x), x.where()); }
+
+namespace {
+
+Tensor compared(kernels::Comparison comparison, const Operand& a, const Operand& b) {
+    return kernels::compare(comparison, a.beside(b).value(), b.beside(a).value());
+}
+
+}  // namespace
+
+Tensor operator==(const Operand& a, const Operand& b) { return compared(kernels::Comparison::equal, a, b); }
+Tensor operator!=(const Operand& a, const Operand& b) { return compared(kernels::Comparison::not_equal, a, b); }
+Tensor operator<(const Operand& a, const Operand& b) { return compared(kernels::Comparison::less, a, b); }
+Tensor operator<=(const Operand& a, const Operand& b) { return compared(kernels::Comparison::less_equal, a, b); }
+Tensor operator>(const Operand& a, const Operand& b) { return compared(kernels::Comparison::greater, a, b); }
+Tensor operator>=(const Operand& a, const Operand& b) { return compared(kernels::Comparison::greater_equal, a, b); }
+
+Tensor operator&(const Tensor& a, const Tensor& b) { return ops::logical_and(a, b); }
+Tensor operator|(const Tensor& a, const Tensor& b) { return ops::logical_or(a, b); }
+Tensor operator^(const Tensor& a, const Tensor& b) { return ops::logical_xor(a, b); }
+Tensor operator~(const Tensor& a) { return ops::logical_not(a); }
 
 }  // namespace heddle

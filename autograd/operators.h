@@ -41,6 +41,21 @@ Variable operator*(const Operand& a, const Operand& b);
 Variable operator/(const Operand& a, const Operand& b);
 Variable operator-(const Operand& x);
 
+/// Masks u8, 1 where the comparison holds, for ops::where, softmax and attention: `where(a > 0, a, b)`. A number takes the other
+/// side's dtype. They are not recorded: a mask has no gradient.
+Tensor operator==(const Operand& a, const Operand& b);
+Tensor operator!=(const Operand& a, const Operand& b);
+Tensor operator<(const Operand& a, const Operand& b);
+Tensor operator<=(const Operand& a, const Operand& b);
+Tensor operator>(const Operand& a, const Operand& b);
+Tensor operator>=(const Operand& a, const Operand& b);
+
+/// ops::logical_and, logical_or, logical_xor and logical_not of masks u8.
+Tensor operator&(const Tensor& a, const Tensor& b);
+Tensor operator|(const Tensor& a, const Tensor& b);
+Tensor operator^(const Tensor& a, const Tensor& b);
+Tensor operator~(const Tensor& a);
+
 /// The value, as core/print.h writes tensors; "undefined" for an undefined Variable.
 inline std::string to_text(const Variable& variable) { return to_text(variable.defined() ? variable.value() : Tensor()); }
 

@@ -7,8 +7,10 @@
 // Every op takes the caller's source line as its last argument, so that anomaly mode and version errors can name it.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "autograd/tape.h"
 #include "core/random.h"
@@ -26,23 +28,99 @@ Variable add(const Variable& a, const Variable& b, Where where = Where::current(
 Variable sub(const Variable& a, const Variable& b, Where where = Where::current());
 Variable mul(const Variable& a, const Variable& b, Where where = Where::current());
 Variable div(const Variable& a, const Variable& b, Where where = Where::current());
+/// a^b; where a is 0 and b >= 0 the exponent gets no gradient, and where b is 0 the base.
+Variable pow(const Variable& a, const Variable& b, Where where = Where::current());
+Variable pow(const Variable& x, double exponent, Where where = Where::current());
+Variable pow(double a, const Variable& b, Where where = Where::current());
+/// The larger or the smaller one; where they are equal each gets half of the gradient. A NaN of either side stays.
+Variable maximum(const Variable& a, const Variable& b, Where where = Where::current());
+Variable maximum(const Variable& a, double b, Where where = Where::current());
+Variable minimum(const Variable& a, const Variable& b, Where where = Where::current());
+Variable minimum(const Variable& a, double b, Where where = Where::current());
 Variable neg(const Variable& x, Where where = Where::current());
 Variable exp(const Variable& x, Where where = Where::current());
+/// e^x - 1, exact near 0.
+Variable expm1(const Variable& x, Where where = Where::current());
 Variable log(const Variable& x, Where where = Where::current());
+/// ln(1 + x), exact near 0.
+Variable log1p(const Variable& x, Where where = Where::current());
 Variable sqrt(const Variable& x, Where where = Where::current());
+/// 1 / sqrt(x)
+Variable rsqrt(const Variable& x, Where where = Where::current());
+Variable square(const Variable& x, Where where = Where::current());
+/// The gradient at 0 is 0.
+Variable abs(const Variable& x, Where where = Where::current());
+/// -1, 0 or 1; a NaN stays. Its gradient is 0.
+Variable sign(const Variable& x, Where where = Where::current());
+Variable sin(const Variable& x, Where where = Where::current());
+Variable cos(const Variable& x, Where where = Where::current());
 Variable tanh(const Variable& x, Where where = Where::current());
+/// 1 / (1 + e^-x)
+Variable sigmoid(const Variable& x, Where where = Where::current());
+/// ln(1 + e^x)
+Variable softplus(const Variable& x, Where where = Where::current());
+Variable erf(const Variable& x, Where where = Where::current());
+/// x within [low, high]; infinities are no bounds. Where x lies outside, it gets no gradient. Error when low > high or one is
+/// NaN.
+Variable clamp(const Variable& x, double low, double high, Where where = Where::current());
 /// `condition` u8, true (nonzero) takes from `a`, false from `b`; all three broadcast.
 Variable where(const Tensor& condition, const Variable& a, const Variable& b, Where where = Where::current());
+Variable where(const Tensor& condition, const Variable& a, double b, Where where = Where::current());
+Variable where(const Tensor& condition, double a, const Variable& b, Where where = Where::current());
 /// factor * x
 Variable scale(const Variable& x, double factor, Where where = Where::current());
 
-/// Over one axis (negative counts from the end); the axis stays with extent 1 when `keep`. `max` sends the gradient to the first
-/// maximum.
-Variable sum(const Variable& x, int axis, bool keep = false, Where where = Where::current());
-Variable mean(const Variable& x, int axis, bool keep = false, Where where = Where::current());
-Variable max(const Variable& x, int axis, bool keep = false, Where where = Where::current());
-/// Over all elements; a scalar (shape []).
-Variable sum(const Variable& x, Where where = Where::current());
+/// Masks u8, 0 or 1, of masks u8 that broadcast (nonzero is true). autograd/operators.h compares numbers, and has the operators
+/// &, |, ^ and ~.
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& a);
+
+/// The axes of a reduction: one, several, or all of them. Negative ones count from the end.
+class Axes {
+  public:
+    Axes() = default;                                                                  ///< all
+    Axes(int axis) : all_(false), list_{axis} {}                                       // NOLINT: sum(x, -1)
+    Axes(std::initializer_list<int> axes) : all_(axes.size() == 0), list_(axes) {}     // NOLINT: sum(x, {0, 2})
+    Axes(std::span<const int> axes) : all_(false), list_(axes.begin(), axes.end()) {}  // NOLINT
+
+    bool all() const { return all_; }
+    /// Empty when all are meant.
+    const std::vector<int>& list() const { return list_; }
+
+  private:
+    bool all_ = true;
+    std::vector<int> list_ = {};
+};
+
+/// Over one axis, several or all; they stay with extent 1 when `keep`. `max` and `min` send the gradient to the first of equal
+/// numbers, and a NaN goes before all numbers. Error when an axis is not there, and for mean, max and min when nothing is
+/// reduced.
+Variable sum(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
+Variable mean(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
+Variable max(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
+Variable min(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
+/// Where zeros are among them, the gradients are right, too.
+Variable prod(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
+/// The mean squared distance from the mean, with n - correction in place of n: 1 for a sample's, 0 as in layer norm. Error unless
+/// n > correction.
+Variable var(const Variable& x, const Axes& axes = {}, bool keep = false, double correction = 1, Where where = Where::current());
+/// The root of var (torch.std, whose name a C++ program cannot call beside namespace std); its gradient is 0 where it is 0.
+Variable stddev(const Variable& x, const Axes& axes = {}, bool keep = false, double correction = 1,
+                Where where = Where::current());
+/// (sum |x|^p)^(1/p), for infinity the largest |x|; its gradient is 0 where it is 0. Error unless p > 0.
+Variable norm(const Variable& x, const Axes& axes = {}, bool keep = false, double p = 2, Where where = Where::current());
+/// ln sum e^x, without overflow; -infinity, and no gradient, where all x are -infinity.
+Variable logsumexp(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
+/// y[.., k, ..]: the sum of x[.., 0, ..] to x[.., k, ..].
+Variable cumsum(const Variable& x, int axis, Where where = Where::current());
+/// i32: the first place of the largest or smallest number along the axis, or in x as one row. A NaN goes before all numbers.
+Tensor argmax(const Variable& x, const std::optional<int>& axis = {}, bool keep = false);
+Tensor argmin(const Variable& x, const std::optional<int>& axis = {}, bool keep = false);
+/// Masks u8: whether any, or all, elements of a mask u8 hold (are not 0) over the axes. Nothing holds of no element, and all.
+Tensor any(const Tensor& mask, const Axes& axes = {}, bool keep = false);
+Tensor all(const Tensor& mask, const Axes& axes = {}, bool keep = false);
 
 // ---- shapes: what only moves elements
 

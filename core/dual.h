@@ -77,6 +77,16 @@ inline Dual exp(const Dual& x) {
     return {e, e * x.derivative};
 }
 inline Dual log(const Dual& x) { return {std::log(x.value), x.derivative / x.value}; }
+inline Dual log1p(const Dual& x) { return {std::log1p(x.value), x.derivative / (1 + x.value)}; }
+inline Dual expm1(const Dual& x) { return {std::expm1(x.value), std::exp(x.value) * x.derivative}; }
+/// Each side's part of the derivative counts only if that side has one: pow(-2, 3) has no logarithm, and needs none.
+inline Dual pow(const Dual& x, const Dual& y) {
+    const double power = std::pow(x.value, y.value);
+    double derivative = 0;
+    if (x.derivative != 0) derivative += y.value == 0 ? 0 : y.value * std::pow(x.value, y.value - 1) * x.derivative;
+    if (y.derivative != 0) derivative += x.value == 0 && y.value >= 0 ? 0 : power * std::log(x.value) * y.derivative;
+    return {power, derivative};
+}
 inline Dual sqrt(const Dual& x) {
     const double root = std::sqrt(x.value);
     return {root, x.derivative / (2 * root)};

@@ -14,11 +14,6 @@ namespace heddle {
 using nn::score;
 using nn::translate;
 
-/// The mean over all elements, a scalar (shape []).
-inline Variable mean(const Variable& x, Where where = Where::current()) {
-    return ops::scale(ops::sum(x, where), 1.0 / static_cast<double>(x.value().numel()), where);
-}
-
 /// ops::cross_entropy with targets i32 [rows] given as a Variable.
 inline Variable cross_entropy(const Variable& logits, const Variable& targets, const ops::LossOptions& options = {},
                               Where where = Where::current()) {

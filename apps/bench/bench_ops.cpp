@@ -35,8 +35,9 @@ OptionTable bench_ops_table(BenchOpsOptions& options) {
     table.add("op", options.ops, "measure these ops only").called("NAME...").defaults_to("all").positional();
     table
         .add("sizes", options.sizes,
-             "the standard translator's, a toy's, attention over sentences of 10-60 tokens, or 512 MB and 16k tokens")
-        .one_of({"translator", "tiny", "sentences", "large"});
+             "the standard translator's, a toy's, attention over sentences of 10-60 tokens, plain ops at four shapes, or 512 MB "
+             "and 16k tokens")
+        .one_of({"translator", "tiny", "sentences", "rows", "large"});
     table.add("dtype", options.dtype, "what tensors hold; bf16 on CUDA only");
     table.add("seconds", options.seconds, "time for each case").at_least(0);
     table.add("json", options.json, "print one JSON object instead of a table");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograd/tape.h"
@@ -34,7 +35,7 @@ struct BenchCase {
 struct BenchSetting {
     Device device = Device::cpu;
     DType dtype = DType::f32;
-    /// "translator", "tiny", "sentences" or "large" (apps/bench/op_cases.h), and the extents of its batch and model.
+    /// "translator", "tiny", "sentences", "rows" or "large" (apps/bench/op_cases.h), and the extents of its batch and model.
     std::string_view sizes = "translator";
     std::int64_t sentences = 1, length = 1, d_model = 1, heads = 1, d_ff = 1, vocabulary = 1;
     std::int64_t some_rows = 1;   ///< rows of [some_rows, vocabulary] logits
@@ -79,6 +80,20 @@ struct RowInputs {
 /// tensor.
 BenchCase row_case(const BenchSetting& on, const char* op, const std::string& what, double forward, double backward,
                    const std::function<Variable(const RowInputs&)>& run);
+/// `cases` at the four shapes of the sizes "rows", at which plain ops are compared with another library's: a batch of the
+/// translator's, its logits, rows that fill a cache, and a shape so small that only the call costs.
+template <auto cases>
+std::vector<BenchCase> at_row_shapes(const BenchSetting& on) {
+    std::vector<BenchCase> all;
+    for (const auto& [rows, cols] : {std::pair{2800, 128}, std::pair{256, 6000}, std::pair{64, 50000}, std::pair{16, 8}}) {
+        BenchSetting shaped = on;
+        shaped.sentences = rows;
+        shaped.length = 1;
+        shaped.d_model = cols;
+        for (BenchCase& one : cases(shaped)) all.push_back(std::move(one));
+    }
+    return all;
+}
 /// The same setting with rows as wide as the vocabulary, for ops whose speed depends on the length of a row.
 BenchSetting wide_rows(const BenchSetting& on);
 

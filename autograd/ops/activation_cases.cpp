@@ -124,7 +124,7 @@ OpCases table() {
                            "return [F.gelu(inputs[0], approximate=tanh_or_none(options['tanh_form']))]"},
                           {"silu", draw, [](const Step&, Inputs in) -> Outputs { return {ops::silu(in[0])}; },
                            "return [F.silu(inputs[0])]"}},
-            .benches = {{.cases = bench, .place = 160}},
+            .benches = {{.cases = bench, .place = 160}, {.cases = at_row_shapes<bench>, .place = 160, .sizes = "rows"}},
             .example_place = 1,
             .examples = {{"relu", "max(x, 0): one element a thread", "rows, cols", {4, 64}, explain_relu},
                          {"gelu", "the exact GELU", "rows, cols", {4, 64}, explain_gelu},

@@ -80,7 +80,7 @@ OpCases table() {
         .kernels = kernel_cases,
         .functions = {{"dropout", draw, [](const Step& s, Inputs in) -> Outputs { return {ops::dropout(in[0], s.dropout())}; },
                        "return [kept(inputs[0], constants)]"}},
-        .benches = {{.cases = bench, .place = 150}},
+        .benches = {{.cases = bench, .place = 150}, {.cases = at_row_shapes<bench>, .place = 150, .sizes = "rows"}},
         .example_place = 6,
         .examples = {{"dropout", "dropout from counter-based random numbers", "rows, cols", {4, 64}, explain_dropout}}};
 }

@@ -131,7 +131,9 @@ OpCases table() {
             .large = true,
             .functions = {{"log_softmax", draw, [](const Step&, Inputs in) -> Outputs { return {ops::log_softmax(in[0])}; },
                            "return [F.log_softmax(inputs[0], -1)]"}},
-            .benches = {{.cases = bench, .place = 120}, {.cases = bench_wide, .place = 320, .sizes = "large"}},
+            .benches = {{.cases = bench, .place = 120},
+                        {.cases = at_row_shapes<bench>, .place = 120, .sizes = "rows"},
+                        {.cases = bench_wide, .place = 320, .sizes = "large"}},
             .example_place = 18,
             .examples = {{"log-softmax", "the logarithm of softmax", "rows, cols", {4, 64}, explain_log_softmax}}};
 }

@@ -103,7 +103,7 @@ OpCases table() {
                                return {ops::permute(in[0], s.option<std::vector<int>>("axes"))};
                            },
                            "return [inputs[0].permute(options['axes'])]"}},
-            .benches = {{.cases = bench, .place = 190}},
+            .benches = {{.cases = bench, .place = 190}, {.cases = at_row_shapes<bench>, .place = 190, .sizes = "rows"}},
             .example_place = 8,
             .examples = {{"permute", "a transposed copy", "rows, cols", {64, 64}, explain_permute}}};
 }

@@ -1,6 +1,15 @@
 // The cases of reduce.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "autograd/cases/op_cases.h"
 #include "autograd/ops.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/reduce/reduce.h"
 
 namespace heddle::reduce_cases {
@@ -10,6 +19,18 @@ using namespace cases;
 using namespace kernels;
 
 // ---- the proof
+
+using TapeReduction = Variable (*)(const Variable& x, const Axes& axes, bool keep);
+
+const std::pair<const char*, Axes> kAxes[] = {
+    {"all axes", {}}, {"the last axis alone", -1}, {"two axes side by side", {0, 1}}, {"two axes with one between them", {2, 0}}};
+
+// Between 0.5 and 2 or so, for products.
+Tensor near_one(const Shape& shape, std::uint64_t seed) {
+    Tensor x = random_input(shape, seed);
+    for (double& value : x.mutable_values<double>()) value = 1 + value / 4;
+    return x;
+}
 
 std::vector<GradientCase> proofs() {
     // A permutation of well separated numbers: the maximum has a kink where two of them meet.
@@ -27,6 +48,41 @@ std::vector<GradientCase> proofs() {
         cases.push_back({"max", keep_of(axis), [=](auto in) { return ops::max(in[0], axis, keep); }, {distinct}});
     }
     cases.push_back({"sum", "all elements", [](auto in) { return ops::sum(in[0]); }, {x}});
+    for (const auto& [what, axes] : kAxes)
+        for (const bool keep : {false, true}) {
+            const std::string how = std::string(what) + (keep ? ", kept" : "");
+            const auto add = [&, chosen = axes](const char* op, TapeReduction function, const Tensor& input) {
+                cases.push_back({op, how, [=](auto in) { return function(in[0], chosen, keep); }, {input}});
+            };
+            add(
+                "sum", [](auto& v, auto& a, bool k) { return ops::sum(v, a, k); }, x);
+            add(
+                "mean", [](auto& v, auto& a, bool k) { return ops::mean(v, a, k); }, x);
+            add(
+                "max", [](auto& v, auto& a, bool k) { return ops::max(v, a, k); }, distinct);
+            add(
+                "min", [](auto& v, auto& a, bool k) { return ops::min(v, a, k); }, distinct);
+            add(
+                "prod", [](auto& v, auto& a, bool k) { return ops::prod(v, a, k); }, near_one({3, 4, 5}, 2));
+            add(
+                "var", [](auto& v, auto& a, bool k) { return ops::var(v, a, k); }, x);
+            add(
+                "stddev", [](auto& v, auto& a, bool k) { return ops::stddev(v, a, k, 0); }, x);
+            add(
+                "norm", [](auto& v, auto& a, bool k) { return ops::norm(v, a, k); }, x);
+            add(
+                "logsumexp", [](auto& v, auto& a, bool k) { return ops::logsumexp(v, a, k); }, x);
+        }
+    for (const double p : {1.0, 3.0, kInfinity})
+        cases.push_back({"norm",
+                         fmt::format("p = {}", p),
+                         [p](auto in) { return ops::norm(in[0], -1, false, p); },
+                         {random_input({3, 5}, 4)}});
+    Tensor zeros = near_one({3, 4}, 3);  // none, one and two factors of a product are 0
+    zeros.mutable_data<double>()[5] = zeros.mutable_data<double>()[8] = zeros.mutable_data<double>()[11] = 0;
+    cases.push_back({"prod", "zeros among the factors", [](auto in) { return ops::prod(in[0], -1); }, {zeros}});
+    for (const int axis : {0, 1, -1})
+        cases.push_back({"cumsum", "axis " + std::to_string(axis), [axis](auto in) { return ops::cumsum(in[0], axis); }, {x}});
     return cases;
 }
 
@@ -64,13 +120,23 @@ std::vector<KernelCase> kernel_cases() {
                              .inputs = {x},
                              .run =
                                  [axis](const Tensors& in) {
-                                     const Maximum max = max_forward(in[0], axis);
+                                     const Extremum max = max_forward(in[0], axis);
                                      return Tensors{max.y, max.indices};
                                  },
                              .exact = true,
                              .offset = offset,
                              .runs = runs});
-            const Maximum max = max_forward(x, axis);
+            cases.push_back({.what = "min of " + what,
+                             .inputs = {x},
+                             .run =
+                                 [axis](const Tensors& in) {
+                                     const Extremum min = min_forward(in[0], axis);
+                                     return Tensors{min.y, min.indices};
+                                 },
+                             .exact = true,
+                             .offset = offset,
+                             .runs = runs});
+            const Extremum max = max_forward(x, axis);
             if (shape.numel() > 2000) continue;
             cases.push_back({.what = "backward to " + what,
                              .inputs = {numbers(max.y.shape(), 2), max.indices},
@@ -80,6 +146,26 @@ std::vector<KernelCase> kernel_cases() {
                                                     max_backward(in[0], in[1], shape, axis)};
                                  },
                              .offset = KernelCase::no_offset});
+        }
+    for (const Shape& shape : {Shape{1}, {0, 3}, {33, 31}, {2, 3, 8}, {9, 1, 16}, {4, 65, 2}, {3, 127}})
+        for (int axis = 0; axis < shape.rank(); ++axis) {
+            const std::string what = shape.str() + " over axis " + std::to_string(axis);
+            const Tensor x = numbers(shape, 1, 1, 0.1), y = prod_forward(x, axis);
+            cases.push_back({.what = "products of " + what,
+                             .inputs = {x},
+                             .run = [axis](const Tensors& in) { return Tensors{prod_forward(in[0], axis)}; },
+                             .allowed = allowed});
+            cases.push_back({.what = "products of " + what + ", backward",
+                             .inputs = {numbers(y.shape(), 2), x},
+                             .run = [axis](const Tensors& in) { return Tensors{prod_backward(in[0], in[1], axis)}; },
+                             .allowed = allowed});
+            cases.push_back({.what = "running sums of " + what,
+                             .inputs = {x},
+                             .run =
+                                 [axis](const Tensors& in) {
+                                     return Tensors{cumsum(in[0], axis, false), cumsum(in[0], axis, true)};
+                                 },
+                             .allowed = allowed});
         }
     for (const std::int64_t n : {0, 1, 127, 1025, 9001})
         cases.push_back({.what = "sum of all " + std::to_string(n),
@@ -109,6 +195,40 @@ std::optional<Step> draw_axis(Draw& draw) {
     const Number x = draw.any(1, 3);
     const int rank = draw.shape_of(x).rank();
     return Step{.inputs = {x}, .options = {{"axis", draw.between(-rank, rank - 1)}, {"keep", draw.chance(0.5)}}};
+}
+
+// Over one axis, several or all, as the option "axes" lists them.
+std::optional<Step> draw_axes(Draw& draw) {
+    const Number x = draw.any(1, 3);
+    const int rank = draw.shape_of(x).rank();
+    Json axes = Json::array();
+    for (int axis = 0; axis < rank; ++axis)
+        if (draw.chance(0.6)) axes.push_back(draw.chance(0.5) ? axis : axis - rank);
+    if (axes.empty()) axes.push_back(rank - 1);
+    return Step{.inputs = {x}, .options = {{"axes", axes}, {"keep", draw.chance(0.5)}}};
+}
+
+Axes axes_of(const Step& step) {
+    const auto list = step.option<std::vector<int>>("axes");
+    return std::span<const int>(list);
+}
+
+// The elements of each reduced line differ, and no sum of squares is near to 0.
+bool lines_vary(const Draw&, const Step& step, const std::vector<Tensor>& in, std::span<const Tensor> outputs) {
+    double n = 1;
+    for (const int axis : step.option<std::vector<int>>("axes")) n *= static_cast<double>(in[0].dim(axis));
+    return n > 1 && least_magnitude(outputs[0]) > 1e-2;
+}
+
+std::optional<Step> draw_cumsum(Draw& draw) {
+    const Number x = draw.any(1, 3);
+    const int rank = draw.shape_of(x).rank();
+    return Step{.inputs = {x}, .options = {{"axis", draw.between(-rank, rank - 1)}}};
+}
+
+template <Variable (*function)(const Variable&, const Axes&, bool, Where)>
+Outputs apply_over(const Step& step, Inputs in) {
+    return {function(in[0], axes_of(step), step.option<bool>("keep"), Where::current())};
 }
 
 std::optional<Step> draw_sum(Draw& draw) { return draw.chance(0.25) ? Step{.inputs = {draw.any(0, 3)}} : draw_axis(draw); }
@@ -141,6 +261,17 @@ Outputs apply_sum(const Step& step, Inputs in) {
     return {ops::sum(in[0], step.option<int>("axis"), step.option<bool>("keep"))};
 }
 
+bool min_suits(const Draw&, const Step& step, const std::vector<Tensor>& in, std::span<const Tensor>) {
+    return has_clear_maxima(neg(in[0]), step.options.at("axis"));
+}
+
+constexpr std::string_view kTorchMin = R"py(
+least = inputs[0].detach().amin(options["axis"], keepdim=True)
+place = (inputs[0].detach() == least).to(torch.uint8).argmax(options["axis"], keepdim=True)
+y = inputs[0].gather(options["axis"], place)
+return [y if options["keep"] else y.squeeze(options["axis"])]
+)py";
+
 // The first of several equal maxima.
 constexpr std::string_view kTorchMax = R"py(
 largest = inputs[0].detach().amax(options["axis"], keepdim=True)
@@ -156,6 +287,15 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
             row_case(on, "max", " over columns", 1, 1, [](const RowInputs& in) { return ops::max(fresh(in.x), -1); })};
 }
 
+std::vector<BenchCase> bench_rows(const BenchSetting& on) {
+    return {row_case(on, "sum", " over columns", 1, 1, [](const RowInputs& in) { return ops::sum(fresh(in.x), -1); }),
+            row_case(on, "sum", " over rows", 1, 1, [](const RowInputs& in) { return ops::sum(fresh(in.x), 0); }),
+            row_case(on, "sum", " of all", 1, 1, [](const RowInputs& in) { return ops::sum(fresh(in.x)); }),
+            row_case(on, "mean", " over columns", 1, 1, [](const RowInputs& in) { return ops::mean(fresh(in.x), -1); }),
+            row_case(on, "max", " over columns", 1, 1, [](const RowInputs& in) { return ops::max(fresh(in.x), -1); }),
+            row_case(on, "max", " over rows", 1, 1, [](const RowInputs& in) { return ops::max(fresh(in.x), 0); })};
+}
+
 // ---- what is explained
 
 void explain_sum_rows(Session& s, Extents d) {
@@ -168,7 +308,7 @@ void explain_sum_columns(Session& s, Extents d) {
 
 void explain_max_rows(Session& s, Extents d) {
     const Tensor x = s.input("x", randn(d, 1));
-    Maximum result;
+    Extremum result;
     s.trace([&] { result = max_forward(x, -1); });
     s.name("y", result.y);
     s.name("indices", result.indices);
@@ -177,28 +317,55 @@ void explain_max_rows(Session& s, Extents d) {
 }  // namespace
 
 OpCases table() {
-    return {.name = "reduce",
-            .place = 2,
-            .proofs = proofs,
-            .kernels = kernel_cases,
-            .functions =
-                {{"sum", draw_sum, apply_sum,
-                  "return [inputs[0].sum(options['axis'], keepdim=options['keep']) if 'axis' in options else inputs[0].sum()]"},
-                 {"mean", draw_axis,
-                  [](const Step& s, Inputs in) -> Outputs {
-                      return {ops::mean(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
-                  },
-                  "return [inputs[0].mean(options['axis'], keepdim=options['keep'])]"},
-                 {"max", draw_axis,
-                  [](const Step& s, Inputs in) -> Outputs {
-                      return {ops::max(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
-                  },
-                  kTorchMax, max_suits}},
-            .benches = {{.cases = bench, .place = 180}},
-            .example_place = 11,
-            .examples = {{"sum-rows", "the sum of each row", "rows, cols", {4, 64}, explain_sum_rows},
-                         {"sum-columns", "the sum of each column", "rows, cols", {16, 64}, explain_sum_columns},
-                         {"max-rows", "the maximum of each row, and where it is", "rows, cols", {4, 64}, explain_max_rows}}};
+    return {
+        .name = "reduce",
+        .place = 2,
+        .proofs = proofs,
+        .kernels = kernel_cases,
+        .functions =
+            {{"sum", draw_sum, apply_sum,
+              "return [inputs[0].sum(options['axis'], keepdim=options['keep']) if 'axis' in options else inputs[0].sum()]"},
+             {"mean", draw_axis,
+              [](const Step& s, Inputs in) -> Outputs {
+                  return {ops::mean(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
+              },
+              "return [inputs[0].mean(options['axis'], keepdim=options['keep'])]"},
+             {"max", draw_axis,
+              [](const Step& s, Inputs in) -> Outputs {
+                  return {ops::max(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
+              },
+              kTorchMax, max_suits},
+             {"min", draw_axis,
+              [](const Step& s, Inputs in) -> Outputs {
+                  return {ops::min(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
+              },
+              kTorchMin, min_suits},
+             {"sum_over", draw_axes, apply_over<ops::sum>, "return [inputs[0].sum(options['axes'], keepdim=options['keep'])]"},
+             {"mean_over", draw_axes, apply_over<ops::mean>, "return [inputs[0].mean(options['axes'], keepdim=options['keep'])]"},
+             {"prod", draw_axis,
+              [](const Step& s, Inputs in) -> Outputs {
+                  return {ops::prod(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
+              },
+              "return [inputs[0].prod(options['axis'], keepdim=options['keep'])]"},
+             {"logsumexp", draw_axes, apply_over<ops::logsumexp>,
+              "return [inputs[0].logsumexp(options['axes'], keepdim=options['keep'])]"},
+             {"var", draw_axes,
+              [](const Step& s, Inputs in) -> Outputs { return {ops::var(in[0], axes_of(s), s.option<bool>("keep"), 0)}; },
+              "return [inputs[0].var(options['axes'], correction=0, keepdim=options['keep'])]"},
+             {"stddev", draw_axes,
+              [](const Step& s, Inputs in) -> Outputs { return {ops::stddev(in[0], axes_of(s), s.option<bool>("keep"), 0)}; },
+              "return [inputs[0].std(options['axes'], correction=0, keepdim=options['keep'])]", lines_vary},
+             {"norm", draw_axes,
+              [](const Step& s, Inputs in) -> Outputs { return {ops::norm(in[0], axes_of(s), s.option<bool>("keep"))}; },
+              "return [torch.linalg.vector_norm(inputs[0], 2, options['axes'], options['keep'])]", lines_vary},
+             {"cumsum", draw_cumsum,
+              [](const Step& s, Inputs in) -> Outputs { return {ops::cumsum(in[0], s.option<int>("axis"))}; },
+              "return [inputs[0].cumsum(options['axis'])]"}},
+        .benches = {{.cases = bench, .place = 180}, {.cases = at_row_shapes<bench_rows>, .place = 180, .sizes = "rows"}},
+        .example_place = 11,
+        .examples = {{"sum-rows", "the sum of each row", "rows, cols", {4, 64}, explain_sum_rows},
+                     {"sum-columns", "the sum of each column", "rows, cols", {16, 64}, explain_sum_columns},
+                     {"max-rows", "the maximum of each row, and where it is", "rows, cols", {4, 64}, explain_max_rows}}};
 }
 
 }  // namespace heddle::reduce_cases

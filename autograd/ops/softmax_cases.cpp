@@ -259,7 +259,9 @@ OpCases table() {
             .kernels = kernel_cases,
             .large = true,
             .functions = {{"softmax", draw, apply, kTorch}},
-            .benches = {{.cases = bench, .place = 110}, {.cases = bench_wide, .place = 310, .sizes = "large"}},
+            .benches = {{.cases = bench, .place = 110},
+                        {.cases = at_row_shapes<bench>, .place = 110, .sizes = "rows"},
+                        {.cases = bench_wide, .place = 310, .sizes = "large"}},
             .example_place = 16,
             .examples = {{"softmax", "softmax of each row", "rows, cols", {4, 64}, explain_softmax},
                          {"softmax-backward", "the gradient of softmax", "rows, cols", {4, 64}, explain_softmax_dx}}};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <string>
 
 #include "core/check.h"
 #include "core/dual.h"
@@ -30,6 +32,23 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
     }
     return shape;
 }
+
+const char* name(Binary function) {
+    switch (function) {
+        case Binary::add: return "add";
+        case Binary::sub: return "sub";
+        case Binary::mul: return "mul";
+        case Binary::div: return "div";
+        case Binary::pow: return "pow";
+        case Binary::maximum: return "maximum";
+        case Binary::minimum: return "minimum";
+        case Binary::maximum_share: return "maximum_backward";
+        case Binary::minimum_share: return "minimum_backward";
+        default: return "pow_backward";
+    }
+}
+
+const char* name(Unary function) { return word_of(function).data(); }  // each word is a whole literal
 
 BroadcastWalk::BroadcastWalk(const Shape& shape, std::initializer_list<Shape> operands) {
     std::array<std::int64_t, kOperands> stride = {1, 1, 1};
@@ -68,37 +87,160 @@ std::array<std::int64_t, BroadcastWalk::kOperands> BroadcastWalk::begin_of(std::
     return begin;
 }
 
-// ---- the loops
-
 namespace {
 
-// y[i] = function(a[i * step_a], b[i * step_b]) for i < n; the steps are 0 or 1, and told apart so that the compiler vectorises.
-template <class T, class Function>
-void sweep(const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y, std::int64_t n, Function function) {
-    if (step_a == 1 && step_b == 1)
-        for (std::int64_t i = 0; i < n; ++i) y[i] = function(a[i], b[i]);
-    else if (step_a == 1)
-        for (std::int64_t i = 0; i < n; ++i) y[i] = function(a[i], *b);
-    else if (step_b == 1)
-        for (std::int64_t i = 0; i < n; ++i) y[i] = function(*a, b[i]);
-    else
-        std::fill_n(y, n, n > 0 ? function(*a, *b) : T{});
+// ---- the references, for f64 and dual numbers
+
+template <class T>
+T value(Binary function, T a, T b) {
+    using std::isnan, std::log, std::pow;
+    switch (function) {
+        case Binary::add: return a + b;
+        case Binary::sub: return a - b;
+        case Binary::mul: return a * b;
+        case Binary::div: return a / b;
+        case Binary::pow: return pow(a, b);
+        case Binary::pow_base: return b == 0 ? T{0} : b * pow(a, b - 1);
+        case Binary::pow_exponent: return a == 0 && b >= 0 ? T{0} : pow(a, b) * log(a);
+        case Binary::maximum: return a > b || isnan(a) ? a : b;
+        case Binary::minimum: return a < b || isnan(a) ? a : b;
+        case Binary::maximum_share: return a == b ? T{0.5} : a < b ? T{0} : T{1};
+        case Binary::minimum_share: return a == b ? T{0.5} : a > b ? T{0} : T{1};
+    }
+    return a;
 }
 
-// function(row, first column, one past the last) for pieces of a rows x cols result: few long rows are cut, many short ones
-// are taken together.
-template <class Function>
-void for_pieces(std::int64_t rows, std::int64_t cols, Function function) {
-    constexpr std::int64_t kPiece = 16384;
-    if (rows == 1) return parallel_for(cols, kPiece, [&](std::int64_t begin, std::int64_t end) { function(0, begin, end); });
-    parallel_for(rows, std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, cols)),
-                 [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row) function(row, 0, cols);
-                 });
+template <class T>
+T sigmoid(T x) {
+    using std::exp;
+    if (!(x < 0)) return 1 / (1 + exp(-x));
+    const T e = exp(x);  // e^-x would overflow
+    return e / (1 + e);
 }
 
-template <class Function>
-Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Function function) {
+template <class T>
+T sign(T x) {
+    return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
+}
+
+template <class T>
+T value(Unary function, const UnaryNumbers& numbers, T x) {
+    using std::cos, std::erf, std::exp, std::expm1, std::log, std::log1p, std::pow, std::sin, std::sqrt, std::tanh;
+    const T first = static_cast<T>(numbers.first), second = static_cast<T>(numbers.second);
+    switch (function) {
+        case Unary::neg: return -x;
+        case Unary::exp: return exp(x);
+        case Unary::expm1: return expm1(x);
+        case Unary::log: return log(x);
+        case Unary::log1p: return log1p(x);
+        case Unary::sqrt: return sqrt(x);
+        case Unary::rsqrt: return 1 / sqrt(x);
+        case Unary::square: return x * x;
+        case Unary::abs: return x < 0 ? -x : x == 0 ? T{0} : x;
+        case Unary::sign: return sign(x);
+        case Unary::sin: return sin(x);
+        case Unary::cos: return cos(x);
+        case Unary::tanh: return tanh(x);
+        case Unary::sigmoid: return sigmoid(x);
+        case Unary::softplus: return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+        case Unary::erf: return erf(x);
+        case Unary::scale: return first * x;
+        case Unary::power: return pow(x, first);
+        case Unary::clamp: return x < first ? first : x > second ? second : x;
+    }
+    return x;
+}
+
+// dx for dy and x or y, as saves() says.
+template <class T>
+T slope(Unary function, const UnaryNumbers& numbers, T dy, T saved) {
+    using std::cos, std::exp, std::pow, std::sin;
+    const T x = saved, y = saved, first = static_cast<T>(numbers.first), second = static_cast<T>(numbers.second);
+    switch (function) {
+        case Unary::neg: return -dy;
+        case Unary::exp: return dy * y;
+        case Unary::expm1: return dy * (y + 1);
+        case Unary::log: return dy / x;
+        case Unary::log1p: return dy / (1 + x);
+        case Unary::sqrt: return dy / (2 * y);
+        case Unary::rsqrt: return -0.5 * dy * (y * y * y);
+        case Unary::square: return 2 * dy * x;
+        case Unary::abs: return dy * sign(x);
+        case Unary::sign: return T{0};
+        case Unary::sin: return dy * cos(x);
+        case Unary::cos: return -dy * sin(x);
+        case Unary::tanh: return dy * (1 - y * y);
+        case Unary::sigmoid: return dy * (y * (1 - y));
+        case Unary::softplus: return dy * sigmoid(x);
+        case Unary::erf: return dy * (2 * std::numbers::inv_sqrtpi * exp(-x * x));
+        case Unary::scale: return first * dy;
+        case Unary::power: return first == 0 ? T{0} : dy * (first * pow(x, first - 1));
+        case Unary::clamp: return x >= first && x <= second ? dy : T{0};
+    }
+    return dy;
+}
+
+template <class T>
+void unary_values(Unary function, const UnaryNumbers& numbers, const T* x, T* y, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = value(function, numbers, x[i]);
+}
+void unary_values(Unary function, const UnaryNumbers& numbers, const float* x, float* y, std::int64_t n) {
+    by_level(v2::unary_values, v3::unary_values, v4::unary_values)(function, numbers, x, y, n);
+}
+
+template <class T>
+void unary_gradients(Unary function, const UnaryNumbers& numbers, const T* dy, const T* saved, T* dx, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) dx[i] = slope(function, numbers, dy[i], saved[i]);
+}
+void unary_gradients(Unary function, const UnaryNumbers& numbers, const float* dy, const float* saved, float* dx,
+                     std::int64_t n) {
+    by_level(v2::unary_gradients, v3::unary_gradients, v4::unary_gradients)(function, numbers, dy, saved, dx, n);
+}
+
+// y[i] = function(a[i * step_a], b[i * step_b])
+template <class T>
+void binary_values(Binary function, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = value(function, a[i * step_a], b[i * step_b]);
+}
+void binary_values(Binary function, const float* a, std::int64_t step_a, const float* b, std::int64_t step_b, float* y,
+                   std::int64_t n) {
+    by_level(v2::binary_values, v3::binary_values, v4::binary_values)(function, a, step_a, b, step_b, y, n);
+}
+
+template <class T>
+void where_values(const std::uint8_t* condition, std::int64_t step, const T* a, std::int64_t step_a, const T* b,
+                  std::int64_t step_b, T* y, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = condition[i * step] != 0 ? a[i * step_a] : b[i * step_b];
+}
+void where_values(const std::uint8_t* condition, std::int64_t step, const float* a, std::int64_t step_a, const float* b,
+                  std::int64_t step_b, float* y, std::int64_t n) {
+    by_level(v2::where_values, v3::where_values, v4::where_values)(condition, step, a, step_a, b, step_b, y, n);
+}
+
+// The work of an element: transcendental functions cost about ten times as much as a sum.
+std::int64_t work_of(Binary function) {
+    return function == Binary::pow || function == Binary::pow_base || function == Binary::pow_exponent ? 16 : 1;
+}
+std::int64_t work_of(Unary function) {
+    switch (function) {
+        case Unary::neg:
+        case Unary::sqrt:
+        case Unary::square:
+        case Unary::abs:
+        case Unary::sign:
+        case Unary::scale:
+        case Unary::clamp: return 1;
+        case Unary::power: return 16;
+        default: return 3;
+    }
+}
+
+// ---- the loops
+
+}  // namespace
+
+Tensor binary(Binary function, const Tensor& a, const Tensor& b) {
+    const char* op = name(function);
     check_defined(op, "a", a);
     check_dtype(op, "b", b, a.dtype());
     check_device(op, {{"a", a}, {"b", b}});
@@ -106,57 +248,18 @@ Tensor binary(const char* op, Binary kind, const Tensor& a, const Tensor& b, Fun
     const BroadcastWalk walk(shape, {a.shape(), b.shape()});
     Tensor y = Tensor::empty(shape, a.dtype(), a.device());
     if (y.device() == Device::cuda) {
-        binary_cuda(kind, a, b, walk, y);
+        binary_cuda(function, a, b, walk, y);
         return y;
     }
     dispatch_real(op, a, [&]<class T>(TypeTag<T>) {
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
         T* to = y.mutable_data<T>();
-        for_pieces(walk.rows(), walk.cols(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
-            const auto at = walk.begin_of(row);
-            const std::int64_t step_a = walk.column_step(0), step_b = walk.column_step(1);
-            sweep(from_a + at[0] + begin * step_a, step_a, from_b + at[1] + begin * step_b, step_b,
-                  to + row * walk.cols() + begin, end - begin, function);
+        walk_pieces(walk, work_of(function), [&](const auto& at, std::int64_t first, std::int64_t n) {
+            binary_values(function, from_a + at[0], walk.column_step(0), from_b + at[1], walk.column_step(1), to + first, n);
         });
     });
     return y;
-}
-
-template <class Function>
-Tensor unary(const char* op, Unary kind, const Tensor& x, Function function, double factor = 1) {
-    check_defined(op, "x", x);
-    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-    if (y.device() == Device::cuda) {
-        unary_cuda(kind, x, factor, y);
-        return y;
-    }
-    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
-        const T* from = x.data<T>();
-        T* to = y.mutable_data<T>();
-        parallel_for(x.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] = function(from[i]);
-        });
-    });
-    return y;
-}
-
-}  // namespace
-
-Tensor add(const Tensor& a, const Tensor& b) {
-    return binary("add", Binary::add, a, b, [](auto x, auto y) { return x + y; });
-}
-
-Tensor sub(const Tensor& a, const Tensor& b) {
-    return binary("sub", Binary::sub, a, b, [](auto x, auto y) { return x - y; });
-}
-
-Tensor mul(const Tensor& a, const Tensor& b) {
-    return binary("mul", Binary::mul, a, b, [](auto x, auto y) { return x * y; });
-}
-
-Tensor div(const Tensor& a, const Tensor& b) {
-    return binary("div", Binary::div, a, b, [](auto x, auto y) { return x / y; });
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
@@ -176,73 +279,68 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
         const T* from_a = a.data<T>();
         const T* from_b = b.data<T>();
         T* to = y.mutable_data<T>();
-        for_pieces(walk.rows(), walk.cols(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
-            const auto at = walk.begin_of(row);
-            for (std::int64_t c = begin; c < end; ++c) {
-                const bool take = choice[at[0] + c * walk.column_step(0)] != 0;
-                to[row * walk.cols() + c] =
-                    take ? from_a[at[1] + c * walk.column_step(1)] : from_b[at[2] + c * walk.column_step(2)];
-            }
+        walk_pieces(walk, 1, [&](const auto& at, std::int64_t first, std::int64_t n) {
+            where_values(choice + at[0], walk.column_step(0), from_a + at[1], walk.column_step(1), from_b + at[2],
+                         walk.column_step(2), to + first, n);
         });
     });
     return y;
 }
 
-Tensor neg(const Tensor& x) {
-    return unary("neg", Unary::neg, x, [](auto at) { return -at; });
-}
-
-Tensor exp(const Tensor& x) {
-    return unary("exp", Unary::exp, x, [](auto at) {
-        using std::exp;
-        return exp(at);
+Tensor unary(Unary function, const Tensor& x, const UnaryNumbers& numbers) {
+    const char* op = name(function);
+    check_defined(op, "x", x);
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+    if (y.device() == Device::cuda) {
+        unary_cuda(function, numbers, x, y);
+        return y;
+    }
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
+        const T* from = x.data<T>();
+        T* to = y.mutable_data<T>();
+        parallel_for(x.numel(), grain_for(work_of(function)), [&](std::int64_t begin, std::int64_t end) {
+            unary_values(function, numbers, from + begin, to + begin, end - begin);
+        });
     });
+    return y;
 }
 
-Tensor log(const Tensor& x) {
-    return unary("log", Unary::log, x, [](auto at) {
-        using std::log;
-        return log(at);
+Saves saves(Unary function) {
+    switch (function) {
+        case Unary::neg:
+        case Unary::sign:
+        case Unary::scale: return Saves::nothing;
+        case Unary::exp:
+        case Unary::expm1:
+        case Unary::sqrt:
+        case Unary::rsqrt:
+        case Unary::tanh:
+        case Unary::sigmoid: return Saves::y;
+        default: return Saves::x;
+    }
+}
+
+Tensor unary_backward(Unary function, const Tensor& dy, const Tensor& saved, const UnaryNumbers& numbers) {
+    const std::string op = std::string(name(function)) + "_backward";
+    check_defined(op.c_str(), "dy", dy);
+    const Tensor& other = saves(function) == Saves::nothing ? dy : saved;
+    const char* argument = saves(function) == Saves::y ? "y" : "x";
+    check_shape(op.c_str(), argument, other, dy.shape());
+    check_dtype(op.c_str(), argument, other, dy.dtype());
+    check_device(op.c_str(), {{"dy", dy}, {argument, other}});
+    Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+    if (dx.device() == Device::cuda) {
+        unary_backward_cuda(function, numbers, dy, other, dx);
+        return dx;
+    }
+    dispatch_real(op.c_str(), dy, [&]<class T>(TypeTag<T>) {
+        const T *gradient = dy.data<T>(), *from = other.data<T>();
+        T* to = dx.mutable_data<T>();
+        parallel_for(dy.numel(), grain_for(work_of(function)), [&](std::int64_t begin, std::int64_t end) {
+            unary_gradients(function, numbers, gradient + begin, from + begin, to + begin, end - begin);
+        });
     });
-}
-
-Tensor sqrt(const Tensor& x) {
-    return unary("sqrt", Unary::sqrt, x, [](auto at) {
-        using std::sqrt;
-        return sqrt(at);
-    });
-}
-
-Tensor tanh(const Tensor& x) {
-    return unary("tanh", Unary::tanh, x, [](auto at) {
-        using std::tanh;
-        return tanh(at);
-    });
-}
-
-Tensor scale(const Tensor& x, double factor) {
-    return unary(
-        "scale", Unary::scale, x, [factor](auto at) { return static_cast<decltype(at)>(factor) * at; }, factor);
-}
-
-Tensor exp_backward(const Tensor& dy, const Tensor& y) {
-    check_shape("exp_backward", "y", y, dy.shape());
-    return mul(dy, y);
-}
-
-Tensor sqrt_backward(const Tensor& dy, const Tensor& y) {
-    check_shape("sqrt_backward", "y", y, dy.shape());
-    return binary("sqrt_backward", Binary::sqrt_backward, dy, y, [](auto gradient, auto root) { return gradient / (2 * root); });
-}
-
-Tensor tanh_backward(const Tensor& dy, const Tensor& y) {
-    check_shape("tanh_backward", "y", y, dy.shape());
-    return binary("tanh_backward", Binary::tanh_backward, dy, y, [](auto gradient, auto at) { return gradient * (1 - at * at); });
-}
-
-Tensor log_backward(const Tensor& dy, const Tensor& x) {
-    check_shape("log_backward", "x", x, dy.shape());
-    return div(dy, x);
+    return dx;
 }
 
 Tensor where_backward(const Tensor& dy, const Tensor& condition, bool take) {
@@ -259,8 +357,8 @@ void accumulate(Tensor& target, const Tensor& x) {
     dispatch_real("accumulate", target, [&]<class T>(TypeTag<T>) {
         T* to = target.mutable_data<T>();
         const T* from = x.data<T>();
-        parallel_for(target.numel(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
+        parallel_for(target.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+            binary_values(Binary::add, to + begin, 1, from + begin, 1, to + begin, end - begin);
         });
     });
 }

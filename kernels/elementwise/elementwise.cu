@@ -21,6 +21,40 @@ namespace {
 
 using namespace device;
 
+// The functions by their names for f32 and f64.
+__device__ __forceinline__ float power(float a, float b) { return ::powf(a, b); }
+__device__ __forceinline__ double power(double a, double b) { return ::pow(a, b); }
+__device__ __forceinline__ float logarithm(float x) { return ::logf(x); }
+__device__ __forceinline__ double logarithm(double x) { return ::log(x); }
+__device__ __forceinline__ float exponential(float x) { return ::expf(x); }
+__device__ __forceinline__ double exponential(double x) { return ::exp(x); }
+__device__ __forceinline__ float root(float x) { return ::sqrtf(x); }
+__device__ __forceinline__ double root(double x) { return ::sqrt(x); }
+__device__ __forceinline__ float sine(float x) { return ::sinf(x); }
+__device__ __forceinline__ double sine(double x) { return ::sin(x); }
+__device__ __forceinline__ float cosine(float x) { return ::cosf(x); }
+__device__ __forceinline__ double cosine(double x) { return ::cos(x); }
+__device__ __forceinline__ float hyperbolic_tangent(float x) { return ::tanhf(x); }
+__device__ __forceinline__ double hyperbolic_tangent(double x) { return ::tanh(x); }
+__device__ __forceinline__ float error_function(float x) { return ::erff(x); }
+__device__ __forceinline__ double error_function(double x) { return ::erf(x); }
+__device__ __forceinline__ float exponential_less_one(float x) { return ::expm1f(x); }
+__device__ __forceinline__ double exponential_less_one(double x) { return ::expm1(x); }
+__device__ __forceinline__ float logarithm_of_one_more(float x) { return ::log1pf(x); }
+__device__ __forceinline__ double logarithm_of_one_more(double x) { return ::log1p(x); }
+
+template <class A>
+__device__ __forceinline__ A sign_of(A x) {
+    return x > 0 ? A{1} : x < 0 ? A{-1} : x == 0 ? A{0} : x;
+}
+
+// 1 / (1 + e^-x) by the exponential that does not overflow.
+template <class A>
+__device__ __forceinline__ A logistic(A x) {
+    const A e = exponential(x < 0 ? x : -x);
+    return (x < 0 ? e : A{1}) / (1 + e);
+}
+
 template <class A>
 __device__ __forceinline__ A compute(Binary function, A a, A b) {
     switch (function) {
@@ -28,44 +62,129 @@ __device__ __forceinline__ A compute(Binary function, A a, A b) {
         case Binary::sub: return a - b;
         case Binary::mul: return a * b;
         case Binary::div: return a / b;
-        case Binary::sqrt_backward: return a / (2 * b);
-        case Binary::tanh_backward: return a * (1 - b * b);
+        case Binary::pow: return power(a, b);
+        case Binary::pow_base: return b == 0 ? A{0} : b * power(a, b - 1);
+        case Binary::pow_exponent: return a == 0 && b >= 0 ? A{0} : power(a, b) * logarithm(a);
+        case Binary::maximum: return a > b || a != a ? a : b;
+        case Binary::minimum: return a < b || a != a ? a : b;
+        case Binary::maximum_share: return a == b ? A{0.5} : a < b ? A{0} : A{1};
+        case Binary::minimum_share: return a == b ? A{0.5} : a > b ? A{0} : A{1};
     }
     return a;
 }
 
-__device__ __forceinline__ float compute(Unary function, float x, float factor) {
+// What a function takes beside its argument, in the type that is computed in.
+template <class A>
+struct Numbers {
+    A first, second;
+};
+
+template <class A>
+__device__ __forceinline__ A compute(Unary function, const Numbers<A>& numbers, A x) {
     switch (function) {
         case Unary::neg: return -x;
-        case Unary::exp: return ::expf(x);
-        case Unary::log: return ::logf(x);
-        case Unary::sqrt: return ::sqrtf(x);
-        case Unary::tanh: return ::tanhf(x);
-        case Unary::scale: return factor * x;
-    }
-    return x;
-}
-__device__ __forceinline__ double compute(Unary function, double x, double factor) {
-    switch (function) {
-        case Unary::neg: return -x;
-        case Unary::exp: return ::exp(x);
-        case Unary::log: return ::log(x);
-        case Unary::sqrt: return ::sqrt(x);
-        case Unary::tanh: return ::tanh(x);
-        case Unary::scale: return factor * x;
+        case Unary::exp: return exponential(x);
+        case Unary::expm1: return exponential_less_one(x);
+        case Unary::log: return logarithm(x);
+        case Unary::log1p: return logarithm_of_one_more(x);
+        case Unary::sqrt: return root(x);
+        case Unary::rsqrt: return 1 / root(x);
+        case Unary::square: return x * x;
+        case Unary::abs: return x < 0 ? -x : x == 0 ? A{0} : x;
+        case Unary::sign: return sign_of(x);
+        case Unary::sin: return sine(x);
+        case Unary::cos: return cosine(x);
+        case Unary::tanh: return hyperbolic_tangent(x);
+        case Unary::sigmoid: return logistic(x);
+        case Unary::softplus: return (x > 0 ? x : A{0}) + logarithm_of_one_more(exponential(x > 0 ? -x : x));
+        case Unary::erf: return error_function(x);
+        case Unary::scale: return numbers.first * x;
+        case Unary::power: return power(x, numbers.first);
+        case Unary::clamp: return x < numbers.first ? numbers.first : x > numbers.second ? numbers.second : x;
     }
     return x;
 }
 
+// dx for dy and the saved x or y.
+template <class A>
+__device__ __forceinline__ A slope(Unary function, const Numbers<A>& numbers, A dy, A saved) {
+    constexpr A kSlopeOfErf = A(1.1283791670955126);  // 2 / sqrt(pi)
+    const A x = saved, y = saved;
+    switch (function) {
+        case Unary::neg: return -dy;
+        case Unary::exp: return dy * y;
+        case Unary::expm1: return dy * (y + 1);
+        case Unary::log: return dy / x;
+        case Unary::log1p: return dy / (1 + x);
+        case Unary::sqrt: return dy / (2 * y);
+        case Unary::rsqrt: return A{-0.5} * dy * (y * y * y);
+        case Unary::square: return 2 * dy * x;
+        case Unary::abs: return dy * sign_of(x);
+        case Unary::sign: return A{0};
+        case Unary::sin: return dy * cosine(x);
+        case Unary::cos: return -dy * sine(x);
+        case Unary::tanh: return dy * (1 - y * y);
+        case Unary::sigmoid: return dy * (y * (1 - y));
+        case Unary::softplus: return dy * logistic(x);
+        case Unary::erf: return dy * (kSlopeOfErf * exponential(-x * x));
+        case Unary::scale: return numbers.first * dy;
+        case Unary::power: return numbers.first == 0 ? A{0} : dy * (numbers.first * power(x, numbers.first - 1));
+        case Unary::clamp: return x >= numbers.first && x <= numbers.second ? dy : A{0};
+    }
+    return dy;
+}
+
+template <class A>
+__device__ __forceinline__ bool holds(Comparison comparison, A a, A b) {
+    switch (comparison) {
+        case Comparison::equal: return a == b;
+        case Comparison::not_equal: return a != b;
+        case Comparison::less: return a < b;
+        case Comparison::less_equal: return a <= b;
+        case Comparison::greater: return a > b;
+        case Comparison::greater_equal: return a >= b;
+    }
+    return false;
+}
+__device__ __forceinline__ bool holds(Logical function, std::uint8_t a, std::uint8_t b) {
+    const bool left = a != 0, right = b != 0;
+    switch (function) {
+        case Logical::logical_and: return left && right;
+        case Logical::logical_or: return left || right;
+        case Logical::logical_xor: return left != right;
+    }
+    return false;
+}
+
+// What is compared: bf16 as f32, other types as they are.
+template <class T>
+__device__ __forceinline__ T number_of(T x) {
+    return x;
+}
+__device__ __forceinline__ float number_of(bf16 x) { return load(x); }
+
 // x, y [n]
 template <class T, int N>
 __global__ void __launch_bounds__(kSweepBlock)
-    unary_kernel(Unary function, const T* x, Accumulator<T> factor, T* y, std::int64_t n) {
+    unary_kernel(Unary function, Numbers<Accumulator<T>> numbers, const T* x, T* y, std::int64_t n) {
     sweep<N>(n, [&]<int M>(Width<M>, std::int64_t at) {
         Vector<T, M> values = load_vector<M>(x + at);
 #pragma unroll
-        for (int j = 0; j < M; ++j) values[j] = store<T>(compute(function, load(values[j]), factor));
+        for (int j = 0; j < M; ++j) values[j] = store<T>(compute(function, numbers, load(values[j])));
         store_vector(y + at, values);
+    });
+}
+
+// dy, saved, dx [n]; saved may be dy.
+template <class T, int N>
+__global__ void __launch_bounds__(kSweepBlock)
+    slope_kernel(Unary function, Numbers<Accumulator<T>> numbers, const T* dy, const T* saved, T* dx, std::int64_t n) {
+    sweep<N>(n, [&]<int M>(Width<M>, std::int64_t at) {
+        Vector<T, M> values = load_vector<M>(dy + at);
+        const Vector<T, M> others = load_vector<M>(saved + at);
+#pragma unroll
+        for (int j = 0; j < M; ++j) values[j] = store<T>(slope(function, numbers, load(values[j]), load(others[j])));
+        store_vector(dx + at, values);
     });
 }
 
@@ -164,15 +283,38 @@ __global__ void __launch_bounds__(kSweepBlock)
     store_vector(y + place.result, values);
 }
 
+// y u8 of the shape that a and b broadcast to: one element a thread, since masks are a quarter of the traffic at most.
+template <class T, class Test>
+__global__ void __launch_bounds__(kSweepBlock) flags_kernel(Test test, const T* a, const T* b, Walk walk, std::uint8_t* y) {
+    const Place place = place_of<1>(walk);
+    if (!place.inside) return;
+    y[place.result] = holds(test, number_of(a[place.at[0]]), number_of(b[place.at[1]])) ? 1 : 0;
+}
+
+template <class T>
+Numbers<Accumulator<T>> numbers_of(const UnaryNumbers& numbers) {
+    return {static_cast<Accumulator<T>>(numbers.first), static_cast<Accumulator<T>>(numbers.second)};
+}
+
 }  // namespace
 
-void unary_cuda(Unary function, const Tensor& x, double factor, Tensor& y) {
-    dispatch("elementwise", x.dtype(), [&]<class T>(TypeTag<T>) {
+void unary_cuda(Unary function, const UnaryNumbers& numbers, const Tensor& x, Tensor& y) {
+    dispatch(name(function), x.dtype(), [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.mutable_data<T>();
         with_width<T>({from, to}, [&]<int N>(Width<N>) {
-            launch(sweep_config(x.numel(), N), unary_kernel<T, N>, function, from, static_cast<Accumulator<T>>(factor), to,
-                   x.numel());
+            launch(sweep_config(x.numel(), N), unary_kernel<T, N>, function, numbers_of<T>(numbers), from, to, x.numel());
+        });
+    });
+}
+
+void unary_backward_cuda(Unary function, const UnaryNumbers& numbers, const Tensor& dy, const Tensor& saved, Tensor& dx) {
+    dispatch(name(function), dy.dtype(), [&]<class T>(TypeTag<T>) {
+        const T *gradient = dy.data<T>(), *from = saved.data<T>();
+        T* to = dx.mutable_data<T>();
+        with_width<T>({gradient, from, to}, [&]<int N>(Width<N>) {
+            launch(sweep_config(dy.numel(), N), slope_kernel<T, N>, function, numbers_of<T>(numbers), gradient, from, to,
+                   dy.numel());
         });
     });
 }
@@ -206,6 +348,18 @@ void where_cuda(const Tensor& condition, const Tensor& a, const Tensor& b, const
         else
             launch(sweep_config(y.numel(), 1), where_kernel<T, 1>, choice, from_a, from_b, steps, to);
     });
+}
+
+void compare_cuda(Comparison comparison, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, Tensor& y) {
+    dispatch_any(a.dtype(), [&]<class T>(TypeTag<T>) {
+        launch(sweep_config(y.numel(), 1), flags_kernel<T, Comparison>, comparison, a.data<T>(), b.data<T>(), Walk(walk),
+               y.mutable_data<std::uint8_t>());
+    });
+}
+
+void logical_cuda(Logical function, const Tensor& a, const Tensor& b, const BroadcastWalk& walk, Tensor& y) {
+    launch(sweep_config(y.numel(), 1), flags_kernel<std::uint8_t, Logical>, function, a.data<std::uint8_t>(),
+           b.data<std::uint8_t>(), Walk(walk), y.mutable_data<std::uint8_t>());
 }
 
 void accumulate_cuda(Tensor& target, const Tensor& x) {

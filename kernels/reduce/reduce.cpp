@@ -8,18 +8,10 @@
 #include "core/dual.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "kernels/reduce/detail/middle.h"
 #include "kernels/reduce/detail/reduce.h"
 
 namespace heddle::kernels {
-namespace {
-
-// A shape seen as [outer, n, inner] with the reduced axis in the middle.
-struct Middle : MiddleAxis {
-    Shape reduced;  // the result's shape
-    std::int64_t outputs() const { return outer * inner; }
-    // The first element of output i along the axis; the next ones are at a distance of `inner`.
-    std::int64_t begin_of(std::int64_t i) const { return i / inner * n * inner + i % inner; }
-};
 
 Middle middle_of(const char* op, const Shape& shape, int axis, bool keep) {
     check(shape.rank() >= 1, "{}: x is a scalar, it has no axis {}", op, axis);
@@ -35,6 +27,8 @@ Middle middle_of(const char* op, const Shape& shape, int axis, bool keep) {
     }
     return m;
 }
+
+namespace {
 
 // y[i] = factor times the sum of x along the axis: the reference, for f64 and dual numbers.
 template <class T>
@@ -136,41 +130,42 @@ Tensor sum_times(const char* op, const Tensor& x, const Middle& m, double factor
     return y;
 }
 
-// y = the maxima along the axis, index = their first places: the reference.
+// y = the maxima or minima along the axis, index = their first places: the reference.
 template <class T>
-void maxima(const T* x, const Middle& m, T* y, std::int32_t* index) {
+void extrema(const T* x, const Middle& m, bool smallest, T* y, std::int32_t* index) {
     using std::isnan;
     parallel_for(m.outputs(), grain_for(m.n), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const T* first = x + m.begin_of(i);
             std::int64_t best = 0;
             for (std::int64_t k = 1; k < m.n && !isnan(first[best * m.inner]); ++k)
-                if (!(first[k * m.inner] <= first[best * m.inner])) best = k;
+                if (const T at = first[k * m.inner], so_far = first[best * m.inner]; !(smallest ? at >= so_far : at <= so_far))
+                    best = k;
             y[i] = first[best * m.inner];
             index[i] = static_cast<std::int32_t>(best);
         }
     });
 }
 
-void maxima(const float* x, const Middle& m, float* y, std::int32_t* index) {
+void extrema(const float* x, const Middle& m, bool smallest, float* y, std::int32_t* index) {
     if (m.outputs() == 0) return;
     if (m.inner == 1) {
-        const auto place = by_level(v2::place_of_maximum, v3::place_of_maximum, v4::place_of_maximum);
+        const auto place = by_level(v2::place_of_extremum, v3::place_of_extremum, v4::place_of_extremum);
         parallel_for(m.outer, grain_for(m.n / 4 + 4), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t k = place(x + i * m.n, m.n);
+                const std::int64_t k = place(x + i * m.n, m.n, smallest);
                 y[i] = x[i * m.n + k];
                 index[i] = static_cast<std::int32_t>(k);
             }
         });
         return;
     }
-    const auto of_columns = by_level(v2::maxima_of_columns, v3::maxima_of_columns, v4::maxima_of_columns);
+    const auto of_columns = by_level(v2::extrema_of_columns, v3::extrema_of_columns, v4::extrema_of_columns);
     const std::int64_t width = std::min<std::int64_t>(m.inner, m.n < 64 ? 1024 : 64), blocks = (m.inner + width - 1) / width;
     parallel_for(m.outer * blocks, grain_for(m.n * width / 4 + 1), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t outer = i / blocks, first = i % blocks * width;
-            of_columns(x + outer * m.n * m.inner + first, m.n, m.inner, std::min(width, m.inner - first),
+            of_columns(x + outer * m.n * m.inner + first, m.n, m.inner, std::min(width, m.inner - first), smallest,
                        y + outer * m.inner + first, index + outer * m.inner + first);
         }
     });
@@ -233,20 +228,27 @@ Tensor mean_backward(const Tensor& dy, const Shape& x_shape, int axis) {
     return spread("mean_backward", dy, x_shape, axis, true);
 }
 
-Maximum max_forward(const Tensor& x, int axis, bool keep) {
-    check_input("max", x);
-    const Middle m = middle_of("max", x.shape(), axis, keep);
-    check(m.n > 0, "max: axis {} of x {} is empty", axis, x.shape());
-    Maximum result{Tensor::empty(m.reduced, x.dtype(), x.device()), Tensor::empty(m.reduced, DType::i32, x.device())};
+namespace {
+
+Extremum extremum(const char* op, const Tensor& x, int axis, bool keep, bool smallest) {
+    check_input(op, x);
+    const Middle m = middle_of(op, x.shape(), axis, keep);
+    check(m.n > 0, "{}: axis {} of x {} is empty", op, axis, x.shape());
+    Extremum result{Tensor::empty(m.reduced, x.dtype(), x.device()), Tensor::empty(m.reduced, DType::i32, x.device())};
     if (x.device() == Device::cuda) {
-        max_cuda(x, m, result.y, result.indices);
+        extremum_cuda(x, m, smallest, result.y, result.indices);
         return result;
     }
-    dispatch_real("max", x, [&]<class T>(TypeTag<T>) {
-        maxima(x.data<T>(), m, result.y.mutable_data<T>(), result.indices.mutable_data<std::int32_t>());
+    dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
+        extrema(x.data<T>(), m, smallest, result.y.mutable_data<T>(), result.indices.mutable_data<std::int32_t>());
     });
     return result;
 }
+
+}  // namespace
+
+Extremum max_forward(const Tensor& x, int axis, bool keep) { return extremum("max", x, axis, keep, false); }
+Extremum min_forward(const Tensor& x, int axis, bool keep) { return extremum("min", x, axis, keep, true); }
 
 Tensor max_backward(const Tensor& dy, const Tensor& indices, const Shape& x_shape, int axis) {
     const Middle m = middle_of("max_backward", x_shape, axis, false);

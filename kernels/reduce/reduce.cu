@@ -45,6 +45,7 @@ struct SumSoFar {
     __device__ __forceinline__ SumSoFar across(int bits) const { return {__shfl_xor_sync(kAllLanes, total, bits)}; }
 };
 
+// Of a minimum the numbers are taken with their signs turned.
 template <class A>
 struct MaximumSoFar {
     A value = lowest<A>();
@@ -79,10 +80,18 @@ struct Arrays {
     std::int32_t* indices;       // of a maximum, [outer, chunks, inner]
     std::int64_t outer, n, inner;
     std::int64_t chunks, length;  // the axis is cut into `chunks` of `length` elements; the last may be shorter
-    Accumulator<Out> factor;      // of a sum
+    Accumulator<Out> factor;      // of a sum; -1 for a minimum
 
     __device__ __forceinline__ std::int32_t place(std::int64_t at, std::int64_t k) const {
         return places == nullptr ? static_cast<std::int32_t>(k) : places[at];
+    }
+    template <class A>
+    __device__ __forceinline__ A turned(A value, const SumSoFar<A>&) const {
+        return value;
+    }
+    template <class A>
+    __device__ __forceinline__ A turned(A value, const MaximumSoFar<A>&) const {
+        return factor < 0 ? -value : value;
     }
     template <class A>
     __device__ __forceinline__ void finish(std::int64_t at, const SumSoFar<A>& result) const {
@@ -90,7 +99,7 @@ struct Arrays {
     }
     template <class A>
     __device__ __forceinline__ void finish(std::int64_t at, const MaximumSoFar<A>& result) const {
-        y[at] = store<Out>(result.value);
+        y[at] = store<Out>(turned(result.value, result));
         indices[at] = result.place;
     }
 };
@@ -112,7 +121,7 @@ __global__ void __launch_bounds__(kBlock) reduce_rows_kernel(Arrays<In, Out> a, 
         const std::int64_t at = row * a.n + k;
         const Vector<In, N> values = load_vector<N>(a.x + at);
 #pragma unroll
-        for (int j = 0; j < N; ++j) so_far[j].take(load(values[j]), a.place(at + j, k + j));
+        for (int j = 0; j < N; ++j) so_far[j].take(a.turned(load(values[j]), so_far[j]), a.place(at + j, k + j));
     }
 #pragma unroll
     for (int j = 1; j < N; ++j) so_far[0].join(so_far[j]);
@@ -143,7 +152,7 @@ __global__ void __launch_bounds__(kBlock) reduce_columns_kernel(Arrays<In, Out> 
         const std::int64_t at = (row * a.n + k) * a.inner + column;
         const Vector<In, N> values = load_vector<N>(a.x + at);
 #pragma unroll
-        for (int j = 0; j < N; ++j) so_far[j].take(load(values[j]), a.place(at + j, k));
+        for (int j = 0; j < N; ++j) so_far[j].take(a.turned(load(values[j]), so_far[j]), a.place(at + j, k));
     }
     So* slots = shared<So>(kWarps * kWarp * N);  // [warp, j, lane]: neighbouring lanes, neighbouring banks
 #pragma unroll
@@ -246,20 +255,22 @@ void sum_cuda(const Tensor& x, const MiddleAxis& axis, double factor, Tensor& y)
     });
 }
 
-void max_cuda(const Tensor& x, const MiddleAxis& axis, Tensor& y, Tensor& indices) {
+void extremum_cuda(const Tensor& x, const MiddleAxis& axis, bool smallest, Tensor& y, Tensor& indices) {
     const auto [outer, n, inner] = axis;
-    dispatch("max", x.dtype(), [&]<class T>(TypeTag<T>) {
-        using So = MaximumSoFar<Accumulator<T>>;
+    dispatch(smallest ? "min" : "max", x.dtype(), [&]<class T>(TypeTag<T>) {
+        using A = Accumulator<T>;
+        using So = MaximumSoFar<A>;
+        const A sign = smallest ? A{-1} : A{1};
         const T* from = x.data<T>();
         T* to = y.mutable_data<T>();
         auto* at = indices.mutable_data<std::int32_t>();
         const Cut cut = cut_of(axis, kVector<T>);
-        if (cut.chunks == 1) return launch_widest<So>(Arrays<T, T>{from, nullptr, to, at, outer, n, inner, 1, n, 1});
+        if (cut.chunks == 1) return launch_widest<So>(Arrays<T, T>{from, nullptr, to, at, outer, n, inner, 1, n, sign});
         Tensor partial = partial_results(axis, cut, x.dtype()), partial_indices = partial_results(axis, cut, DType::i32);
         T* maxima = partial.mutable_data<T>();
         auto* places = partial_indices.mutable_data<std::int32_t>();
-        launch_widest<So>(Arrays<T, T>{from, nullptr, maxima, places, outer, n, inner, cut.chunks, cut.length, 1});
-        launch_layout<So, T, T, 1>({maxima, places, to, at, outer, cut.chunks, inner, 1, cut.chunks, 1});
+        launch_widest<So>(Arrays<T, T>{from, nullptr, maxima, places, outer, n, inner, cut.chunks, cut.length, sign});
+        launch_layout<So, T, T, 1>({maxima, places, to, at, outer, cut.chunks, inner, 1, cut.chunks, sign});
     });
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/simd_functions.h"
 #include "kernels/simd_rows.h"
 #include "kernels/softmax/softmax.h"
 
@@ -39,7 +40,7 @@ bool forward_row(const float* x, const std::uint8_t* mask, float scale, const fl
     const float largest = plain ? largest_of(x, end) : scores(x, mask, scale, bias, y, end);
     const float shift = largest == kMinusInfinity ? 0 : largest;  // nothing attends: the exponentials are 0, or a NaN
     const double total = sum_in_blocks(end, [=](auto at) {
-        const VecF e = exp_below_zero(at.take(from, kMinusInfinity) - shift);
+        const VecF e = exp_gradual_below_zero(at.take(from, kMinusInfinity) - shift);
         at.put(y, e);
         return e;
     });

@@ -76,7 +76,7 @@ TEST(EmulatorOffsets, OfSweeps) {
             };
             expect("add", [](auto& x, auto& y, auto&) { return add(x, y); });
             expect("tanh", [](auto& x, auto&, auto&) { return tanh(x); });
-            expect("tanh_backward", [](auto& x, auto& y, auto&) { return tanh_backward(x, y); });
+            expect("tanh_backward", [](auto& x, auto& y, auto&) { return unary_backward(Unary::tanh, x, y); });
             expect("scale", [](auto& x, auto&, auto&) { return scale(x, 3); });
             expect("where", [](auto& x, auto& y, auto& condition) { return where(condition, x, y); });
             expect("relu", [](auto& x, auto&, auto&) { return relu_forward(x); });
@@ -157,7 +157,7 @@ TEST(EmulatorOffsets, OfReductions) {
     const Tensor x = random({16, kCols}, DType::f32), xs = with_end(kRows, x);
     const auto last = [](const Tensor& y) { return y.slice(y.dim(0) - 1, y.dim(0)).to(Device::cpu); };
     EXPECT_TRUE(same_bits(last(on_last_blocks([&] { return sum_forward(xs, 1); })), last(sum_forward(x, 1))));
-    const Maximum most = on_last_blocks([&] { return max_forward(xs, 1); });
+    const Extremum most = on_last_blocks([&] { return max_forward(xs, 1); });
     EXPECT_TRUE(same_bits(last(most.y), last(max_forward(x, 1).y)));
     const Tensor dy = with_end(kRows, random({16}, DType::f32));
     expect_same_end(on_last_blocks([&] {

@@ -40,6 +40,82 @@ TEST(Operators, TakeTensors) {
     EXPECT_EQ((Variable(matrix()) * row()).value().to_vector(), (Values{10, 40, 30, 80}));
 }
 
+TEST(Operators, CompareIntoMasks) {
+    const Variable a = matrix(), b = row();
+    EXPECT_EQ((a > 2).to_vector(), (Values{0, 0, 1, 1}));
+    EXPECT_EQ((2 >= a).to_vector(), (Values{1, 1, 0, 0}));
+    EXPECT_EQ((a * 10 == b).to_vector(), (Values{1, 1, 0, 0}));
+    EXPECT_EQ((a != a).to_vector(), (Values{0, 0, 0, 0}));
+    EXPECT_EQ(((a > 1) & (a < 4)).to_vector(), (Values{0, 1, 1, 0}));
+    EXPECT_EQ(((a <= 1) | (a == 4)).to_vector(), (Values{1, 0, 0, 1}));
+    EXPECT_EQ(((a > 1) ^ (a > 3)).to_vector(), (Values{0, 1, 1, 0}));
+    EXPECT_EQ((~(a > 1)).to_vector(), (Values{1, 0, 0, 0}));
+    EXPECT_EQ((Tensor::from<std::int32_t>({3, 5}, {2}) == 5).to_vector(), (Values{0, 1}));
+    EXPECT_EQ(where(a > 2, a, b).value().to_vector(), (Values{10, 20, 3, 4}));
+    EXPECT_EQ(where(a > 2, a, 0).value().to_vector(), (Values{0, 0, 3, 4}));
+    EXPECT_EQ(where(a > 2, -1, a).value().to_vector(), (Values{1, 2, -1, -1}));
+}
+
+TEST(Operators, HaveTheFunctionsThatPeopleWrite) {
+    const Variable a = matrix();
+    EXPECT_EQ(pow(a, 2).value().to_vector(), (Values{1, 4, 9, 16}));
+    EXPECT_EQ(pow(2, a).value().to_vector(), (Values{2, 4, 8, 16}));
+    EXPECT_EQ(pow(a, row() / 10).value().to_vector(), (Values{1, 4, 3, 16}));
+    EXPECT_EQ(square(a).value().to_vector(), (Values{1, 4, 9, 16}));
+    EXPECT_EQ(abs(-a).value().to_vector(), (Values{1, 2, 3, 4}));
+    EXPECT_EQ(sign(a - 2).value().to_vector(), (Values{-1, 0, 1, 1}));
+    EXPECT_EQ(maximum(a, 2).value().to_vector(), (Values{2, 2, 3, 4}));
+    EXPECT_EQ(minimum(a, a * 0 + 3).value().to_vector(), (Values{1, 2, 3, 3}));
+    EXPECT_EQ(clamp(a, 2, 3).value().to_vector(), (Values{2, 2, 3, 3}));
+    EXPECT_EQ(rsqrt(a * 0 + 4).value().to_vector(), (Values{0.5, 0.5, 0.5, 0.5}));
+    EXPECT_NEAR(sigmoid(a - 1).value().to_vector()[0], 0.5, 1e-7);
+    EXPECT_NEAR(softplus(a - 1).value().to_vector()[0], std::log(2), 1e-7);
+    EXPECT_NEAR((sin(a) * sin(a) + cos(a) * cos(a)).value().to_vector()[2], 1, 1e-6);
+    EXPECT_NEAR((expm1(log1p(a)) - a).value().to_vector()[3], 0, 1e-6);
+    EXPECT_NEAR(erf(a).value().to_vector()[0], std::erf(1.0), 1e-6);
+    expect_error([&] { clamp(a, 3, 2); }, "clamp: the bounds are 3 and 2");
+}
+
+TEST(Operators, ReduceOverOneAxisSeveralOrAll) {
+    const Variable a = matrix();
+    EXPECT_EQ(sum(a).item(), 10);
+    EXPECT_EQ(sum(a, 0).value().to_vector(), (Values{4, 6}));
+    EXPECT_EQ(sum(a, {0, 1}).item(), 10);
+    EXPECT_EQ(sum(a, {0, -1}, true).shape(), (Shape{1, 1}));
+    EXPECT_EQ(mean(a).item(), 2.5);
+    EXPECT_EQ(mean(a, {1}).value().to_vector(), (Values{1.5, 3.5}));
+    EXPECT_EQ(max(a).item(), 4);
+    EXPECT_EQ(min(a, -1, true).value().to_vector(), (Values{1, 3}));
+    EXPECT_EQ(prod(a).item(), 24);
+    EXPECT_EQ(cumsum(a, 1).value().to_vector(), (Values{1, 3, 3, 7}));
+    EXPECT_NEAR(var(a).item(), 5.0 / 3, 1e-6);
+    EXPECT_NEAR(stddev(a, 1, false, 0).value().to_vector()[0], 0.5, 1e-7);
+    EXPECT_NEAR(norm(a).item(), std::sqrt(30.0), 1e-6);
+    EXPECT_EQ(norm(a, 0, false, 1).value().to_vector(), (Values{4, 6}));
+    EXPECT_NEAR(logsumexp(a * 1000, 1).value().to_vector()[1], 4000, 1e-3);
+    EXPECT_EQ(argmax(a).item(), 3);
+    EXPECT_EQ(argmax(a, 1).to_vector(), (Values{1, 1}));
+    EXPECT_EQ(argmin(a, 0, true).shape(), (Shape{1, 2}));
+    EXPECT_EQ(any(a > 3).item(), 1);
+    EXPECT_EQ(all(a > 1, 1).to_vector(), (Values{0, 1}));
+    expect_error([&] { sum(a, 2); }, "it has no axis 2");
+    expect_error([&] { sum(a, {0, -2}); }, "axis -2 is named twice");
+    expect_error([] { var(Tensor::zeros({1}, DType::f32)); }, "leave nothing to divide by");
+}
+
+// No gradient is NaN where a root or a logarithm has none.
+TEST(Operators, ReductionsOfNothingSendNoNan) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const auto gradient = [](const Tensor& value, auto function) {
+        Variable x(value, true);
+        sum(function(x)).backward();
+        return x.grad().to_vector();
+    };
+    EXPECT_EQ(gradient(Tensor::zeros({2, 2}, DType::f64), [](auto& x) { return norm(x, 1); }), Values(4, 0));
+    EXPECT_EQ(gradient(Tensor::full({2, 2}, 3, DType::f64), [](auto& x) { return stddev(x, 1); }), Values(4, 0));
+    EXPECT_EQ(gradient(Tensor::full({1, 2}, -infinity, DType::f64), [](auto& x) { return exp(logsumexp(x, 1)); }), Values(2, 0));
+}
+
 TEST(Operators, HaveProvenGradients) {
     const Tensor x = away_from_zero(random_input({3, 4}, 1), 0.5), y = away_from_zero(random_input({4}, 2), 0.5);
     const auto report =

@@ -96,6 +96,45 @@ TEST(Elementwise, UnaryFunctionsEqualTheStandardLibrarys) {
     }
 }
 
+TEST(Elementwise, PowersAndExtremaKnowTheirEdges) {
+    const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+    for (const DType dtype : {DType::f64, DType::f32}) {
+        const auto numbers = [dtype](const std::vector<double>& values) {
+            return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(dtype);
+        };
+        EXPECT_EQ(maximum(numbers({1, 2, -0.0, inf}), numbers({3, 1, 0, 5})).to_vector(), (std::vector<double>{3, 2, 0, inf}));
+        EXPECT_EQ(minimum(numbers({1, 2, -inf}), numbers({3, 1, 5})).to_vector(), (std::vector<double>{1, 1, -inf}));
+        for (const auto function : {Binary::maximum, Binary::minimum}) {
+            EXPECT_TRUE(std::isnan(binary(function, numbers({nan}), numbers({1})).item()));
+            EXPECT_TRUE(std::isnan(binary(function, numbers({1}), numbers({nan})).item()));
+        }
+        // A tie is shared.
+        EXPECT_EQ(binary(Binary::maximum_share, numbers({1, 2, 3}), numbers({1, 1, 4})).to_vector(),
+                  (std::vector<double>{0.5, 1, 0}));
+        EXPECT_EQ(pow(numbers({-2, 0, 4, -8}), numbers({3, 0, 0.5, 2})).to_vector(), (std::vector<double>{-8, 1, 2, 64}));
+        EXPECT_EQ(binary(Binary::pow_base, numbers({0, 3}), numbers({0, 2})).to_vector(), (std::vector<double>{0, 6}));
+        EXPECT_EQ(binary(Binary::pow_exponent, numbers({0, 1}), numbers({2, 2})).to_vector(), (std::vector<double>{0, 0}));
+        EXPECT_EQ(unary(Unary::clamp, numbers({-1, 0.5, 2}), {0, 1}).to_vector(), (std::vector<double>{0, 0.5, 1}));
+        EXPECT_TRUE(std::isnan(unary(Unary::clamp, numbers({nan}), {0, 1}).item()));
+        EXPECT_EQ(unary_backward(Unary::clamp, numbers({5, 6, 7}), numbers({0, 1, 1.5}), {0, 1}).to_vector(),
+                  (std::vector<double>{5, 6, 0}));
+        EXPECT_EQ(unary_backward(Unary::power, numbers({5}), numbers({0}), {0}).item(), 0);
+    }
+}
+
+TEST(Elementwise, ComparesNumbersOfEveryDtype) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::i32, DType::u8}) {
+        const Tensor a = Tensor::from(std::vector<double>{1, 2, 3}, {3}).to(dtype),
+                     b = Tensor::from(std::vector<double>{2}, {1}).to(dtype);
+        EXPECT_EQ(compare(Comparison::less, a, b).to_vector(), (std::vector<double>{1, 0, 0})) << name(dtype);
+        EXPECT_EQ(compare(Comparison::greater_equal, a, b).to_vector(), (std::vector<double>{0, 1, 1})) << name(dtype);
+    }
+    expect_error([] { compare(Comparison::less, Tensor::zeros({2}, DType::f32), Tensor::zeros({2}, DType::i32)); },
+                 "compare: b is i32, wanted f32");
+    expect_error([] { logical(Logical::logical_or, Tensor::zeros({2}, DType::f32), Tensor::zeros({2}, DType::u8)); },
+                 "logical_or: a is f32, wanted u8");
+}
+
 TEST(Elementwise, AccumulatesInPlace) {
     Tensor target = normal({33, 1025}, DType::f32, 1);
     const Tensor x = normal({33, 1025}, DType::f32, 2), wanted = add(target, x);
@@ -111,7 +150,8 @@ TEST(Elementwise, NamesShapesThatDoNotBroadcast) {
     expect_error([&] { mul(a, Tensor::zeros({2, 3}, DType::f64)); }, "mul: b is f64, wanted f32");
     expect_error([&] { where(a, a, a); }, "where: condition is f32, wanted u8");
     expect_error([&] { exp(Tensor::zeros({2}, DType::i32)); }, "i32");
-    expect_error([&] { tanh_backward(a, Tensor::zeros({3}, DType::f32)); }, "tanh_backward: y has shape [3], wanted [2, 3]");
+    expect_error([&] { unary_backward(Unary::tanh, a, Tensor::zeros({3}, DType::f32)); },
+                 "tanh_backward: y has shape [3], wanted [2, 3]");
 }
 
 TEST(Elementwise, MergesAxesThatAreWalkedAlike) {

@@ -19,7 +19,7 @@ TEST(ReduceOnDevices, TakesTheFirstOfEqualMaximaAndNaNBeforeAll) {
                             k == 33 || k == n - 2 ? nan : static_cast<double>(k % 100);  // the first NaN
                         at[(3 * n + k) * inner + j] = k == n - 1 ? 3 : -3;               // the last element
                     }
-                const Maximum got = max_forward(in(numbers, x), 1), want = max_forward(rounded(numbers, x), 1);
+                const Extremum got = max_forward(in(numbers, x), 1), want = max_forward(rounded(numbers, x), 1);
                 expect_close(got.y, want.y, numbers, "max with ties");
                 EXPECT_TRUE(same_bits(got.indices.to(Device::cpu), want.indices))
                     << n << " " << inner << " on " << to_string(numbers);

@@ -61,7 +61,7 @@ TEST(Reduce, SumsAveragesAndMaximisesOverEveryAxis) {
 
 TEST(Reduce, SendsTheMaximumsGradientToTheFirstOfEquals) {
     const Tensor x = Tensor::from(std::vector<float>{1, 3, 3, 2, 2, 2}, {2, 3});
-    const Maximum max = max_forward(x, 1);
+    const Extremum max = max_forward(x, 1);
     EXPECT_EQ(max.indices.to_vector(), (std::vector<double>{1, 0}));
     const Tensor dx = max_backward(Tensor::from(std::vector<float>{5, 7}, {2}), max.indices, x.shape(), 1);
     EXPECT_EQ(dx.to_vector(), (std::vector<double>{0, 5, 0, 7, 0, 0}));
@@ -70,7 +70,7 @@ TEST(Reduce, SendsTheMaximumsGradientToTheFirstOfEquals) {
 TEST(Reduce, TheMaximumKeepsANanAndKnowsInfinities) {
     const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
     const Tensor x = Tensor::from(std::vector<float>{1, nan, 3, nan, 1, 2, -inf, -inf, -inf}, {3, 3});
-    const Maximum max = max_forward(x, 1);
+    const Extremum max = max_forward(x, 1);
     EXPECT_TRUE(std::isnan(max.y.data<float>()[0]));
     EXPECT_TRUE(std::isnan(max.y.data<float>()[1]));
     EXPECT_EQ(max.y.data<float>()[2], -inf);
