@@ -14,18 +14,18 @@
 namespace heddle::app {
 
 struct HttpRequest {
-    std::string method, path;                  ///< "POST", "/translate"; the path without its query
-    std::map<std::string, std::string> query;  ///< decoded
-    std::string type;                          ///< of the body: Content-Type in lower case, without its parameters
-    std::string host, origin;                  ///< headers; empty if absent
-    std::string body;
-    std::function<bool()> gone;  ///< whether the client has closed the connection
+    std::string method = {}, path = {};             ///< "POST", "/translate"; the path without its query
+    std::map<std::string, std::string> query = {};  ///< decoded
+    std::string type = {};                          ///< of the body: Content-Type in lower case, without its parameters
+    std::string host = {}, origin = {};             ///< headers; empty if absent
+    std::string body = {};
+    std::function<bool()> gone = {};  ///< whether the client has closed the connection
 };
 
 struct HttpResponse {
     int status = 200;
     std::string type = "application/json";
-    std::string body;
+    std::string body = {};
     std::vector<std::pair<std::string, std::string>> headers = {};
     /// What follows `body`, piece by piece: called until it gives nothing. An exception cuts the connection, so that the client
     /// does not take a part for the whole.

@@ -16,9 +16,9 @@
 namespace heddle::app {
 
 struct ServiceOptions {
-    std::string api_key;  ///< empty: none is asked for
-    std::vector<std::string>
-        allow_hosts;           ///< names by which the server may be addressed, besides localhost and loopback addresses
+    std::string api_key = {};  ///< empty: none is asked for
+    /// Names by which the server may be addressed, besides localhost and loopback addresses.
+    std::vector<std::string> allow_hosts = {};
     std::int64_t queue = 256;  ///< requests that may wait
 };
 
