@@ -49,8 +49,8 @@ def embed(tokens, side):
     width = table.shape[1]
     pairs = torch.arange(width // 2).double()
     angle = torch.arange(len(tokens))[:, None] / 10000 ** (pairs / max(1, width // 2 - 1) if config["positions"] == "marian" else 2 * pairs / width)
-    sines = torch.stack([angle.sin(), angle.cos()], -1 if config["positions"] == "sinusoidal" else 1).flatten(1)
-    places = weights.get(side + "_positions.weight", sines)
+    axis = -1 if config["positions"] == "sinusoidal" else 1
+    places = weights.get(side + "_positions.weight", torch.stack([angle.sin(), angle.cos()], axis).flatten(1))
     return table[tokens] * (width ** 0.5 if config.get("scale-embeddings", True) else 1) + places[:len(tokens)], table
 
 def encoded(path, side):

@@ -180,6 +180,7 @@ ModelPicture whole_model(const nn::TransformerOptions& o) {
 
     Lines output_lines = {"linear", fmt::format("{} to {}", o.d_model, o.target_vocabulary)};
     if (o.output_is_tied()) output_lines.push_back("the embedding matrix again");
+    if (o.output_is_tied() && o.output_bias.value_or(false)) output_lines.push_back("and a bias");
     const Box output = draw_below(diagram, target, output_lines, Part::projection);
     const Box softmax = draw_below(diagram, output.below(), {"softmax"}, Part::data);
     diagram.note(decoder.center, softmax.bottom + 20, "probabilities of the next token");

@@ -66,6 +66,18 @@ TEST(ModelPictures, TheEncoderAloneNamesNothingOfTheDecoder) {
                       Not(Contains("memory")), Not(Contains("4 x"))));
 }
 
+TEST(ModelPictures, NameTheActivationThePositionsAndABiasOfATiedOutput) {
+    nn::TransformerOptions options = paper();
+    options.tie = nn::Tie::target;
+    options.activation = ops::Activation::silu;
+    options.positions = nn::Positions::marian;
+    EXPECT_THAT(texts(options, "model"), AllOf(Contains("512 to 2048 to 512, SiLU").Times(2), Contains("Marian's sines").Times(2),
+                                               Contains("the embedding matrix again"), Not(Contains("and a bias"))));
+    options.positions = nn::Positions::sines_first;
+    options.output_bias = true;
+    EXPECT_THAT(texts(options, "model"), AllOf(Contains("sines, then cosines").Times(2), Contains("and a bias")));
+}
+
 TEST(ModelPictures, SayWhichProjectionsHaveNoBias) {
     nn::TransformerOptions options = paper();
     EXPECT_THAT(texts(options, "heads"), Contains("512 to 512").Times(4));
