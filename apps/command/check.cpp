@@ -10,6 +10,7 @@
 #include "apps/options/option_table.h"
 #include "apps/terminal/terminal.h"
 #include "kernels/emulator/frontend/check.h"
+#include "kernels/emulator/frontend/options.h"
 
 namespace heddle::app {
 namespace {
@@ -36,27 +37,7 @@ OptionTable check_table(frontend::Settings& settings) {
         "the file does not compile.\n";
     table.group(OptionGroup::files);
     table.add("file", settings.sources, "CUDA C++ files, which become one program").called("FILE...").positional();
-    table.add("gpuverify", settings.gpuverify,
-              "a file of GPUVerify's testsuite: its first lines say what is launched and expected");
-    table.group(OptionGroup::run);
-    table.add("orders", settings.orders, "orders of blocks and threads to try").at_least(1).at_most(1000);
-    table.add("seed", settings.seed, "the seed of the first order; each further one has the next number").at_least(1);
-    table.add("seconds", settings.seconds, "the most that one order may take; all together take 50, or this if it is more")
-        .more_than(0);
-    table.add("chip", settings.chip, "the emulated device").one_of({"sm_80", "sm_86", "sm_89", "sm_90"});
-    table.add("memory", settings.memory, "its memory, such as 512M or 2G").called("SIZE").defaults_to("the emulator's own");
-    table
-        .add("repeats", settings.repeats, "run only the first N of launches of a kernel with the same arguments at the same line")
-        .called("N")
-        .defaults_to("all");
-    table.add("leaks", settings.leaks, "memory of the device that is still allocated at exit is a violation");
-    table.add("allow-same-value", settings.same_value, "two threads may write the value that already stands there");
-    add_launch_options(table, settings);
-    table.group(OptionGroup::output);
-    table.add("cost", settings.cost, "print the sectors, bank conflicts and divergence of each kernel, and its worst line");
-    table.add("json", settings.json, "the results as JSON; - is stdout").called("FILE");
-    table.add("sarif", settings.sarif, "the results in SARIF 2.1.0, which GitHub shows beside the lines; - is stdout")
-        .called("FILE");
+    add_check_options(table, settings);
     return table;
 }
 
@@ -82,18 +63,19 @@ int check_files(Arguments words) {
 
 }  // namespace
 
-void add_launch_options(OptionTable& table, frontend::Settings& settings) {
-    table.group(OptionGroup::launch);
-    table.add("call", settings.call, "a host function to call with the values of --arg, in their order").called("NAME");
-    table.add("kernel", settings.kernel, "the kernel to launch, such as saxpy or 'scale<float>'")
-        .called("NAME");
-    table.add("grid", settings.grid, "its grid: 2 or 2x3x4").called("G");
-    table.add("block", settings.block, "its block").called("B");
-    table.add("shared", settings.shared, "bytes of dynamic shared memory");
-    table
-        .add("arg", settings.arguments,
-             "one parameter, given again for each: n=1024, x=f32[1024] (random), y=f32[32x32]:zeros, :0..9, :iota, :none or :7")
-        .called("NAME=VALUE");
+void add_check_options(OptionTable& table, frontend::Settings& settings, const std::vector<std::string>& names) {
+    constexpr OptionGroup groups[] = {OptionGroup::files, OptionGroup::run, OptionGroup::launch, OptionGroup::output};
+    frontend::each_option(settings, [&](const frontend::OptionRow& row, auto& target) {
+        if (!names.empty() && std::ranges::find(names, row.name) == names.end()) return;
+        table.group(groups[static_cast<int>(row.subject)]);
+        Option& option = table.add(row.name, target, row.help);
+        if (row.value != nullptr) option.called(row.value);
+        if (row.unset != nullptr) option.defaults_to(row.unset);
+        if (!row.choices.empty()) option.one_of(row.choices);
+        option.least = row.least;
+        option.most = row.most;
+        option.above = row.above;
+    });
 }
 
 bool parse_program(OptionTable& table, Arguments words, frontend::Settings& settings) {
@@ -104,9 +86,8 @@ bool parse_program(OptionTable& table, Arguments words, frontend::Settings& sett
     for (const std::string& word : rest) pointers.push_back(word.c_str());
     if (!parse_command_line(table, pointers)) return false;
     settings.arguments.insert(settings.arguments.end(), arguments.begin(), arguments.end());
-    settings.total_seconds = std::max(settings.total_seconds, settings.seconds);
     settings.toolkit = toolkit();
-    frontend::check_settings(settings);
+    frontend::complete_settings(settings);
     return true;
 }
 

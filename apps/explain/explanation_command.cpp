@@ -63,13 +63,8 @@ OptionTable explain_file_table(ExplainFileOptions& options) {
     table.add("launches", settings.launches, "the most launches on the page: the first ones, and the first with a violation")
         .at_least(1)
         .at_most(1000);
-    table.add("orders", settings.orders, "orders of blocks and threads to try").at_least(1).at_most(1000);
-    table.add("seed", settings.seed, "the seed of the first order; each further one has the next number").at_least(1);
-    table.add("seconds", settings.seconds, "the most that one order may take; all together take 50, or this if it is more")
-        .more_than(0);
-    table.add("chip", settings.chip, "the emulated device").one_of({"sm_80", "sm_86", "sm_89", "sm_90"});
-    table.add("memory", settings.memory, "its memory, such as 512M or 2G").called("SIZE").defaults_to("the emulator's own");
-    add_launch_options(table, settings);
+    add_check_options(table, settings,
+                      {"orders", "seed", "seconds", "chip", "memory", "call", "kernel", "grid", "block", "shared", "arg"});
     table.group(OptionGroup::output);
     table.add("json", options.json, "the counts and all accesses as JSON, on stdout, in place of what the program prints");
     table.add("out", options.out, "the page")
