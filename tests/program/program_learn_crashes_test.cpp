@@ -1,4 +1,4 @@
-// `heddle learn check` on answers that crash, never end, or fail before main().
+// `heddle learn check` on answers that crash, never end, or fail before main(), and on what CUDA C++ an answer may be.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -147,6 +147,56 @@ TEST(LearnCommand, SurvivesBadOps) {
     const json waited = json::parse(waits.read("log"), nullptr, false);
     EXPECT_EQ(waited["kind"], "compile") << waited;
     EXPECT_THAT(waited["text"].get<std::string>(), HasSubstr("it waits for a file that does not end, such as a named pipe"));
+}
+
+// In place of the arena. The costs are the same.
+TEST(LearnCommand, SharedMemoryIsDeclaredAsAnywhere) {
+    const Workplace here;
+    const std::string solution = answer_of("block-sum/solution"),
+                      arena = "    SharedArena arena;\n    float* tile = arena.take<float>(128);\n";
+    ASSERT_THAT(solution, HasSubstr(arena));
+    here.write("block-sum.cu", solution);
+    const json wanted = checked(here, "block-sum", here.path("block-sum.cu"));
+    const auto with = [&](const std::string& declaration, const std::string& from = "", const std::string& to = "") {
+        std::string answer = solution;
+        answer.replace(answer.find(arena), arena.size(), declaration);
+        if (!from.empty()) answer.replace(answer.find(from), from.size(), to);
+        here.write("block-sum.cu", answer);
+        return checked(here, "block-sum", here.path("block-sum.cu"));
+    };
+    for (const char* declaration : {"\n    __shared__ float tile[128];\n", "\n    extern __shared__ float tile[];\n"}) {
+        const json verdict = with(declaration);
+        EXPECT_EQ(verdict["kind"], "pass") << verdict;
+        EXPECT_EQ(verdict["cost"], wanted["cost"]);
+    }
+    const json race = with("\n    __shared__ float tile[128];\n", "    __syncthreads();  // the tile is full\n");
+    EXPECT_EQ(race["kind"], "race") << race;
+    EXPECT_EQ(race["line"], 7) << race;
+    EXPECT_EQ(race["other_line"], 9) << race;
+    EXPECT_THAT(race["text"].get<std::string>(),
+                HasSubstr("race: writes `tile`[91] at block-sum.cu:7, which thread (27, 0, 0) read"));
+    const json small = with("\n    __shared__ float tile[96];\n");
+    EXPECT_EQ(small["kind"], "bounds") << small;
+    EXPECT_EQ(small["line"], 7) << small;
+}
+
+// Reading constants moves no sectors; an update of another variable moves one.
+TEST(LearnCommand, VariablesOfTheGpuAreItsMemory) {
+    const Workplace here;
+    const auto with = [&](const std::string& statement) {
+        here.write("guard.cu",
+                   "#include \"exercise.h\"\n__constant__ float factors[2] = {2, 3};\n__device__ unsigned calls;\n"
+                   "template <class T>\n__device__ __forceinline__ T power(T x) {\n    return x * x;\n}\n"
+                   "__global__ void __launch_bounds__(128) square(const float* __restrict__ x, float* y, int n) {\n"
+                   "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                   "    if (i < n) y[i] = factors[1] * power(x[i]) / (factors[0] + 1);\n    " +
+                       statement + "\n}\n");
+        return checked(here, "guard", here.path("guard.cu"));
+    };
+    EXPECT_EQ(with("")["kind"], "pass");
+    EXPECT_THAT(with("if (i == 0) atomicAdd(&calls, 1u);")["text"].get<std::string>(),
+                HasSubstr("it moves 251 sectors of 32 bytes where 250 would do"));
+    EXPECT_EQ(with("if (i == 0) factors[1] = 4;")["line"], 11);
 }
 
 }  // namespace

@@ -23,17 +23,6 @@ class TransformInputIterator : public thrust::transform_iterator<F, It> {
     TransformInputIterator(It base, F function) : thrust::transform_iterator<F, It>(base, function) {}
 };
 
-/// Two buffers, of which the sort says afterwards which has the result.
-template <class T>
-struct DoubleBuffer {
-    T* d_buffers[2] = {};
-    int selector = 0;
-    DoubleBuffer() = default;
-    DoubleBuffer(T* current, T* alternate) : d_buffers{current, alternate} {}
-    T* Current() { return d_buffers[selector]; }
-    T* Alternate() { return d_buffers[selector ^ 1]; }
-};
-
 namespace detail {
 
 using heddle::emulator::Place;

@@ -7,6 +7,17 @@ namespace cub {
 
 struct NullType {};
 
+/// Two buffers, of which the sort says afterwards which has the result.
+template <class T>
+struct DoubleBuffer {
+    T* d_buffers[2] = {};
+    int selector = 0;
+    DoubleBuffer() = default;
+    DoubleBuffer(T* current, T* alternate) : d_buffers{current, alternate} {}
+    T* Current() { return d_buffers[selector]; }
+    T* Alternate() { return d_buffers[selector ^ 1]; }
+};
+
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 enum BlockLoadAlgorithm {

@@ -1,4 +1,4 @@
-// PTX's arithmetic on integers (ptx.h).
+// PTX's arithmetic on integers, and its conversions (ptx.h).
 #pragma once
 
 #include "kernels/emulator/cuda/ptx_numbers.h"
@@ -156,5 +156,46 @@ bits insert(bits field, bits into, bits from, bits length) {
     const bits mask = (count >= 64 ? ~bits{0} : (bits{1} << count) - 1) << start;
     return low<bits_of<T>>((into & ~mask) | (field << start & mask));
 }
+
+// ---- conversions ----
+
+template <class To, class From, int Flags>
+bits convert(bits a) {
+    constexpr bool wide = sizeof(To) == 8 || sizeof(From) == 8;
+    if constexpr (is_float<From> && is_float<To>) {
+        return result<To, Flags>(operand<From, Flags>(a));
+    } else if constexpr (is_float<From>) {
+        return put(to_integer<To>(operand<From, Flags>(a), (Flags & rp) == 0 ? Rounding::zero : rounding(Flags), wide));
+    } else if constexpr (same<To, f64>) {
+        return encode_integer<11, 52>(get<From>(a), rounding(Flags));
+    } else if constexpr (same<To, f32>) {
+        return encode_integer<8, 23>(get<From>(a), rounding(Flags));
+    } else if constexpr (same<To, f16>) {
+        return encode_integer<5, 10>(get<From>(a), rounding(Flags));
+    } else if constexpr (same<To, bf16>) {
+        return encode_integer<8, 7>(get<From>(a), rounding(Flags));
+    } else {
+        if constexpr ((Flags & sat) != 0) {
+            const double x = static_cast<double>(get<From>(a));
+            return put(to_integer<To>(x, Rounding::zero, false));
+        }
+        return low<To>(low<From>(a));
+    }
+}
+/// cvt with .rni, .rzi, .rmi or .rpi: to an integer, or to a float with an integer's value.
+template <class To, class From, int Flags>
+bits round(bits a) {
+    const double x = operand<From, Flags>(a);
+    if constexpr (is_float<To>) {
+        const Rounding how = rounding(Flags);
+        return result<To, Flags & ~rp>(how == Rounding::zero   ? __builtin_trunc(x)
+                                       : how == Rounding::down ? __builtin_floor(x)
+                                       : how == Rounding::up   ? __builtin_ceil(x)
+                                                               : __builtin_nearbyint(x));
+    } else {
+        return put(to_integer<To>(x, rounding(Flags), sizeof(To) == 8 || sizeof(From) == 8));
+    }
+}
+inline bits to_tf32(bits a) { return round_tf32(get<f32>(a)); }
 
 }  // namespace heddle::emulator::cuda::ptx

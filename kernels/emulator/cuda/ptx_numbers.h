@@ -1,4 +1,4 @@
-// PTX's registers, its floating-point arithmetic, comparisons and conversions (ptx.h).
+// PTX's registers, its floating-point arithmetic and comparisons (ptx.h).
 #pragma once
 
 #include <cstdint>
@@ -339,7 +339,7 @@ bits test(Test what, bits a) {
     }
 }
 
-// ---- comparisons, conversions ----
+// ---- comparisons ----
 
 enum class Compare { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 template <class T, int Flags = 0>
@@ -382,44 +382,5 @@ template <class T>
 bool not_negative(bits a) {
     return !(get<T>(a) < 0);
 }
-
-template <class To, class From, int Flags>
-bits convert(bits a) {
-    constexpr bool wide = sizeof(To) == 8 || sizeof(From) == 8;
-    if constexpr (is_float<From> && is_float<To>) {
-        return result<To, Flags>(operand<From, Flags>(a));
-    } else if constexpr (is_float<From>) {
-        return put(to_integer<To>(operand<From, Flags>(a), (Flags & rp) == 0 ? Rounding::zero : rounding(Flags), wide));
-    } else if constexpr (same<To, f64>) {
-        return encode_integer<11, 52>(get<From>(a), rounding(Flags));
-    } else if constexpr (same<To, f32>) {
-        return encode_integer<8, 23>(get<From>(a), rounding(Flags));
-    } else if constexpr (same<To, f16>) {
-        return encode_integer<5, 10>(get<From>(a), rounding(Flags));
-    } else if constexpr (same<To, bf16>) {
-        return encode_integer<8, 7>(get<From>(a), rounding(Flags));
-    } else {
-        if constexpr ((Flags & sat) != 0) {
-            const double x = static_cast<double>(get<From>(a));
-            return put(to_integer<To>(x, Rounding::zero, false));
-        }
-        return low<To>(low<From>(a));
-    }
-}
-/// cvt with .rni, .rzi, .rmi or .rpi: to an integer, or to a float with an integer's value.
-template <class To, class From, int Flags>
-bits round(bits a) {
-    const double x = operand<From, Flags>(a);
-    if constexpr (is_float<To>) {
-        const Rounding how = rounding(Flags);
-        return result<To, Flags & ~rp>(how == Rounding::zero   ? __builtin_trunc(x)
-                                       : how == Rounding::down ? __builtin_floor(x)
-                                       : how == Rounding::up   ? __builtin_ceil(x)
-                                                               : __builtin_nearbyint(x));
-    } else {
-        return put(to_integer<To>(x, rounding(Flags), sizeof(To) == 8 || sizeof(From) == 8));
-    }
-}
-inline bits to_tf32(bits a) { return round_tf32(get<f32>(a)); }
 
 }  // namespace heddle::emulator::cuda::ptx

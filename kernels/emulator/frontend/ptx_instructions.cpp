@@ -1,133 +1,11 @@
 // The C++ of each PTX instruction. An instruction that is not here is refused by its name.
-#include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <utility>
 
-#include "kernels/emulator/frontend/ptx.h"
+#include "kernels/emulator/frontend/ptx_writer.h"
 
 namespace heddle::emulator::frontend {
-namespace {
 
-using OperandKind = PtxOperand::Kind;
-
-bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-/// "u32" as the type of C++; "" if it is none.
-std::string type_name(std::string_view type) {
-    if (one_of(type, {"b8", "b16", "b32", "b64"})) return "u" + std::string(type.substr(1));
-    if (one_of(type,
-               {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred"}))
-        return std::string(type);
-    return "";
-}
-
-/// Writes one instruction.
-class Writer {
-  public:
-    Writer(const PtxInstruction& instruction, std::string labels) : i_(instruction), labels_(std::move(labels)) {
-        for (const std::string& word : i_.words)
-            if (!type_name(word).empty()) types_.push_back(type_name(word));
-    }
-    std::string write();
-
-  private:
-    [[noreturn]] void refuse(const std::string& why = "is not emulated") const {
-        throw PtxRefusal{"inline PTX: `" + i_.name() + "` " + why};
-    }
-    const std::string& word(std::size_t n) const {
-        static const std::string none;
-        return n < i_.words.size() ? i_.words[n] : none;
-    }
-    bool has(std::string_view name) const { return i_.has(name); }
-    const PtxOperand& operand(std::size_t n) const {
-        if (n >= i_.operands.size()) refuse("has too few operands");
-        return i_.operands[n];
-    }
-    std::size_t count() const { return i_.operands.size(); }
-    /// The type of the instruction: the last one that it names.
-    const std::string& type() const {
-        if (types_.empty()) refuse("names no type that the emulator knows");
-        return types_.back();
-    }
-    const std::string& first_type() const { return type(), types_.front(); }
-
-    std::string in(const PtxOperand& operand, const std::string& of_type) const {
-        if (operand.kind == OperandKind::number) return ptx_number(operand.text, of_type);
-        if (operand.kind != OperandKind::value) refuse("has an operand that the emulator cannot read");
-        return operand.negated ? "(" + operand.text + " ^ 1)" : operand.text;
-    }
-    std::string in(std::size_t n, const std::string& of_type) const { return in(operand(n), of_type); }
-    std::string in(std::size_t n) const { return in(n, type()); }
-    std::string out(const PtxOperand& operand) const {
-        if (operand.kind != OperandKind::value || operand.text.find('(') != std::string::npos)
-            refuse("has a result that is no register");
-        return operand.text;
-    }
-    std::string out(std::size_t n = 0) const { return out(operand(n)); }
-    /// The pointer of the address [..], in the instruction's state space.
-    std::string address(std::size_t n, bool shared) const {
-        const PtxOperand& operand = this->operand(n);
-        if (operand.kind != OperandKind::address) refuse("wants an address in [ ]");
-        const std::string at = operand.offset == 0 ? operand.text : operand.text + " + (" + std::to_string(operand.offset) + ")";
-        return std::string("heddle_ptx::") + (shared ? "shared(" : "pointer(") + at + ")";
-    }
-    bool in_shared() const {
-        return std::any_of(i_.words.begin(), i_.words.end(), [](const std::string& w) { return w.substr(0, 6) == "shared"; });
-    }
-    std::string address(std::size_t n) const { return address(n, in_shared()); }
-
-    /// The bits of float arithmetic: .ftz, .sat and a rounding.
-    std::string flags() const {
-        std::string text;
-        const auto add = [&](const char* flag) { text += std::string(text.empty() ? "" : " | ") + "heddle_ptx::" + flag; };
-        if (has("ftz")) add("ftz");
-        if (has("sat")) add("sat");
-        if (has("rz") || has("rzi")) add("rz");
-        if (has("rm") || has("rmi")) add("rm");
-        if (has("rp") || has("rpi")) add("rp");
-        if (has("relu")) refuse();
-        return text.empty() ? "0" : text;
-    }
-    static std::string call(const std::string& function, const std::string& arguments) {
-        return "heddle_ptx::" + function + "(" + arguments + ")";
-    }
-    std::string typed(const std::string& function) const { return function + "<heddle_ptx::" + type() + ", " + flags() + ">"; }
-    /// d = function(a, b, ..) with all operands behind the first as arguments.
-    std::string plain(const std::string& function) const {
-        std::string arguments;
-        for (std::size_t n = 1; n < count(); ++n) arguments += (n > 1 ? ", " : "") + in(n);
-        return out() + " = " + call(typed(function), arguments) + ";";
-    }
-    std::string set_register(const std::string& value) const { return out() + " = " + value + ";"; }
-
-    std::string multiply() const;
-    std::string carry() const;
-    std::string move() const;
-    std::string convert() const;
-    std::string compare() const;
-    std::string load() const;
-    std::string store() const;
-    std::string atomic() const;
-    std::string copy_async() const;
-    std::string matrix_load() const;
-    std::string matrix_product() const;
-    std::string barrier() const;
-    std::string memory_barrier() const;
-    std::string shuffle() const;
-    std::string vote() const;
-    std::string convert_address() const;
-    std::string order() const;
-    std::string list(const PtxOperand& vector, std::size_t size) const;
-
-    const PtxInstruction& i_;
-    std::string labels_;
-    std::vector<std::string> types_;
-};
-
-std::string Writer::multiply() const {
+std::string PtxWriter::multiply() const {
     const bool wide = has("wide"), high = has("hi"), mad = word(0) == "mad";
     const std::string function = wide ? "multiply_wide" : high ? "multiply_high" : mad ? "mad" : "multiply";
     if ((word(0) == "mul24" || word(0) == "mad24") && high) refuse();
@@ -139,7 +17,7 @@ std::string Writer::multiply() const {
                         ", " + in(3, wide_type) + ")");
 }
 
-std::string Writer::carry() const {
+std::string PtxWriter::carry() const {
     const std::string op = word(0);
     const bool multiplies = op.substr(0, 3) == "mad", with = op == "addc" || op == "subc" || op == "madc";
     const bool subtracts = op.substr(0, 3) == "sub", keeps = has("cc");
@@ -151,7 +29,7 @@ std::string Writer::carry() const {
         product + ", " + in(multiplies ? 3 : 2) + ", heddle_cc, " + (with ? "true, " : "false, ") + (keeps ? "true" : "false")));
 }
 
-std::string Writer::move() const {
+std::string PtxWriter::move() const {
     const PtxOperand& to = operand(0);
     const PtxOperand& from = operand(1);
     if (from.kind == OperandKind::name) refuse("takes the address of `" + from.text + "`, which is not emulated");
@@ -172,7 +50,7 @@ std::string Writer::move() const {
     return set_register(text);
 }
 
-std::string Writer::convert() const {
+std::string PtxWriter::convert() const {
     if (has("tf32")) return set_register(call("to_tf32", in(1, "f32")));
     if (types_.size() != 2 || has("rna") || has("rs")) refuse();
     const std::string &to = types_[0], &from = types_[1];
@@ -187,7 +65,7 @@ std::string Writer::convert() const {
         in(1)));
 }
 
-std::string Writer::compare() const {
+std::string PtxWriter::compare() const {
     const bool set = word(0) == "set";
     const std::string from = type();
     std::string condition = "heddle_ptx::compare<heddle_ptx::" + from + ", " + flags() + ">(heddle_ptx::Compare::" + word(1) +
@@ -203,122 +81,7 @@ std::string Writer::compare() const {
            out(operand(0).parts[0]) + " = " + joined("held") + "; " + out(operand(0).parts[1]) + " = " + joined("other") + "; }";
 }
 
-/// How an access is ordered: 0 a plain one, else an atomic one with these parts of heddle_ptx::Order.
-std::string Writer::order() const {
-    if (has("acq_rel")) return "heddle_ptx::acquires | heddle_ptx::releases";
-    if (has("acquire")) return "heddle_ptx::acquires";
-    if (has("release")) return "heddle_ptx::releases";
-    return has("relaxed") || has("volatile") || has("mmio") || one_of(word(0), {"atom", "red"}) ? "heddle_ptx::relaxed"
-                                                                                                : "heddle_ptx::plain";
-}
-
-std::string Writer::load() const {
-    if (has("param")) refuse();
-    const std::size_t parts = has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
-    const std::string what = "load<heddle_ptx::" + type() + ", " + std::to_string(parts) + ">";
-    std::string text =
-        "{ heddle_ptx::bits got[" + std::to_string(parts) + "]; " + call(what, address(1) + ", got, " + order()) + ";";
-    const PtxOperand& to = operand(0);
-    if (parts > 1 && (to.kind != OperandKind::vector || to.parts.size() != parts))
-        refuse("wants as many registers as its vector has");
-    for (std::size_t n = 0; n < parts; ++n)
-        text += " " + out(parts == 1 ? to : to.parts[n]) + " = got[" + std::to_string(n) + "];";
-    return text + " }";
-}
-
-std::string Writer::list(const PtxOperand& vector, std::size_t size) const {
-    if (size == 1) return in(vector.kind == OperandKind::vector ? vector.parts.at(0) : vector, type());
-    if (vector.kind != OperandKind::vector || vector.parts.size() != size) refuse("wants as many registers as its vector has");
-    std::string text;
-    for (std::size_t n = 0; n < size; ++n) text += (n > 0 ? ", " : "") + in(vector.parts[n], type());
-    return text;
-}
-
-std::string Writer::store() const {
-    const std::size_t parts = has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
-    const std::string size = std::to_string(parts);
-    return "{ const heddle_ptx::bits given[" + size + "] = {" + list(operand(1), parts) + "}; " +
-           call("store<heddle_ptx::" + type() + ", " + size + ">", address(0) + ", given, " + order()) + "; }";
-}
-
-std::string Writer::atomic() const {
-    static const std::map<std::string, std::string, std::less<>> kinds = {
-        {"add", "add"},   {"min", "minimum"}, {"max", "maximum"}, {"exch", "exchange"}, {"cas", "compare_exchange"},
-        {"or", "bit_or"}, {"and", "bit_and"}, {"xor", "bit_xor"}, {"inc", "increment"}, {"dec", "decrement"}};
-    const auto found =
-        std::find_if(i_.words.begin() + 1, i_.words.end(), [&](const std::string& w) { return kinds.count(w) != 0; });
-    if (found == i_.words.end() || has("v2") || has("v4") || has("v8")) refuse();
-    const bool returns = word(0) == "atom";
-    const std::size_t at = returns ? 1 : 0;
-    const bool swaps = *found == "cas";
-    std::string text = call("atomic<heddle_ptx::" + type() + ">", "heddle_ptx::Atomic::" + kinds.at(*found) + ", " + order() +
-                                                                      ", " + address(at) + ", " + in(at + (swaps ? 2 : 1)) +
-                                                                      (swaps ? ", " + in(at + 1) : ", 0"));
-    return (returns ? out() + " = " : "") + text + ";";
-}
-
-std::string Writer::copy_async() const {
-    if (has("commit_group")) return "heddle_ptx::copy_commit();";
-    if (has("wait_all")) return "heddle_ptx::copy_commit(); heddle_ptx::wait_copies(0);";
-    if (has("wait_group")) return call("wait_copies", in(0, "u32")) + ";";
-    if (!has("ca") && !has("cg")) refuse();
-    // A source size, as a register or a number, is how many bytes are copied; the others become 0.
-    const std::string size = in(2, "u32"), valid = count() > 3 && !has("L2::cache_hint") ? in(3, "u32")
-                                                   : count() > 4                         ? in(3, "u32")
-                                                                                         : size;
-    return call("copy", address(0, true) + ", " + address(1, false) + ", " + size + ", " + valid) + ";";
-}
-
-std::string Writer::matrix_load() const {
-    const int n = has("x1") ? 1 : has("x2") ? 2 : has("x4") ? 4 : 0;
-    const PtxOperand& to = operand(0);
-    if (n == 0 || !has("m8n8") || !has("b16") || (to.kind == OperandKind::vector ? static_cast<int>(to.parts.size()) : 1) != n)
-        refuse();
-    const std::string size = std::to_string(n);
-    std::string text = "{ heddle_ptx::u32 got[4]; " +
-                       call("load_matrix", "got, " + size + ", " + address(1) + ", " + (has("trans") ? "true" : "false")) + ";";
-    for (int k = 0; k < n; ++k)
-        text += " " + out(to.kind == OperandKind::vector ? to.parts[static_cast<std::size_t>(k)] : to) + " = got[" +
-                std::to_string(k) + "];";
-    return text + " }";
-}
-
-std::string Writer::matrix_product() const {
-    // mma.sync.aligned.SHAPE.row.col.D.A.B.C
-    if (i_.words.size() != 10 || !has("row") || !has("col")) refuse();
-    const std::string &shape = word(3), &d = word(6), &a = word(7), &b = word(8), &c = word(9);
-    struct Form {
-        const char *shape, *type, *function;
-        std::size_t a, b;
-    };
-    static constexpr Form forms[] = {{"m16n8k16", "bf16", "mma_bf16", 4, 2}, {"m16n8k8", "tf32", "mma_tf32", 4, 2},
-                                     {"m16n8k16", "f16", "mma_f16", 4, 2},   {"m16n8k8", "bf16", "mma_bf16_k8", 2, 1},
-                                     {"m16n8k8", "f16", "mma_f16_k8", 2, 1}, {"m16n8k4", "tf32", "mma_tf32_k4", 2, 1}};
-    for (const Form& form : forms) {
-        if (shape != form.shape || a != form.type || b != form.type) continue;
-        const bool halves = d == "f16" && c == "f16" && a == "f16";
-        if (!halves && (d != "f32" || c != "f32")) continue;
-        const std::size_t results = halves ? 2 : 4;
-        for (const auto& [n, size] : {std::pair<std::size_t, std::size_t>{0, results}, {1, form.a}, {2, form.b}, {3, results}})
-            if ((operand(n).kind == OperandKind::vector ? operand(n).parts.size() : 1) != size)
-                refuse("wants other numbers of registers");
-        const auto registers = [&](std::size_t n) {
-            std::string text;
-            if (operand(n).kind != OperandKind::vector) return "heddle_ptx::u32(" + in(n, "u32") + ")";
-            for (const PtxOperand& part : operand(n).parts)
-                text += (text.empty() ? "" : ", ") + ("heddle_ptx::u32(" + in(part, n == 3 && !halves ? "f32" : "u32")) + ")";
-            return text;
-        };
-        std::string text = "{ heddle_ptx::u32 sum[] = {" + registers(3) + "}, left[] = {" + registers(1) + "}, right[] = {" +
-                           registers(2) + "}; " + call(form.function + std::string(halves ? "_in_f16" : ""), "sum, left, right") +
-                           ";";
-        for (std::size_t n = 0; n < results; ++n) text += " " + out(operand(0).parts[n]) + " = sum[" + std::to_string(n) + "];";
-        return text + " }";
-    }
-    refuse();
-}
-
-std::string Writer::barrier() const {
+std::string PtxWriter::barrier() const {
     if (word(1) == "warp") return call("warp_barrier", in(0, "u32")) + ";";
     if (word(1) == "cta") refuse();
     if (has("red")) {
@@ -330,12 +93,12 @@ std::string Writer::barrier() const {
     return call("barrier", in(0, "u32") + (count() > 1 ? ", " + in(1, "u32") : "")) + ";";
 }
 
-std::string Writer::memory_barrier() const {
+std::string PtxWriter::memory_barrier() const {
     if (has("proxy") || has("mbarrier_init")) return "heddle_ptx::fence(0);";
     return call("fence", has("cta") ? "0" : "1") + ";";
 }
 
-std::string Writer::shuffle() const {
+std::string PtxWriter::shuffle() const {
     if (word(1) != "sync") refuse("needs sm_60 or older; from sm_70 on it is shfl.sync");
     if (!one_of(word(2), {"up", "down", "bfly", "idx"}) || !has("b32")) refuse();
     const PtxOperand& to = operand(0);
@@ -346,7 +109,7 @@ std::string Writer::shuffle() const {
            ";" + (pair ? " " + out(to.parts[1]) + " = inside;" : "") + " }";
 }
 
-std::string Writer::vote() const {
+std::string PtxWriter::vote() const {
     if (word(1) != "sync") refuse("needs sm_60 or older; from sm_70 on it is vote.sync");
     const std::string function = has("all")      ? "vote_all"
                                  : has("any")    ? "vote_any"
@@ -357,11 +120,13 @@ std::string Writer::vote() const {
     return set_register(call(function, in(1, "pred") + ", " + in(2, "u32")));
 }
 
-std::string Writer::convert_address() const {
+std::string PtxWriter::convert_address() const {
     const bool shared = in_shared();
     if (!shared) return set_register(in(1, "u64"));
     return set_register(call(has("to") ? "to_shared" : "from_shared", in(1, "u64")));
 }
+
+namespace {
 
 const std::map<std::string, std::string, std::less<>>& plain_functions() {
     static const std::map<std::string, std::string, std::less<>> functions = {{"add", "add"},
@@ -397,7 +162,9 @@ const std::map<std::string, std::string, std::less<>>& plain_functions() {
     return functions;
 }
 
-std::string Writer::write() {
+}  // namespace
+
+std::string PtxWriter::write() {
     const std::string& op = word(0);
     if (one_of(op, {"addc", "subc", "madc"}) || (has("cc") && one_of(op, {"add", "sub", "mad"}))) return carry();
     if (op == "mul" || op == "mad" || op == "mul24" || op == "mad24") {
@@ -474,10 +241,8 @@ std::string Writer::write() {
     refuse();
 }
 
-}  // namespace
-
 std::string ptx_statement(const PtxInstruction& instruction, const std::string& label_prefix) {
-    return Writer(instruction, label_prefix).write();
+    return PtxWriter(instruction, label_prefix).write();
 }
 
 }  // namespace heddle::emulator::frontend

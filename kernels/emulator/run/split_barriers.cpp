@@ -37,14 +37,15 @@ void check_address(const void* object, const char* what, Place place) {
                         std::string(what) + " at " + text_of(place) + ": the barrier's address is not a multiple of 8"));
 }
 
-struct Wish {
+/// A phase whose end a thread waits for or asks about.
+struct AwaitedPhase {
     void* object;
     std::uint64_t token;
     bool parity_only;
 };
-bool is_over(const Wish& wish) {
-    const std::uint64_t now = SplitBarrier::of(wish.object).phase;
-    return wish.parity_only ? (now & 1u) != (wish.token & 1u) : now != wish.token;
+bool is_over(const AwaitedPhase& phase) {
+    const std::uint64_t now = SplitBarrier::of(phase.object).phase;
+    return phase.parity_only ? (now & 1u) != (phase.token & 1u) : now != phase.token;
 }
 
 void acquire(void* object, Place place) {
@@ -55,21 +56,21 @@ void acquire(void* object, Place place) {
     race_acquire(object);
 }
 
-void wait_for(Wish wish, Place place) {
-    check_address(wish.object, "a barrier's wait", place);
-    scheduler->wait_until([](void* argument) { return is_over(*static_cast<Wish*>(argument)); }, &wish, "a barrier's wait",
-                          place);
-    acquire(wish.object, place);
+void wait_for(AwaitedPhase phase, Place place) {
+    check_address(phase.object, "a barrier's wait", place);
+    scheduler->wait_until([](void* argument) { return is_over(*static_cast<AwaitedPhase*>(argument)); }, &phase,
+                          "a barrier's wait", place);
+    acquire(phase.object, place);
 }
 
-bool test(Wish wish, Place place) {
-    check_address(wish.object, "a barrier's test", place);
+bool test(AwaitedPhase phase, Place place) {
+    check_address(phase.object, "a barrier's test", place);
     scheduler->step_aside();  // the caller may spin
-    if (!is_over(wish)) {
-        if constexpr (checker::kEnabled) checker::atomic_access(wish.object, 8, true, false, place);
+    if (!is_over(phase)) {
+        if constexpr (checker::kEnabled) checker::atomic_access(phase.object, 8, true, false, place);
         return false;
     }
-    acquire(wish.object, place);
+    acquire(phase.object, place);
     return true;
 }
 
