@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -98,6 +99,9 @@ inline std::string answer_of(const std::string& name) {
         if (kind == "wrong/" + answer.name) return answer.text;
     fail("there is no answer " + name);
 }
+
+/// Tests leave no compiled answers in the user's cache.
+inline const bool keeps_nothing = ::setenv("HEDDLE_CHECK_CACHE", "", 1) == 0;
 
 /// Options of a check that ends an endless answer after a second.
 inline const std::string short_time = " --seconds 1";
