@@ -8,17 +8,12 @@
 #include <iterator>
 
 #include "kernels/emulator/frontend/options.h"
+#include "kernels/emulator/frontend/report.h"
 
 namespace heddle::emulator::frontend {
 namespace {
 
 bool begins_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
-
-std::string short_number(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", number);
-    return text;
-}
 
 // nvcc's, which asks for what is always there.
 bool asks_for_lines(const std::string& word) { return word == "-lineinfo" || word == "--generate-line-info"; }

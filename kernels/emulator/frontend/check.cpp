@@ -21,12 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::string short_number(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", number);
-    return text;
-}
-
 // How a program failed; empty if it did not.
 std::string failure_of(const Ended& ended, double limit) {
     if (ended.too_long) return "it was ended after " + short_number(limit) + " seconds, in host code (--seconds gives it more)";

@@ -61,6 +61,12 @@ std::string with_quotes(const std::string& messages) {
     return result;
 }
 
+std::string short_number(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+}
+
 std::string shown_path(const std::string& file) {
     std::error_code error;
     const std::string here = std::filesystem::current_path(error).string() + "/";

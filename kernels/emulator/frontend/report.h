@@ -33,4 +33,7 @@ std::string with_quotes(const std::string& messages);
 /// A path as a reader knows it: below the current folder without it, and without "./" at its beginning.
 std::string shown_path(const std::string& file);
 
+/// "3", "0.5".
+std::string short_number(double number);
+
 }  // namespace heddle::emulator::frontend
