@@ -26,7 +26,7 @@ std::string read_text(const fs::path& file) {
 // For preprocessing and for compiling.
 std::vector<std::string> language_options(const Compiler& compiler) {
     std::vector<std::string> words = compiler.message_options();
-    append(words, {"-std=c++20", "-Wno-unknown-pragmas", "-Wuninitialized"});
+    append(words, {"-std=c++20", below_current_folder("-fdebug-prefix-map"), "-Wno-unknown-pragmas", "-Wuninitialized"});
     words.emplace_back(compiler.is_clang() ? "-Wconditional-uninitialized" : "-Wmaybe-uninitialized");
     return words;
 }

@@ -53,7 +53,8 @@ std::vector<std::string> Builder::language_options() const {
         for (const char* const old : {"98", "03", "0x", "11", "1y", "14", "1z"})
             if (option.size() > 2 && option.compare(option.size() - 2, 2, old) == 0) standard = "-std=gnu++17";
     }
-    append(words, {standard, "-w", compiler_.is_clang() ? "-ferror-limit=20" : "-fmax-errors=20"});
+    append(words, {standard, "-w", below_current_folder("-ffile-prefix-map"),
+                   compiler_.is_clang() ? "-ferror-limit=20" : "-fmax-errors=20"});
     return words;
 }
 

@@ -52,6 +52,8 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
     words.insert(words.end(), more.begin(), more.end());
 }
 
+std::string below_current_folder(const std::string& option) { return option + "=" + fs::current_path().string() + "=."; }
+
 Compiler::Compiler(const ToolOptions& options) : words_(compiler_words()) {
     version_ = run({"--version"}, options).output;
     is_clang_ = version_.find("clang") != std::string::npos;
@@ -72,7 +74,7 @@ std::vector<std::string> Compiler::watch_options() const {
 }
 
 std::vector<std::string> Compiler::message_options() const {
-    return {"-fdiagnostics-color=never", "-fno-show-column", "-ffile-prefix-map=" + fs::current_path().string() + "=.",
+    return {"-fdiagnostics-color=never", "-fno-show-column",
             is_clang_ ? "-fno-caret-diagnostics" : "-fno-diagnostics-show-caret"};
 }
 

@@ -21,7 +21,7 @@ class Compiler {
 
     /// Options with which each access calls the checker (emulator.cmake).
     std::vector<std::string> watch_options() const;
-    /// Paths in messages and reports become relative to the current folder; messages have no colours.
+    /// Messages on one line each, without colours.
     std::vector<std::string> message_options() const;
 
   private:
@@ -32,6 +32,8 @@ class Compiler {
 
 /// The words of a text between blanks.
 std::vector<std::string> words_in(const std::string& text);
+/// An option such as -ffile-prefix-map with which paths in reports are relative to the current folder.
+std::string below_current_folder(const std::string& option);
 void append(std::vector<std::string>& words, const std::vector<std::string>& more);
 
 }  // namespace heddle::emulator::frontend
