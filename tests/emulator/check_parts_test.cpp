@@ -66,6 +66,8 @@ TEST(CheckArguments, TheStandAloneProgramHasTheSameOptions) {
                                                                                        {"a.cu", "--no"},
                                                                                        {"a.cu", "--orders", "none"},
                                                                                        {"a.cu", "--orders"},
+                                                                                       {"a.cu", "--orders", "1001"},
+                                                                                       {"a.cu", "--seconds=0"},
                                                                                        {"a.cu", "--leaks=1"},
                                                                                        {"a.cu", "--chip=sm_70"}}) {
         Settings none;
