@@ -60,7 +60,7 @@ TEST_F(DeviceBeamSearch, NeverWritesATokenThatItsOutputBiasForbids) {
     ASSERT_FALSE(usual.empty());
     Tensor bias = named_tensor(*model, "output.bias");
     bias.mutable_data<float>()[usual.front()] = static_cast<float>(forbidden_bias);
-    const DecodeOptions options{.beam = 4, .n_best = 3, .length_penalty = 0.6};
+    const DecodeOptions options{.beam = 4, .length_penalty = 0.6, .n_best = 3};
     expect_the_cpus(*model, sources, options);
     for (const DType dtype : {DType::f32, DType::bf16}) {
         model->to(dtype);
