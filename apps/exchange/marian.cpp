@@ -300,8 +300,8 @@ ExchangedModel read_marian(const fs::path& path, const std::vector<fs::path>& vo
     ExchangedModel model;
     const MarianOptions training = training_options(file, options);
     model.options = heddle_options(options, training);
-    model.forbid_unknown = true;
     const std::optional<MarianOptions> decoder = decoder_options(file.path());
+    model.forbid_unknown = !decoder || !decoder->flag("allow-unk");
     if (decoder && decoder->contains("normalize")) model.length_penalty = std::clamp(decoder->real("normalize", 0), 0.0, 10.0);
     const std::vector<fs::path> files = vocabularies.empty() ? find_vocabularies(file.path(), training, decoder) : vocabularies;
     check(files.size() <= 2, "{}: the model has {} vocabularies; wanted one source and one target", file.path(), files.size());

@@ -1,7 +1,8 @@
 // Models of Marian (https://marian-nmt.github.io): model.npz with the weights and the model's options, and a .spm vocabulary for
 // each side, or one for both. Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (ACL 2018).
 //
-// Marian keeps matrices [in, out] and vectors [1, n]. Its decoder first reads a row of zeros. It never writes unk.
+// Marian keeps matrices [in, out] and vectors [1, n]. Its decoder first reads a row of zeros. It never writes
+// unk, unless decoder.yml has allow-unk.
 #pragma once
 
 #include <filesystem>

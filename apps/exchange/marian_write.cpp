@@ -122,9 +122,15 @@ Export to_marian(const ExchangedModel& model, ExportDType dtype, std::string_vie
     const char* const target = model.one_file ? "vocab.spm" : "target.spm";
     out.files.push_back({source, model.source.sentencepiece});
     if (!model.one_file) out.files.push_back({target, model.target.sentencepiece});
-    out.files.push_back({"decoder.yml", fmt::format("relative-paths: true\nmodels:\n  - model.npz\nvocabs:\n  - {}\n  - {}\n"
-                                                    "beam-size: 5\nnormalize: {}\n",
-                                                    source, target, model.length_penalty.value_or(1))});
+    std::string decoder =
+        fmt::format("relative-paths: true\nmodels:\n  - model.npz\nvocabs:\n  - {}\n  - {}\nbeam-size: 5\nnormalize: {}\n",
+                    source, target, model.length_penalty.value_or(1));
+    if (!model.forbid_unknown) decoder += "allow-unk: true\n";
+    out.files.push_back({"decoder.yml", std::move(decoder)});
+    if (model.target.map.pad)
+        out.notes.emplace_back(
+            "Marian has no list of tokens that it never writes, so pad has no probability there: scores are higher by what this "
+            "model gives to it");
     if (options.norm == nn::NormPlace::pre)
         out.notes.emplace_back(
             "Marian 1.12.42 decodes models with --norm pre wrongly: what it scores is right, what it translates is not");

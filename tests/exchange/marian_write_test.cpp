@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 const fs::path oracle = HEDDLE_SOURCE_DIR "/../shared/oracles/marian_post";
 
@@ -59,6 +60,8 @@ TEST(MarianWrite, ImportThenExportGivesTheSameArrays) {
         EXPECT_TRUE(std::ranges::equal(one.bytes, other.bytes)) << name;
     }
     EXPECT_EQ(read_file(folder / "vocab.spm"), read_file(oracle / "vocab.spm"));
+    EXPECT_TRUE(model.forbid_unknown);
+    EXPECT_TRUE(read_marian(folder.path()).forbid_unknown);
     // Marian's own options, but for its version.
     const auto options = [](const NpzFile& file) {
         const NpyArray array = file.array("special:model.yml");
@@ -83,7 +86,7 @@ TEST(MarianWrite, EveryKindOfModelComesBack) {
         const TemporaryFolder folder;
         write_export(to_marian(exchanged(model), ExportDType::f32, "run"), folder.path());
         const HeddleModel again = to_heddle(read_marian(folder.path()), "again");
-        EXPECT_TRUE(again.forbid_unknown);
+        EXPECT_FALSE(again.forbid_unknown);
         // Marian knows neither pad nor begin, so these two pieces are ordinary ones now.
         EXPECT_EQ(again.vocabularies.source->size(), model.vocabularies.source->size() + 2);
         EXPECT_EQ(again.vocabularies.shared(), kind.shared);
@@ -150,7 +153,13 @@ TEST(MarianWrite, RefusesByTheOption) {
     EXPECT_THAT(refused([](Model& m) { m.source.map.pieces = {"a"}; }), HasSubstr("numbered by a list"));
     expect_error([&] { to_marian(exchanged(model), ExportDType::f16, "run"); }, "--dtype f16");
     ExchangedModel pre = exchanged(made_model(marian_cases[1]));
-    EXPECT_THAT(to_marian(pre, ExportDType::f32, "run").notes.at(0), HasSubstr("--norm pre"));
+    EXPECT_THAT(to_marian(pre, ExportDType::f32, "run").notes.back(), HasSubstr("--norm pre"));
+    // What decoder.yml says of the search.
+    pre.forbid_unknown = true;
+    pre.length_penalty = 0.6;
+    const std::string decoder = to_marian(pre, ExportDType::f32, "run").files.back().bytes;
+    EXPECT_THAT(decoder, HasSubstr("normalize: 0.6\n"));
+    EXPECT_THAT(decoder, Not(HasSubstr("allow-unk")));
 }
 
 }  // namespace
