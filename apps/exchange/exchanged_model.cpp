@@ -214,8 +214,13 @@ Ids inverse(const Ids& ids) {
 void put_begin_back(ExchangedModel& model, const std::map<std::string, Tensor>& before, const Ids& ids, std::string_view name) {
     const std::optional<std::int32_t> borrowed = borrowed_start(model.target.map);
     const std::string embedding = model.options.one_embedding() ? "embedding.weight" : "target_embedding.weight";
-    if (!borrowed || ids[bos_id] >= 0) return;
     const std::vector<float> begin = row_of(before.at(embedding), bos_id);
+    check(model.target.map.start != StartToken::zeros || std::ranges::all_of(begin, [](float value) { return value == 0; }),
+          "{}: its begin mark should be a row of zeros (zero-start), and is not: another program wrote the weights, or training "
+          "changed "
+          "it; train once more",
+          name);
+    if (!borrowed || ids[bos_id] >= 0) return;
     if (begin == row_of(model.tensors.at(embedding), *borrowed)) return;
     check(model.target.map.start == StartToken::pad,
           "{}: its begin mark was trained apart from its end mark, and the other toolkit has one row for both; these weights can "

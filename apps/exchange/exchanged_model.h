@@ -63,8 +63,8 @@ HeddleModel to_heddle(ExchangedModel model, std::string_view name);
 
 /// The way back: drops the rows that to_heddle() added. The tensors are copies on the CPU in f32. Heddle's own vocabularies keep
 /// their numbering; their start is `zeros` with options.zero_start, else `begin`. Error, with `name`, for vocabularies that
-/// SentencePiece did not train, and when the begin mark was trained away from the row that the toolkit reads first and the
-/// toolkit has no other row for it.
+/// SentencePiece did not train, for a begin mark of zero_start that is not zero, and when the begin mark was trained away from
+/// the row that the toolkit reads first and the toolkit has no other row for it.
 ExchangedModel from_heddle(const nn::Transformer& model, const Vocabularies& vocabularies, bool forbid_unknown,
                            std::string_view name);
 

@@ -98,12 +98,13 @@ TEST(ExchangedModel, ATrainedBeginMarkTakesThePlaceOfPadButNotOfTheEnd) {
             if (name == "embedding.weight") tensor.slice(bos_id, bos_id + 1).fill_(0.5);
         return run;
     };
-    const HeddleModel pad = trained(StartToken::pad), end = trained(StartToken::end);
+    const HeddleModel pad = trained(StartToken::pad), end = trained(StartToken::end), zeros = trained(StartToken::zeros);
     const ExchangedModel back = from_heddle(*pad.model, pad.vocabularies, false, "run");
     EXPECT_EQ(row(back.tensors.at("embedding.weight"), 0), std::vector<double>(8, 0.5));
     EXPECT_EQ(back.tensors.at("output.bias").to_vector()[0], static_cast<double>(bias_of_added_token));
     EXPECT_EQ(row(back.tensors.at("embedding.weight"), 3), row(toolkit_model(StartToken::pad).tensors.at("embedding.weight"), 3));
     expect_error([&] { from_heddle(*end.model, end.vocabularies, false, "run"); }, "apart from its end mark");
+    expect_error([&] { from_heddle(*zeros.model, zeros.vocabularies, false, "run"); }, "should be a row of zeros");
 }
 
 // A .spm of other ids, given by --vocab-model, is renumbered when a run reads it; its own ids come back.
