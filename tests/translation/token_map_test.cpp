@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "apps/command/run.h"
 #include "apps/translation/decoding/replace_unknown.h"
 #include "apps/translation/decoding/scoring.h"
 #include "apps/translation/decoding/translate.h"
@@ -297,6 +298,24 @@ TEST(MappedVocabulary, IsSavedWithItsMap) {
     const std::shared_ptr<const Vocabulary> own = train_vocabulary({.type = VocabularyType::bpe, .size = 40}, few_lines());
     Vocabularies{own, own}.save(folder.path());
     EXPECT_THAT(files(), ElementsAre("vocab.model")) << "a map of an earlier vocabulary would be taken for this one's";
+}
+
+TEST(MappedVocabulary, WithAnotherMapIsAnotherVocabulary) {
+    EXPECT_EQ(vocabulary_difference(*mapped(), *mapped()), "");
+    TokenMap other = reordered();
+    std::swap(other.pieces[2], other.pieces[3]);
+    EXPECT_THAT(vocabulary_difference(*mapped(), *mapped(other)), testing::StartsWith("token 4 is '"));
+    other = reordered();
+    other.start = StartToken::end;
+    EXPECT_EQ(vocabulary_difference(*mapped(), *mapped(other)), "the same tokens with other counts or settings");
+    EXPECT_NE(vocabulary_difference(*mapped(), own_vocabulary()), "");
+    // Two numberings cannot share an embedding.
+    std::swap(other.pieces[2], other.pieces[3]);
+    const Vocabularies two{mapped(), mapped(other)};
+    const nn::TransformerOptions tied{.tie = nn::Tie::all}, apart{.tie = nn::Tie::target};
+    expect_error([&] { check_numbering(tied, two, "RUN"); }, "RUN: its languages share an embedding (tie all), but");
+    EXPECT_NO_THROW(check_numbering(apart, two, "RUN"));
+    EXPECT_NO_THROW(check_numbering(tied, {mapped(), mapped()}, "RUN"));
 }
 
 // What transformers gives for the same folders: 40 sentences each. The .spm of hf_opus has other pieces than its vocab.json.
