@@ -240,7 +240,8 @@ TEST(ZeroStart, TrainingLeavesTheMarksRowAtZero) {
                 TransformerOptions options = zero_started(tie);
                 options.activation = ops::Activation::silu;
                 options.positions = Positions::sines_first;
-                options.checkpoint_layers = tie == Tie::target;
+                // In f32 on CUDA a recorded feed-forward and an unrecorded one take two ways, whose bits a checkpoint compares.
+                options.checkpoint_layers = tie == Tie::target && (device == Device::cpu || dtype == DType::bf16);
                 Transformer model(options, 3);
                 model.to(device);
                 FlatParameters flat = flatten(model, dtype);
