@@ -31,6 +31,20 @@ std::string header(MHD_Connection* connection, const char* name) {
     return value == nullptr ? "" : value;
 }
 
+// Whether every header's name is one (RFC 9110, 5.1). The library takes "Content-Length : 3" for another header than
+// Content-Length, so that the body would be read as the next request.
+bool has_proper_names(MHD_Connection* connection) {
+    bool proper = true;
+    const auto look = [](void* closure, MHD_ValueKind, const char* key, const char*) {
+        for (const char* at = key; *at != '\0'; ++at)
+            if (*at <= ' ' || *at == 127 || std::strchr("()<>@,;:\\\"/[]?={}", *at) != nullptr)
+                *static_cast<bool*>(closure) = false;
+        return MHD_YES;
+    };
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, look, &proper);
+    return proper;
+}
+
 int headers_named(MHD_Connection* connection, const char* name) {
     std::pair<const char*, int> counted{name, 0};
     const auto count = [](void* closure, MHD_ValueKind, const char* key, const char*) {
@@ -228,6 +242,8 @@ class HttpServer::Daemon {
         const int lengths = headers_named(connection, "Content-Length"), codings = headers_named(connection, "Transfer-Encoding");
         if (lengths + codings > 1)
             return answer(connection, arriving, error_response(400, "the request states the length of its body twice"));
+        if (!has_proper_names(connection))
+            return answer(connection, arriving, error_response(400, "the name of a header has a character that none may have"));
         const std::string length = header(connection, "Content-Length");
         if (!std::ranges::all_of(length, [](char c) { return c >= '0' && c <= '9'; }))
             return answer(connection, arriving, error_response(400, "Content-Length is no number"));

@@ -240,7 +240,8 @@ TEST(HttpServer, AnswersAndHoldsItsLimits) {
                   port, head + close + "Transfer-Encoding: chunked\r\n\r\n5dc\r\n" + std::string(1500, 'a') + "\r\n0\r\n\r\n")),
               413);
     EXPECT_EQ(status_of(answer_to(port, head + "X: " + std::string(100000, 'a') + "\r\n\r\n")), 431);
-    EXPECT_EQ(status_of(answer_to(port, std::string(3000, '\1'))), 400);
+    EXPECT_NE(status_of(answer_to(port, std::string(3000, '\1') + "\r\n\r\n")), 200);
+    EXPECT_EQ(status_of(answer_to(port, http_request("GET", "/b"))), 200) << "it is still there";
 }
 
 // A byte now and then keeps no connection, and others are answered meanwhile.
