@@ -65,8 +65,10 @@ TEST(CTranslate2, KeepsWhatAModelOfHeddleComputes) {
             // What CTranslate2 wrote comes back with the same bytes.
             const HeddleModel run = to_heddle(ExchangedModel(read), "run");
             const Export again = to_ctranslate2(from_heddle(*run.model, run.vocabularies, false, "run"), ExportDType::f32, "run");
-            for (const ExportedFile& file : again.files)
-                if (file.name == "model.bin") EXPECT_EQ(file.bytes, read_file(folder.path() / "model.bin"));
+            for (const ExportedFile& file : again.files) {
+                if (file.name != "model.bin") continue;
+                EXPECT_EQ(file.bytes, read_file(folder.path() / "model.bin"));
+            }
         }
 }
 

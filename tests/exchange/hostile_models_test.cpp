@@ -71,7 +71,7 @@ void expect_refused(const Reader& read, const fs::path& path, const std::string&
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status)) << what << ": signal " << WTERMSIG(status);
-    if (WIFEXITED(status)) EXPECT_EQ(WEXITSTATUS(status), refused) << what;
+    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, refused) << what;
 }
 
 /// Each case damages a copy of the model.
