@@ -128,6 +128,13 @@ HeddleModel to_heddle(ExchangedModel model, std::string_view name) {
     } catch (const Error& error) {
         fail_with("{}: its options describe no possible model: {}", name, error.what());
     }
+    // A configuration may claim any size: memory of that size is allocated only for a model whose tensors are there.
+    double elements = 0;
+    for (const auto& [tensor_name, tensor] : model.tensors) elements += static_cast<double>(tensor.numel());
+    constexpr double added_rows = 8;
+    check(model.options.matrix_elements() <= 2 * elements + added_rows * static_cast<double>(model.options.d_model),
+          "{}: its options describe a model of {:.3g} weights, but its tensors have {:.3g}", name,
+          model.options.matrix_elements(), elements);
     made.model = std::make_unique<nn::Transformer>(model.options, std::nullopt);
     for (auto& [tensor_name, into] : made.model->named_tensors()) {
         const auto found = model.tensors.find(tensor_name);

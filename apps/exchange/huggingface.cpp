@@ -275,9 +275,12 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
     const auto separate = tokenizer.find("separate_vocabs");
     const bool two = separate != tokenizer.end() && separate->is_boolean() && separate->get<bool>();
     const nn::TransformerOptions& options = model.options;
-    std::vector<std::string> source = numbered_tokens(text_of(files, "vocab.json", largest_model), files.name + "/vocab.json");
+    std::vector<std::string> source = numbered_tokens(text_of(files, "vocab.json", largest_model), files.name + "/vocab.json",
+                                                      static_cast<std::size_t>(options.source_vocabulary));
     std::vector<std::string> target =
-        two ? numbered_tokens(text_of(files, "target_vocab.json", largest_model), files.name + "/target_vocab.json") : source;
+        two ? numbered_tokens(text_of(files, "target_vocab.json", largest_model), files.name + "/target_vocab.json",
+                              static_cast<std::size_t>(options.target_vocabulary))
+            : source;
     fit(source, options.source_vocabulary, "vocab.json");
     fit(target, options.target_vocabulary, two ? "target_vocab.json" : "vocab.json");
     model.source_language = token_text(tokenizer, "source_lang", "");

@@ -17,7 +17,7 @@ namespace {
 // Reads the file event by event: a tree of values would take many times the memory of a hostile text.
 class TokenEvents : public nlohmann::json_sax<nlohmann::json> {
   public:
-    explicit TokenEvents(bool numbered) : numbered_(numbered) {}
+    TokenEvents(bool numbered, std::size_t most) : numbered_(numbered), most_(most) {}
 
     std::vector<std::pair<std::string, std::uint64_t>> tokens;
     std::string fault;
@@ -54,19 +54,20 @@ class TokenEvents : public nlohmann::json_sax<nlohmann::json> {
         return open_ = true;
     }
     bool add(std::string text, std::uint64_t id) {
-        if (tokens.size() == most_pieces) return failed(fmt::format("it has more than {} tokens", most_pieces));
+        if (tokens.size() == most_) return failed(fmt::format("it has more than {} tokens", most_));
         if (text.empty()) return failed("it has a token without a text");
         tokens.emplace_back(std::move(text), id);
         return true;
     }
 
     bool numbered_, open_ = false;
+    std::size_t most_;
     std::optional<std::string> key_;
 };
 
-std::vector<std::string> read_tokens(std::string_view json, bool numbered, std::string_view name) {
+std::vector<std::string> read_tokens(std::string_view json, bool numbered, std::string_view name, std::size_t most) {
     check(json.size() <= largest_model, "{}: it has {} bytes; wanted at most {}", name, json.size(), largest_model);
-    TokenEvents events(numbered);
+    TokenEvents events(numbered, most);
     const bool good = nlohmann::json::sax_parse(json, &events);
     check(good && !events.tokens.empty(), "{}: {}", name, events.fault.empty() ? "it has no tokens" : events.fault);
     std::vector<std::string> texts;
@@ -85,8 +86,12 @@ std::string quoted_text(const std::string& text) { return nlohmann::json(text).d
 
 }  // namespace
 
-std::vector<std::string> listed_tokens(std::string_view json, std::string_view name) { return read_tokens(json, false, name); }
-std::vector<std::string> numbered_tokens(std::string_view json, std::string_view name) { return read_tokens(json, true, name); }
+std::vector<std::string> listed_tokens(std::string_view json, std::string_view name) {
+    return read_tokens(json, false, name, most_pieces);
+}
+std::vector<std::string> numbered_tokens(std::string_view json, std::string_view name, std::size_t most) {
+    return read_tokens(json, true, name, most);
+}
 
 std::string list_of_tokens(const std::vector<std::string>& tokens) {
     std::string out = "[\n";

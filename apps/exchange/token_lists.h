@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/exchange/exchanged_model.h"
+#include "apps/translation/vocabulary/sentencepiece_check.h"
 
 namespace heddle::app {
 
@@ -13,8 +14,8 @@ namespace heddle::app {
 /// most_pieces texts are kept while it is read.
 std::vector<std::string> listed_tokens(std::string_view json, std::string_view name);
 /// The texts of a JSON object by their ids, {"</s>": 0, "<unk>": 1, ...}: vocab.json of MarianMT. An id that has no text has an
-/// empty one. Untrusted; Error with `name`, also when two texts have one id.
-std::vector<std::string> numbered_tokens(std::string_view json, std::string_view name);
+/// empty one. Untrusted; Error with `name`, also when two texts have one id, and for more than `most`.
+std::vector<std::string> numbered_tokens(std::string_view json, std::string_view name, std::size_t most = most_pieces);
 
 std::string list_of_tokens(const std::vector<std::string>& tokens);
 std::string numbers_of_tokens(const std::vector<std::string>& tokens);

@@ -67,7 +67,10 @@ Outcome outcome_of(const Reader& read, const fs::path& path) {
 void expect_refused(const Reader& read, const fs::path& path, const std::string& what) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
-    if (child == 0) _exit(outcome_of(read, path));
+    if (child == 0) {
+        alarm(20);  // none may hang
+        _exit(outcome_of(read, path));
+    }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status)) << what << ": signal " << WTERMSIG(status);

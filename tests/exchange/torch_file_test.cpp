@@ -1,6 +1,7 @@
 // PyTorch's files of weights: read without executing anything, and refused by name when they are anything else.
 #include "apps/exchange/torch_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +33,7 @@ TEST(TorchFile, HoldsTensorsOfThreeTypes) {
         ASSERT_EQ(file.tensors().size(), 2u);
         const Tensor read = file.load(file.tensors()[1]);
         EXPECT_EQ(file.tensors()[1].name, "whole");
-        EXPECT_LE(relative_error(read.to_vector(), whole.to_vector()), dtype == ExportDType::f32 ? 0 : 5e-4);
+        EXPECT_LE(relative_error(read, whole), dtype == ExportDType::f32 ? 0 : 5e-4);
         EXPECT_EQ(file.load(file.tensors()[0]).item(), 2.5);
     }
     // bf16: the upper half of an f32. A part of a storage, too.
@@ -44,9 +45,9 @@ TEST(TorchFile, HoldsTensorsOfThreeTypes) {
 
 TEST(TorchFile, ReadsAStateDictWithItsVersions) {
     // OrderedDict with the attribute _metadata, as model.state_dict() has it.
-    const std::string pickle = std::string("\x80\x02") + "ccollections\nOrderedDict\nq\x01)R(" + pickled_text("w") +
-                               pickled_tensor("0", {2}) + "u}" + pickled_text("_metadata") + "h\x01)R" + pickled_text("") + "}" +
-                               pickled_text("version") + "K\x01sssb.";
+    const std::string pickle = std::string("\x80\x02") + "ccollections\nOrderedDict\n" + std::string("q\0)R(", 5) +
+                               pickled_text("w") + pickled_tensor("0", {2}) + "u}" + pickled_text("_metadata") +
+                               std::string("h\0)R", 4) + pickled_text("") + "}" + pickled_text("version") + "K\x01sssb.";
     const std::vector<TorchTensor> tensors = read_torch_pickle(std::as_bytes(std::span(pickle)));
     ASSERT_EQ(tensors.size(), 1u);
     EXPECT_EQ(tensors[0].shape, Shape({2}));
@@ -120,9 +121,12 @@ TEST(TorchFile, RefusesStoragesThatDoNotFit) {
     EXPECT_THAT(complaint(pickled_tensor("0", {3}), {{"0", eight}}), HasSubstr("has 8 bytes"));
     EXPECT_THAT(complaint(pickled_tensor("0", {2}, "HalfStorage"), {{"0", eight}}), HasSubstr("has 8 bytes"));
     EXPECT_THAT(complaint(pickled_tensor("0", {2}, "FloatStorage", 2, 1), {{"0", eight}}), HasSubstr("reaches out"));
-    EXPECT_THAT(complaint(pickled_tensor("0", {-2}), {{"0", eight}}), HasSubstr("without a size"));
+    std::string negative = pickled_tensor("0", {2});
+    const std::string size = "(" + pickled_number(2) + "t(";
+    negative.replace(negative.find(size), size.size(), "(" + pickled_number(-2) + "t(");
+    EXPECT_THAT(complaint(negative, {{"0", eight}}), HasSubstr("without a size"));
     EXPECT_THAT(complaint(pickled_tensor("0", {1 << 30, 1 << 30, 1 << 30}, "FloatStorage", 2), {{"0", eight}}),
-                HasSubstr("absurd shape"));
+                HasSubstr("1073741824, 1073741824"));
     write_file_atomically(path, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.");
     EXPECT_THAT(error_of([&] { TorchFile file(path); }), HasSubstr("torch.save(torch.load("));
 }
