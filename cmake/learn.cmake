@@ -4,7 +4,7 @@ set(HEDDLE_LEARN_HEADERS
     autograd/tape.h autograd/variable.h core/dtype.h core/enum_words.h core/shape.h core/storage.h core/tensor.h core/where.h kernels/device/cuda.h
     kernels/device/number.h kernels/device/pipeline.h kernels/device/ptx.h kernels/device/shared.h kernels/device/vector.h
     kernels/emulator/cuda/answer.h kernels/emulator/cuda/device_properties.h kernels/emulator/cuda/error_codes.h
-    kernels/emulator/cuda/indices.h kernels/emulator/cuda/launch_types.h kernels/emulator/cuda/shared.h
+    kernels/emulator/indices.h kernels/emulator/cuda/launch_types.h kernels/emulator/cuda/shared.h
     kernels/emulator/cuda/symbols.h kernels/emulator/include/driver_types.h kernels/emulator/include/vector_types.h
     kernels/emulator/interface.h kernels/emulator/kernel.h kernels/emulator/place.h)
 

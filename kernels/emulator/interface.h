@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/emulator/cuda/indices.h"
 #include "kernels/emulator/include/vector_types.h"
+#include "kernels/emulator/indices.h"
 #include "kernels/emulator/place.h"
 
 namespace heddle::emulator {

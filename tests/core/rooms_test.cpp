@@ -85,6 +85,9 @@ std::string fault(std::string_view file, std::string_view included) {
     const std::string_view here = rooms[from], there = rooms[to], emulator = "kernels/emulator";
     if (here == "optim" && there == "nn") return arrow + ": nn and optim do not know each other";
     if (here.starts_with(emulator) && !there.starts_with(emulator)) return arrow + ": the emulator stands alone";
+    const std::string_view folder = file.substr(0, file.rfind('/'));
+    if (folder == emulator && included.starts_with("kernels/emulator/cuda/"))
+        return arrow + ": cuda/ is for CUDA C++ of others, and builds on this";
     if (here == "kernels/emulator/checker" && there == "kernels/emulator/trace")
         return arrow + ": trace and checker do not know each other";
     if (included == "kernels/simd.h" && !file.starts_with("kernels/"))
@@ -152,6 +155,8 @@ TEST(Rooms, AWrongArrowIsFound) {
     EXPECT_NE(fault("kernels/emulator/run/scheduler.cpp", "kernels/emulator/checker/state.h"), "");
     EXPECT_NE(fault("kernels/emulator/checker/report.cpp", "kernels/emulator/trace/trace.h"), "");
     EXPECT_NE(fault("kernels/emulator/launch.h", "kernels/emulator/run/run.h"), "");
+    EXPECT_NE(fault("kernels/emulator/interface.h", "kernels/emulator/cuda/shared.h"), "");
+    EXPECT_EQ(fault("kernels/emulator/cuda/shared.h", "kernels/emulator/place.h"), "");
     EXPECT_NE(fault("core/tensor.cpp", "tests/numbers.h"), "");
     EXPECT_NE(fault("kernels/linear/linear.cpp", "kernels/softmax/detail/rows.h"), "");
     EXPECT_EQ(fault("kernels/linear/linear_fast.cpp", "kernels/simd.h"), "");

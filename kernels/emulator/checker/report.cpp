@@ -197,7 +197,7 @@ void report(Mistake kind, const Target& target, const std::string& what, Reporte
     }
     (beside.same_value ? s.same_value_is_told : s.is_quiet) = true;
     if (!beside.same_value) s.held.reset();
-    remark(std::move(record));
+    record_and_go_on(std::move(record));
 }
 [[noreturn]] void report_and_end(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {}) {
     report(kind, target, what, std::move(about));
@@ -267,7 +267,7 @@ void note_mixed(const Target& target, const Block& block, const Access& other, b
     note.other_verb = past(other.kind());
     note.other_file = earlier.file;
     note.other_line = earlier.line;
-    remark(std::move(note));
+    record_and_go_on(std::move(note));
 }
 
 bool detail::unsettled = false;

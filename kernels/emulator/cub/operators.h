@@ -1,7 +1,7 @@
 // CUB's function objects and small types, and what its collectives share.
 #pragma once
 
-#include "kernels/emulator/cuda/indices.h"
+#include "kernels/emulator/indices.h"
 
 namespace cub {
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/emulator/cuda/indices.h"
 #include "kernels/emulator/cuda/ptx_integers.h"
 #include "kernels/emulator/device_calls.h"
 #include "kernels/emulator/foreign.h"
+#include "kernels/emulator/indices.h"
 #include "kernels/emulator/interface.h"
 
 namespace heddle::emulator::cuda::ptx {

@@ -53,7 +53,7 @@ void note_exited(const Thread& gone, const char* what, Place place) {
                 name_of(gone) + " has left the kernel, while others of its block come to " + what + " at " + text_of(place) +
                     ": from sm_70 on it does not wait for that thread, on earlier chips it hangs");
     note.note = true;
-    remark(std::move(note));
+    record_and_go_on(std::move(note));
 }
 
 // A barrier that all threads must reach at the same source location.
@@ -71,7 +71,7 @@ int meet_all(Barrier& barrier, int expected, int predicate, const char* what, Pl
         about.other_file = other.place.file;
         about.other_line = other.place.line;
         about.between = "not every thread comes to the same barrier";
-        remark(std::move(about));  // barriers of a block are one barrier to a chip from sm_70 on
+        record_and_go_on(std::move(about));  // barriers of a block are one barrier to a chip from sm_70 on
     }
     for (const Block& block : self.blocks) {
         if (block.exited == 0 || (expected == block.threads && &block != self.current->block)) continue;

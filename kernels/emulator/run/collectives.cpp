@@ -48,7 +48,7 @@ bool is_foreign() { return scheduler->launch->request->is_foreign; }
         mistake("portability", place,
                 call + ": reads lane " + std::to_string(source) + ", which " + why + ": CUDA leaves the value open");
     note.note = true;
-    remark(std::move(note));
+    record_and_go_on(std::move(note));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
             if (line.line != 0) record.text += " (at " + line.text + ")";
             record.file = line.file;
             record.line = line.line;
-            tell(std::move(record));
+            write_record(std::move(record));
         } else if (length > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) {
             return;
         }

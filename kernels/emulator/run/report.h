@@ -31,7 +31,7 @@ class Violation : public std::runtime_error {
 [[noreturn]] void violate(ViolationRecord about);
 /// A mistake after which a GPU goes on, or a note: tells it if it is the launch's first one, and returns. Where the launch is not
 /// of a program of the front end, violates.
-void remark(ViolationRecord about);
+void record_and_go_on(ViolationRecord about);
 
 /// "kernels/softmax/softmax.cu:41", without the project's folder.
 std::string text_of(Place place);

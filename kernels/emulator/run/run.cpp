@@ -204,7 +204,7 @@ void run(const LaunchRequest& request, const std::vector<std::uint64_t>* blocks)
         error = std::current_exception();
     }
     if (traces()) trace_launch_ends();
-    if (std::optional<ViolationRecord> held = checker::held_back(); held && !launch.is_told) tell(std::move(*held));
+    if (std::optional<ViolationRecord> held = checker::held_back(); held && !launch.is_told) write_record(std::move(*held));
     if constexpr (checker::kEnabled) checker::launch_ends();
     if (request.is_foreign) std::fflush(stdout);  // what the kernel printed: a program may end without this
     if (!launch.error.empty()) {

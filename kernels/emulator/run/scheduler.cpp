@@ -221,8 +221,8 @@ void Scheduler::finish(Thread* thread) {
     Block& block = *thread->block;
     if (!thread->copies.empty()) {
         const PendingCopy& copy = thread->copies.front();
-        remark(mistake("race", copy.place,
-                       "leaves the kernel without having waited for its asynchronous copy of " + text_of(copy.place)));
+        record_and_go_on(mistake("race", copy.place,
+                                 "leaves the kernel without having waited for its asynchronous copy of " + text_of(copy.place)));
         thread->copies.clear();
     }
     thread->state = State::exited;

@@ -184,7 +184,7 @@ ViolationRecord mistake(const char* kind, Place place, std::string text) {
     return record;
 }
 
-void tell(ViolationRecord record) {
+void write_record(ViolationRecord record) {
     if (!tells()) return;
     Verdict& own = *verdict.load();
     const std::lock_guard lock(own.mutex);

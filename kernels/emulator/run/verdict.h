@@ -16,7 +16,7 @@ ViolationRecord mistake(const char* kind, Place place, std::string text);
 /// opened again if the program has closed it; without one, its text to stderr as it was at the
 /// start. A violation that was told before (kind, kernel and both lines are equal) is only counted. Does nothing in a process
 /// that was forked from the program's, and in one that is no program of the front end.
-void tell(ViolationRecord record);
+void write_record(ViolationRecord record);
 
 /// HEDDLE_EMULATOR_SAME_VALUE, _LEAKS and _COST, in a program of the front end.
 bool tolerates_same_values();

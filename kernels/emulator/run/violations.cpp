@@ -66,7 +66,7 @@ void Scheduler::tell_once(ViolationRecord about, const Block* block, const Threa
     // A write of the same value hides no other mistake.
     launch->is_told = launch->is_told || !(about.note || about.same_value);
     complete(about, block, thread);
-    tell(std::move(about));
+    write_record(std::move(about));
 }
 
 void Scheduler::complete(ViolationRecord& about, const Block* block, const Thread* thread) const {
@@ -91,7 +91,7 @@ void Scheduler::abandon(ViolationRecord about, const Block* block, const Thread*
             launch->kind = about.kind;
             if (std::optional<ViolationRecord> held = checker::held_back(); held && !launch->is_told) {
                 launch->is_told = true;
-                tell(std::move(*held));
+                write_record(std::move(*held));
             }
             tell_once(std::move(about), block, thread);
         }
@@ -112,7 +112,7 @@ void violate(ViolationRecord about) {
     scheduler->abandon(std::move(about), scheduler->current->block, scheduler->current);
 }
 
-void remark(ViolationRecord about) {
+void record_and_go_on(ViolationRecord about) {
     if (scheduler == nullptr || scheduler->current == nullptr || !scheduler->launch->request->is_foreign)
         violate(std::move(about));
     checker::settle();

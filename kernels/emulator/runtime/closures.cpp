@@ -64,7 +64,7 @@ bool is_repeated(const LaunchRequest& request, cudaStream_t stream) {
             ViolationRecord note =
                 mistake("skipped", {}, "launches that repeat earlier ones were left out: " + std::to_string(skipped_launches));
             note.note = true;
-            tell(std::move(note));
+            write_record(std::move(note));
         });
     return true;
 }

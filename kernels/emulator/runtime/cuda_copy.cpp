@@ -8,8 +8,8 @@
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/verdict.h"
 #include "kernels/emulator/runtime/access.h"
-#include "kernels/emulator/runtime/runtime.h"
 #include "kernels/emulator/runtime/pinned.h"
+#include "kernels/emulator/runtime/runtime.h"
 
 using namespace heddle::emulator;
 
@@ -69,7 +69,7 @@ void note_contradiction(const std::string& call, const std::string& why, Place p
                                    call + " at " + text_of(place) + ": " + why +
                                        ": CUDA leaves open what such a copy does; here it goes by what the pointers are");
     note.note = true;
-    tell(std::move(note));
+    write_record(std::move(note));
 }
 
 /// The reason why the copy is refused at the call, or "".

@@ -236,7 +236,7 @@ cudaError_t refuse(cudaError_t error, const std::string& why) {
         ViolationRecord record = mistake("api", {}, why);
         record.file = line.file;
         record.line = line.line;
-        tell(std::move(record));
+        write_record(std::move(record));
     }
     return keep_error(error, why);
 }
@@ -245,7 +245,7 @@ cudaError_t refuse_launch(cudaError_t error, const std::string& why, const std::
     if (tells()) {
         ViolationRecord record = mistake("bad-launch", place, "kernel " + kernel + " is not launched: " + why);
         record.kernel = kernel;
-        tell(std::move(record));
+        write_record(std::move(record));
     }
     return keep_error(error, why);
 }

@@ -36,7 +36,7 @@ constexpr int kGreatestPriority = -5;
 
 /// Puts a property of the stream into `to`.
 template <class T, class Get>
-cudaError_t tell(cudaStream_t handle, T* to, const char* call, Get get) {
+cudaError_t read_attribute(cudaStream_t handle, T* to, const char* call, Get get) {
     const std::lock_guard lock(streams().mutex());
     const CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream(call);
@@ -149,17 +149,17 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
-    return tell(handle, priority, "cudaStreamGetPriority", [](const CUstream_st& stream) { return stream.priority; });
+    return read_attribute(handle, priority, "cudaStreamGetPriority", [](const CUstream_st& stream) { return stream.priority; });
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
-    return tell(handle, flags, "cudaStreamGetFlags",
-                [](const CUstream_st& stream) { return stream.blocking ? cudaStreamDefault : cudaStreamNonBlocking; });
+    return read_attribute(handle, flags, "cudaStreamGetFlags",
+                          [](const CUstream_st& stream) { return stream.blocking ? cudaStreamDefault : cudaStreamNonBlocking; });
 }
 cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
-    return tell(handle, id, "cudaStreamGetId", [](const CUstream_st& stream) { return stream.number + 1; });
+    return read_attribute(handle, id, "cudaStreamGetId", [](const CUstream_st& stream) { return stream.number + 1; });
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
-    return tell(handle, device, "cudaStreamGetDevice", [](const CUstream_st&) { return 0; });
+    return read_attribute(handle, device, "cudaStreamGetDevice", [](const CUstream_st&) { return 0; });
 }
 
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute, const cudaStreamAttrValue* value) {

@@ -44,7 +44,7 @@ void tell_of(const Operation& operation, const Violation& violation) {
     record.other_file = violation.other.file;
     record.other_line = violation.other.line;
     if (violation.other.line != 0) record.between = "no event and no wait of the host orders the two";
-    tell(std::move(record));
+    write_record(std::move(record));
 }
 
 // HEDDLE_EMULATOR_LEAKS: what nobody has freed.
@@ -57,7 +57,7 @@ void tell_leaks() {
             record.file = left.place.substr(0, colon);
             record.line = std::atoi(left.place.c_str() + colon + 1);
         }
-        tell(std::move(record));
+        write_record(std::move(record));
     }
 }
 
@@ -77,7 +77,7 @@ void run_at_the_end() {
             record.kind = "launched";
             record.kernel = kernel;
             record.cost.launches = launches;
-            tell(std::move(record));
+            write_record(std::move(record));
         }
     });
     at_end([] {
@@ -85,7 +85,7 @@ void run_at_the_end() {
         if (work.empty()) return;
         ViolationRecord note = mistake("pending-work", {}, "the program ends before somebody has waited for " + work);
         note.note = true;
-        tell(std::move(note));
+        write_record(std::move(note));
         streams().wait_for_all();
     });
     at_end(tell_leaks, true);

@@ -114,7 +114,7 @@ void tell_line_costs() {
             whole.cost.barriers += waits.first;
             whole.cost.collectives += waits.second;
         }
-        tell(whole);
+        write_record(whole);
         for (const auto& [line, counts] : lines) {
             ViolationRecord one;
             one.kind = "cost-line";
@@ -122,7 +122,7 @@ void tell_line_costs() {
             one.file = line.first;
             one.line = line.second;
             one.cost = counts;
-            tell(std::move(one));
+            write_record(std::move(one));
         }
     }
 }
