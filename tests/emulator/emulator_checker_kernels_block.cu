@@ -157,6 +157,18 @@ __global__ void bytes_kernel(unsigned char* out) {  // out [64]
     out[t] = s[(t + 32) % 64];  // BUG race on a byte
 }
 
+// A part of a word is written whose readers were noted for the whole.
+template <bool Broken>
+__global__ void half_kernel(unsigned* out) {  // out [64]
+    unsigned* const s = device::shared<unsigned>(1);
+    const int t = thread_in_block();
+    if (t == 0) s[0] = 7;
+    __syncthreads();
+    out[t] = s[0];  // BUG half of a word that a block reads
+    if constexpr (!Broken) __syncthreads();
+    if (t == 40) reinterpret_cast<unsigned short*>(s)[1] = 1;  // BUG half of a word that a block reads
+}
+
 template <bool Broken>
 __global__ void vector_kernel(float* out) {  // out [128]
     float* const s = device::shared<float>(128);
@@ -259,6 +271,7 @@ std::vector<Bug> block_bugs() {
         bug("named barrier of other warps", named_outsider_kernel<true>, named_outsider_kernel<false>, 96, 128,
             {no_barrier, unwritten}),
         bug("race on a byte", bytes_kernel<true>, bytes_kernel<false>, 64, 64, {no_barrier, unwritten}),
+        bug("half of a word that a block reads", half_kernel<true>, half_kernel<false>, 64, 4, {no_barrier, no_syncwarp}),
         bug("race on a vector", vector_kernel<true>, vector_kernel<false>, 32, 512, {no_syncwarp, unwritten}),
         bug("race with ldmatrix", ldmatrix_kernel<true>, ldmatrix_kernel<false>, 32, 512, {no_syncwarp, unwritten}),
         bug("overwrite of what a whole block reads", everybody_reads_kernel<true>, everybody_reads_kernel<false>, 256, 4,

@@ -24,6 +24,26 @@ TEST(EmulatorRuntimeCopies, CopiesAndFills) {
     EXPECT_TRUE(std::isnan(y.values()[0]));
 }
 
+// A fill that repeats the last work on device memory is not done again.
+TEST(EmulatorRuntimeCopies, FillsAgainWhatSomethingElseHasWritten) {
+    DeviceArray<int> x(100, 7), y(100, 8);
+    expect_ok(cudaMemset(x, 0, 400));
+    expect_ok(cudaMemset(x, 0, 400));
+    EXPECT_EQ(x.values()[99], 0);
+    expect_ok(cudaMemset(x, 0, 400));
+    expect_ok(cudaMemset(x, 1, 400));
+    expect_ok(cudaMemset(x, 0, 400));
+    EXPECT_EQ(x.values()[0], 0);
+    expect_ok(cudaMemset(x, 0, 400));
+    expect_ok(cudaMemcpy(x, y, 4, cudaMemcpyDeviceToDevice));
+    expect_ok(cudaMemset(x, 0, 400));
+    EXPECT_EQ(x.values()[0], 0);
+    expect_ok(cudaMemset(x, 0, 400));
+    expect_ok(cudaMemset(y, 0, 396));
+    EXPECT_EQ(y.values()[98], 0);
+    EXPECT_EQ(y.values()[99], 8);
+}
+
 TEST(EmulatorRuntimeCopies, CopiesPitchedRows) {
     const Stream stream;
     DeviceArray<int> x(6 * 5, 7);

@@ -25,6 +25,7 @@ void Block::begin(std::uint64_t its_number, std::uint32_t its_ordinal, std::size
     epoch = 1;
     base.reset();
     has_own = false;
+    is_uniform = false;  // before the first barrier no thread knows anything, not even the clock 0 of an atomic
     arena = nullptr;
     clocks.assign(count, 1);
     crowds.assign(count, new_crowd());
@@ -99,10 +100,12 @@ Clocks together(const Block& block, std::span<const Member> members, Gathered& g
 void teach(Block& block, std::span<const Member> members, std::shared_ptr<const Snapshot> snapshot) {
     if (members.size() == block.size()) {
         block.forget_own();
+        block.is_uniform = false;
         block.base = std::move(snapshot);
         ++block.epoch;
     } else {
         block.has_own = true;
+        block.is_uniform = false;
         for (const Member& member : members) block.changed_thread(member.thread).with_fences().own = snapshot;
     }
     const std::uint32_t crowd = block.has_own ? 0 : new_crowd();  // the members' overlays may differ
@@ -115,6 +118,7 @@ void teach(Block& block, std::span<const Member> members, std::shared_ptr<const 
 /// Lanes of one warp with the same snapshot: only their overlays are joined.
 void join_lanes(Block& block, std::span<const Member> members) {
     std::array<std::uint32_t, 32> merged{};
+    block.is_uniform = false;
     if (block.overlays.empty()) block.overlays.resize(block.size());
     if (members.size() < 32) {
         for (const Member& member : members) {
@@ -156,8 +160,11 @@ bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, i
 /// A barrier of the whole block: every thread then knows every thread's clock, whatever it knew before.
 void join_block(Block& block) {
     auto snapshot = std::make_shared<Snapshot>();
-    snapshot->clocks = block.clocks;
-    for (std::uint32_t& clock : block.clocks) ++clock;
+    // Clocks may skip numbers: with equal ones, most questions need no look at the snapshot.
+    block.common = block.is_uniform ? block.clocks.front() : *std::max_element(block.clocks.begin(), block.clocks.end());
+    block.is_uniform = true;
+    snapshot->clocks.assign(block.size(), block.common);
+    block.clocks.assign(block.size(), block.common + 1);
     block.crowds.assign(block.size(), new_crowd());
     if (block.has_own) {
         Gathered gathered;
@@ -242,22 +249,30 @@ void pass_fence(Block& block, int thread, bool device_wide) {
     fences.to_block = now;
     if (device_wide) fences.to_device = now;
     t.fence_clock = block.clocks[thread]++;
+    block.is_uniform = false;
     block.crowds[thread] = 0;
 }
 
-void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases) {
-    if (reads && releases) {
+void pass_atomic(Block& block, int thread, bool reads, bool writes, bool acquires, std::shared_ptr<const Releases>& releases) {
+    if (acquires && releases) {
         auto& seen = block.changed_thread(thread).with_fences().seen;
         if (std::find(seen.begin(), seen.end(), releases) == seen.end()) seen.push_back(releases);
     }
     if (!writes) return;
     const Fences* const fences = block.thread(thread).fences.get();
-    if (fences == nullptr ||
-        !fences->to_block) {  // nothing released: a read-modify-write keeps the earlier release, a plain store ends it
+    if (fences == nullptr || !fences->to_block) {
+        // Nothing released: a read-modify-write keeps the earlier release, a plain store ends it.
         if (!reads) releases.reset();
         return;
     }
-    auto more = reads && releases ? std::make_shared<Releases>(*releases) : std::make_shared<Releases>();
+    // What nobody has seen yet needs no copy.
+    std::shared_ptr<Releases> more;
+    if (!reads || !releases)
+        more = std::make_shared<Releases>();
+    else if (releases.use_count() == 1)
+        more = std::const_pointer_cast<Releases>(std::move(releases));
+    else
+        more = std::make_shared<Releases>(*releases);
     std::erase_if(*more, [&](const Released& r) { return r.ordinal == block.ordinal && r.thread == thread; });
     more->push_back({block.ordinal, thread, fences->to_block, fences->to_device});
     releases = std::move(more);

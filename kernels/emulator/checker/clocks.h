@@ -79,7 +79,9 @@ struct Block {
     std::uint32_t ordinal = 0;  // in the launch, from 1 on
     std::uint32_t epoch = 1;    // counts its barriers
     std::shared_ptr<const Snapshot> base;
-    bool has_own = false;    // some thread has its own snapshot
+    bool has_own = false;     // some thread has its own snapshot
+    bool is_uniform = false;  // they met last at a barrier of all, and know of each other all until the clock `common`
+    std::uint32_t common = 0;
     Arena* arena = nullptr;  // its shared memory
     Clocks clocks;           // of its threads
     std::vector<std::uint32_t>
@@ -113,11 +115,13 @@ bool holds(const Snapshot* snapshot, std::uint32_t own, std::uint32_t ordinal, i
 inline bool knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
     if (ordinal != block.ordinal) return holds(base_of(block, thread), block.ordinal, ordinal, other, clock);
     if (thread == other) return true;
+    if (block.is_uniform) return clock <= block.common;
     if (const Snapshot* base = base_of(block, thread); base && base->clocks[other] >= clock) return true;
     return thread / 32 == other / 32 && block.has_overlay(thread) && block.overlays[thread][other % 32] >= clock;
 }
 /// Whether all threads of the running thread's `crowd` know it, too: everything that it knows except its own accesses.
 inline bool crowd_knows(const Block& block, int thread, std::uint32_t ordinal, int other, std::uint32_t clock) {
+    if (block.is_uniform && ordinal == block.ordinal) return clock <= block.common;
     return holds(base_of(block, thread), block.ordinal, ordinal, other, clock) ||
            (ordinal == block.ordinal && thread / 32 == other / 32 && block.has_overlay(thread) &&
             block.overlays[thread][other % 32] >= clock);
@@ -142,7 +146,8 @@ inline std::uint32_t clock_of_atomic(const Block& block, int thread) {
     const std::uint32_t clock = block.clocks[thread], of_fence = block.thread(thread).fence_clock;
     return of_fence + 1 == clock ? of_fence : clock;
 }
-/// The thread made an atomic access to a location; `releases` (null: none) is what the location passes on.
-void pass_atomic(Block& block, int thread, bool reads, bool writes, std::shared_ptr<const Releases>& releases);
+/// The thread made an atomic access to a location; `releases` (null: none) is what the location passes on. `acquires`: a later
+/// fence learns from what it read.
+void pass_atomic(Block& block, int thread, bool reads, bool writes, bool acquires, std::shared_ptr<const Releases>& releases);
 
 }  // namespace heddle::emulator::checker

@@ -58,6 +58,12 @@ struct Settled {
         return {std::uint64_t{crowd} << 10 | std::uint64_t{all} << 9 | std::uint64_t{quarters} << 5 |
                 static_cast<std::uint64_t>(warp)};
     }
+    /// For both, if the crowd and the warp are the same; else the later one.
+    static Settled both(Settled earlier, Settled later) {
+        constexpr std::uint64_t kQuarters = 15u << 5;
+        const bool same = later.bits != 0 && ((earlier.bits ^ later.bits) & ~kQuarters) == 0;
+        return {same ? earlier.bits | later.bits : later.bits};
+    }
     bool holds(std::uint32_t crowd, int thread) const {
         if (bits >> 10 != crowd) return false;
         return (bits >> 9 & 1) != 0 ||

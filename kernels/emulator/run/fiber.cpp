@@ -131,8 +131,15 @@ std::size_t stack_size() {
     return bytes;
 }
 
+// From one stack to the next: an odd number of pages, or their addresses would compete for few entries of the TLB.
+std::size_t stride() {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t pages = (stack_size() + kGuard) / page;
+    return (pages | 1) * page;
+}
+
 Range reserve_stacks() {
-    const std::size_t bytes = kMostFibers * (stack_size() + kGuard);
+    const std::size_t bytes = kMostFibers * stride();
     void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) throw std::runtime_error("emulator: no room for the stacks of kernels' threads");
     return {static_cast<std::byte*>(start), static_cast<std::byte*>(start) + bytes};
@@ -147,8 +154,7 @@ bool give_stack(Fiber& fiber) {
         --stacks_given;
         return false;
     }
-    const std::size_t stride = stack_size() + kGuard;
-    auto* const start = const_cast<std::byte*>(fiber_stacks().begin) + number * stride + kGuard;
+    auto* const start = const_cast<std::byte*>(fiber_stacks().begin) + (number + 1) * stride() - stack_size();
     if (mprotect(start, stack_size(), PROT_READ | PROT_WRITE) != 0) return false;
     fiber.stack = start;
     // Stacks start at different offsets within a page, or their hottest lines would all map to the same cache sets.

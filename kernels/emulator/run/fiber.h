@@ -12,7 +12,7 @@
 
 namespace heddle::emulator {
 
-struct Fiber {
+struct alignas(64) Fiber {
 #if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
     ucontext_t context;
 #else

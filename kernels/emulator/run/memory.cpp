@@ -325,12 +325,16 @@ Memory& memory() {
 }  // namespace
 
 std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind) {
+    ++allocation_changes;
     return memory().allocate(bytes, place, kind);
 }
-bool release(const void* start) { return memory().release(start); }
+bool release(const void* start) {
+    ++allocation_changes;
+    return memory().release(start);
+}
 void release_all() {
     if (memory_exists)
-        for (const std::byte* const start : memory().starts()) memory().release(start);
+        for (const std::byte* const start : memory().starts()) release(start);
 }
 MemoryUse memory_use() { return memory().use(); }
 std::size_t memory_total() { return device_memory(); }

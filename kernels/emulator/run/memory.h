@@ -29,6 +29,8 @@ enum class MemoryKind : unsigned char { host, pinned, device, managed, variable,
 std::byte* allocate(std::size_t bytes, const std::string& place, MemoryKind kind = MemoryKind::device);
 /// Frees an allocation; touching it is then reported. False if `start` is not the start of a live allocation.
 bool release(const void* start);
+/// Counts allocations and releases.
+inline std::atomic<std::uint64_t> allocation_changes = 0;
 /// Frees every allocation.
 void release_all();
 

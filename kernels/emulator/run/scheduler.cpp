@@ -140,7 +140,7 @@ Thread* Scheduler::draw() {
         Random after = random;
         const Ready& next = ready_[after.below(ready_.size())];
         if (next.fiber != nullptr) {
-            prefetch_lines(next.thread, 2);
+            prefetch_lines(next.thread, 1);
             prefetch_lines(next.fiber, 1);
             prefetch_lines(next.stack, 6);
         }
@@ -269,7 +269,7 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
         thread.warp = block.warps + i / 32;
         thread.fiber = nullptr;
         thread.index = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
-        thread.number = i;
+        thread.number = static_cast<std::uint16_t>(i);
         thread.state = State::fresh;
         thread.copies.clear();
         thread.groups = 0;

@@ -56,18 +56,19 @@ struct PendingCopy {
 
 enum class State : std::uint8_t { fresh, ready, waiting, exited };
 
-/// A CUDA thread.
-struct Thread {
+/// A CUDA thread. What each switch needs is one line of the cache.
+struct alignas(64) Thread {
     Block* block = nullptr;
     Warp* warp = nullptr;
-    Fiber* fiber = nullptr;       ///< while it is neither fresh nor exited
-    const void* frame = nullptr;  ///< where its stack begins
+    Fiber* fiber = nullptr;     ///< while it is neither fresh nor exited
+    const char* waits_in = "";  ///< while it waits: the call, and its location
+    Place place;
     uint3 index = {};
-    int number = 0;  ///< in its block
+    std::uint16_t number = 0;  ///< in its block
     State state = State::fresh;
     bool closes_meeting = false;  ///< the last lane that others waited for has left: this one ends their meeting
-    const char* waits_in = "";    ///< while it waits: the call, and its location
-    Place place;
+
+    const void* frame = nullptr;  ///< where its stack begins
     bool (*condition)(void*) = nullptr;
     void* argument = nullptr;
     std::vector<PendingCopy> copies;

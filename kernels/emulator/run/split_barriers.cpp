@@ -90,11 +90,8 @@ std::uint64_t split_barrier_arrive(void* barrier, std::uint32_t count, bool drop
     check_address(barrier, "a barrier's arrive", place);
     copies_of_barriers_land();
     race_release(barrier);
-    if constexpr (checker::kEnabled) {
-        checker::fence(0);
-        checker::atomic_access(barrier, 8, true, true, place);
-    }
     SplitBarrier state = SplitBarrier::of(barrier);
+    if constexpr (checker::kEnabled) checker::arrival(barrier, 8, count == state.pending, place);
     if (count > state.pending || (drop && count > state.expected))
         violate(mistake("barrier", place,
                         "a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +

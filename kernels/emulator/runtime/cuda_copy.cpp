@@ -147,6 +147,7 @@ cudaError_t fill_in(const char* call, const Rows& rows, int byte, cudaStream_t s
     operation.what = call;
     operation.place = place;
     operation.writes = {rows};
+    operation.fills = byte;
     operation.work = [rows, byte, name = title(operation)] {
         if (const std::string why = device_error(rows, "writes"); !why.empty())
             throw Violation(name + " " + why, "out-of-bounds");

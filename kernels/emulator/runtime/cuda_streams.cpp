@@ -75,6 +75,7 @@ std::shared_ptr<Operation> enqueue_mark(CUstream_st* stream, CUevent_st* event, 
     Operation mark;
     mark.what = "cudaEventRecord";
     mark.work = [time = event->time] { *time = std::chrono::steady_clock::now(); };
+    mark.marks_time = true;
     mark.keeps_books = true;  // behind a failure, too: somebody may ask for the time
     return event->mark = streams().enqueue(stream, std::move(mark), std::move(after));
 }

@@ -275,7 +275,7 @@ Failure Streams::run(const std::vector<std::shared_ptr<Operation>>& targets, boo
         if (next == nullptr) break;
         if (next->on_host)
             opened.reset();  // it is the host's code: device memory is closed to it
-        else if (next->work != nullptr && !opened.has_value())
+        else if (next->work != nullptr && !opened.has_value() && !next->marks_time && !repeats_last_fill(*next))
             opened.emplace();
         execute(next);
     }
@@ -296,6 +296,13 @@ Failure Streams::run(const std::vector<std::shared_ptr<Operation>>& targets, boo
     if (failure == nullptr) failure = untold_;
     if (!keep && failure == untold_) untold_ = nullptr;
     return failure;
+}
+
+bool Streams::repeats_last_fill(const Operation& operation) const {
+    if (!operation.fills || !last_fill_ || last_fill_->allocations != allocation_changes) return false;
+    const Rows &rows = operation.writes.front(), &last = last_fill_->rows;
+    return *operation.fills == last_fill_->byte && rows.start == last.start && rows.pitch == last.pitch &&
+           rows.width == last.width && rows.height == last.height && memory_kind(rows.start) == MemoryKind::device;
 }
 
 void Streams::execute(const std::shared_ptr<Operation>& operation) {
@@ -319,9 +326,13 @@ void Streams::execute(const std::shared_ptr<Operation>& operation) {
         });
         if (is_foreign_program()) report.clear();  // the order is left to chance, and goes on as it came
         host_function = operation->on_host;
-        if (report.empty() || operation->keeps_books) report_of(operation->work);
+        if ((report.empty() || operation->keeps_books) && !repeats_last_fill(*operation)) report_of(operation->work);
         if (report.empty() && !operation->keeps_books) note_work(operation->kernel, operation->what);
         host_function = false;
+        if (operation->fills && report.empty())
+            last_fill_ = Fill{operation->writes.front(), *operation->fills, allocation_changes};
+        else if (!operation->marks_time)
+            last_fill_.reset();
         if (operation->kernel != nullptr && checker::kEnabled && report.empty()) report_of([&] { add_touched(operation); });
     }
     const std::lock_guard lock(mutex_);

@@ -58,6 +58,8 @@ struct Operation {
     std::shared_ptr<void> staged;  ///< a copy of what `work` reads, kept until it runs
     bool keeps_books = false;      ///< runs even if work before it failed, because it frees memory or marks a time
     bool on_host = false;          ///< calls a function of the host
+    bool marks_time = false;       ///< touches no memory
+    std::optional<int> fills;      ///< its only work is to write this byte to the first of `writes`
     bool reaches_pinned = false;   ///< a kernel with a pointer to pinned memory, which it may change
 
     // Set by the queue:
@@ -109,8 +111,8 @@ class Streams {
 
     CUstream_st* create(bool blocking);
     void destroy(CUstream_st* stream);
-    /// The stream itself; for null and cudaStreamLegacy the default stream, for cudaStreamPerThread the thread's; null if it is no
-    /// stream.
+    /// The stream itself; for null and cudaStreamLegacy the default stream, for cudaStreamPerThread the thread's; null if it is
+    /// no stream.
     CUstream_st* find(cudaStream_t stream);
     /// From now on null means cudaStreamPerThread.
     void default_is_per_thread() { per_thread_ = true; }
@@ -142,6 +144,13 @@ class Streams {
     void watch_pinned(Operation& operation);
     void tidy();
     std::uint64_t draw();
+    /// A fill, after which nothing but the same fill has touched device memory: a loop that measures times empties a cache so.
+    struct Fill {
+        Rows rows;
+        int byte;
+        std::uint64_t allocations;
+    };
+    bool repeats_last_fill(const Operation& operation) const;
 
     std::recursive_mutex mutex_;
     std::mutex running_;
@@ -149,6 +158,7 @@ class Streams {
     std::vector<std::unique_ptr<CUstream_st>> streams_;  // by number
     Clock observed_;  // operations that a host thread has waited for; they happened before all work queued from now on
     Failure untold_;  // a failure that no wait has returned yet
+    std::optional<Fill> last_fill_;
     std::uint64_t random_ = 0;
     std::optional<std::uint64_t> generation_;  ///< the generation of the seed that random_ began with
 };
