@@ -299,28 +299,35 @@ TEST(FrontendRewrite, ErrorsNameFileAndLine) {
 std::string marked(std::string_view text) {
     std::string result = rewrite(text, {.host_is_unwatched = true}).text;
     constexpr std::string_view mark = "[[gnu::no_sanitize_thread, gnu::no_sanitize(\"alignment\")]] ";
-    for (std::size_t at = result.find(mark); at != std::string::npos; at = result.find(mark)) result.replace(at, mark.size(), "#");
+    for (std::size_t at = result.find(mark); at != std::string::npos; at = result.find(mark))
+        result.replace(at, mark.size(), "#");
     return result;
 }
 
 TEST(FrontendRewrite, HostCodeIsUnwatched) {
     EXPECT_EQ(marked("void f() {} int g();"), "#void f() {} int g();");
-    EXPECT_EQ(marked("extern \"C\" int f() {} static inline int g(int x) {}"), "extern \"C\" #int f() {} #static inline int g(int x) {}");
-    EXPECT_EQ(marked("template <class T> template <int N> void S<T>::f() {}"), "template <class T> template <int N> #void S<T>::f() {}");
+    EXPECT_EQ(marked("extern \"C\" int f() {} static inline int g(int x) {}"),
+              "extern \"C\" #int f() {} #static inline int g(int x) {}");
+    EXPECT_EQ(marked("template <class T> template <int N> void S<T>::f() {}"),
+              "template <class T> template <int N> #void S<T>::f() {}");
     EXPECT_EQ(marked("struct S { explicit S(int x) : x(x) {} ~S() {} int x; };"),
               "struct S { #explicit S(int x) : x(x) {} #~S() {} int x; };");
     EXPECT_EQ(marked("__extension__ extern int f() {}"), "__extension__ #extern int f() {}");
     EXPECT_EQ(marked("int main(int argc, char** argv) {}"), "#int main(int argc, char** argv) {}");
     // Code that a GPU may run, and what it calls, although nvcc would want it marked.
-    EXPECT_EQ(marked("__device__ void f() {} __host__ __device__ void g() {}"), " void f() {}  void g() {}");
+    EXPECT_EQ(marked("__device__ void f() {} __host__ __device__ void g() {}"), " void f() {}   void g() {}");
     EXPECT_EQ(marked("constexpr int f(int x) { return x; }"), "constexpr int f(int x) { return x; }");
-    EXPECT_EQ(marked("int h(int* x) { return *x; } int g(int* x) { return h(x); } int f(int* x) { return g(x); } __device__ int d(int* x) "
-                     "{ return g(x); }"),
-              "int h(int* x) { return *x; } int g(int* x) { return h(x); } #int f(int* x) { return g(x); }  int d(int* x) { return g(x); }");
+    EXPECT_EQ(
+        marked(
+            "int h(int* x) { return *x; } int g(int* x) { return h(x); } int f(int* x) { return g(x); } __device__ int d(int* x) "
+            "{ return g(x); }"),
+        "int h(int* x) { return *x; } int g(int* x) { return h(x); } #int f(int* x) { return g(x); }  int d(int* x) { return "
+        "g(x); }");
     EXPECT_EQ(marked("int g(int* x) { return *x; } void f() { run([] __device__ (int* x) { return g(x); }); }"),
               "int g(int* x) { return *x; } #void f() { run([]  (int* x) { return g(x); }); }");
     // A functor's operator has no name that device code would contain.
-    EXPECT_EQ(marked("struct S { int operator()(int* x) { return *x; } };"), "struct S { int operator()(int* x) { return *x; } };");
+    EXPECT_EQ(marked("struct S { int operator()(int* x) { return *x; } };"),
+              "struct S { int operator()(int* x) { return *x; } };");
     // Headers of the system; not those of the emulator.
     EXPECT_EQ(marked("# 1 \"/usr/include/v.h\" 1 3\nstruct V { int operator[](int i) { return i; } };"),
               "# 1 \"/usr/include/v.h\" 1 3\nstruct V { #int operator[](int i) { return i; } };");

@@ -137,7 +137,8 @@ class Memory {
         used_ -= allocation.bytes;
         if (allocation.kind == MemoryKind::managed) --managed_;
         living_.erase(found);
-        freed_.insert_or_assign(allocation.start, Allocation{allocation.start, allocation.bytes, allocation.place, true, allocation.kind});
+        freed_.insert_or_assign(allocation.start,
+                                Allocation{allocation.start, allocation.bytes, allocation.place, true, allocation.kind});
         order_.push_back(allocation.start);
         if (order_.size() > kRemembered) {
             freed_.erase(order_.front());
