@@ -69,7 +69,7 @@ nlohmann::ordered_json inspect(const ServedModel& served, const InspectionReques
     options.n_best = std::min(request.n_best, request.beam);
     options.length_penalty = request.length_penalty;
     const std::vector<Translation> found = translations_of(served, request.line, options);
-    Json result = {{"translations", Json::array()}};
+    Json result = {{"beam", options.beam}, {"length_penalty", options.length_penalty}, {"translations", Json::array()}};
     for (const Translation& each : found)
         result["translations"].push_back(
             {{"text", each.text}, {"score", rounded(each.score)}, {"log_probability", rounded(each.log_probability)}});

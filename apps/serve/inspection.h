@@ -17,7 +17,7 @@ struct InspectionRequest {
 };
 
 /// The hypotheses that a search for `request.line` keeps and what the model does for the best of them, as an object:
-///     source [token], source_words [word of each token, or -1],
+///     beam, length_penalty as used, source [token], source_words [word of each token, or -1],
 ///     translations [{text, score, log_probability}],
 ///     tokens [{text, word, probability, likeliest [[text, probability]]}] of the best,
 ///     attention [layer][head][token][source token] of its tokens to the source's,

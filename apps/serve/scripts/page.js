@@ -6,6 +6,7 @@ let shown = null;        // the answer of /inspect for the line
 let chosen = -1;         // the token of the translation that is looked at
 let pending = null;      // aborts the requests that a newer text replaces
 let timer = 0, playing = 0;
+const moved = new Set();  // the settings that somebody has moved
 
 function element(name, text, properties = {}) {
     const made = document.createElement(name);
@@ -57,9 +58,13 @@ async function inspect(signal) {
         at("line").hidden = true;
         return;
     }
-    const answer = await ask("/inspect", {q, source: at("source").value, target: at("target").value, beam: +at("beam").value,
-                                          n_best: +at("beam").value, length_penalty: +at("penalty").value, tree: true}, signal);
-    shown = answer;
+    // Until somebody moves them, the run's own beam and length penalty count, and the answer tells them.
+    const fields = {q, source: at("source").value, target: at("target").value, n_best: 8, tree: true};
+    if (moved.has("beam")) fields.beam = +at("beam").value;
+    if (moved.has("penalty")) fields.length_penalty = +at("penalty").value;
+    shown = await ask("/inspect", fields, signal);
+    for (const [name, value] of [["beam", shown.beam], ["penalty", shown.length_penalty]])
+        at(name).value = at(`${name}-value`).textContent = value;
     chosen = -1;
     at("line").hidden = false;
     draw();
@@ -163,7 +168,7 @@ function drawTree() {
         node.y = children.length ? (children.forEach(place), children[0].y) : row * (rows++ + 0.7);
         depth = Math.max(depth, node.depth);
         for (const child of children) {
-            const x = column * node.depth + (node.depth ? column - 14 : 8), to = column * child.depth + 8;
+            const x = column * node.depth + 8 + (node.depth ? Math.min(8 * visible(node.token).length + 3, column - 22) : 0), to = column * child.depth + 8;
             const kept = child.kept === step || (child.ended && child.kept >= step);
             lines.append(svg("path", {d: `M${x} ${node.y}C${x + 12} ${node.y} ${to - 14} ${child.y} ${to - 2} ${child.y}`, class: kept ? "kept" : ""}));
             words.append(svg("text", {x: to, y: child.y + 4, class: kept ? child.ended ? "ended" : "" : "dropped"},
@@ -217,7 +222,11 @@ async function start() {
         line = lineAtCursor();
     });
     for (const name of ["beam", "penalty"])
-        at(name).addEventListener("input", () => { at(`${name}-value`).textContent = at(name).value; soon(); });
+        at(name).addEventListener("input", () => {
+            moved.add(name);
+            at(`${name}-value`).textContent = at(name).value;
+            soon();
+        });
     for (const name of ["layer", "head"]) at(name).addEventListener("change", () => chosen >= 0 && choose(chosen));
     at("step").addEventListener("input", () => { stop(); drawTree(); });
     at("play").addEventListener("click", play);
