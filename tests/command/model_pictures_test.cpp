@@ -75,7 +75,7 @@ TEST(ModelPictures, NameTheActivationThePositionsAndABiasOfATiedOutput) {
                                                Contains("the embedding matrix again"), Not(Contains("and a bias"))));
     options.positions = nn::Positions::sines_first;
     options.output_bias = true;
-    EXPECT_THAT(texts(options, "model"), AllOf(Contains("sines, then cosines").Times(2), Contains("and a bias")));
+    EXPECT_THAT(texts(options, "model"), AllOf(Contains("sines first").Times(2), Contains("and a bias")));
 }
 
 TEST(ModelPictures, SayWhichProjectionsHaveNoBias) {
