@@ -141,7 +141,7 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
     switch (o.positions) {
         case nn::Positions::sinusoidal: places.push_back("sine and cosine"); break;
         case nn::Positions::sines_first: places.push_back("sines first"); break;
-        case nn::Positions::marian: places.push_back("Marian's sines"); break;
+        case nn::Positions::marian: places.push_back("sines of Marian"); break;
         case nn::Positions::learned:
             places.insert(places.end(), {"learned", fmt::format("{} x {}", o.position_table, o.d_model)});
     }
