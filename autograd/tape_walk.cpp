@@ -57,7 +57,8 @@ Tensor Gradients::output(int i) {
 Tensor Gradients::take_output(int i) {
     Tensor gradient = output(i);
     output_of(node_, i).gradient = Tensor();
-    return gradient;
+    return gradient.unique() ? gradient
+                             : gradient.clone();  // the op may change it, and the cotangent of backward is the caller's
 }
 
 const Tensor& Gradients::saved(int i) const {
