@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "nn/search/scoring.h"
 
 namespace heddle::app {
 namespace {
@@ -22,10 +25,27 @@ constexpr std::pair<std::string_view, std::string_view> names[] = {
     {"ur", "Urdu"},       {"vi", "Vietnamese"}, {"yi", "Yiddish"},    {"zh", "Chinese"}};
 
 constexpr double cost_of_unknown = 10;  // tokens: a word that a language does not have says more than a word in many pieces
-constexpr double sharpness = 12;        // of the confidences: a tenth fewer tokens make a language 3.3 times as likely
+constexpr double sharpness = 12;        // of shares by tokens: a tenth fewer make a language 3.3 times as likely
+constexpr std::size_t tokens_looked_at = 48;
 
-// Tokens for each byte of the text.
-double cost(std::string_view text, const Vocabulary& vocabulary) {
+// The largest of `value` of the models.
+template <class Value>
+double best_of(const std::vector<const ServedModel*>& models, Value value) {
+    double best = -std::numeric_limits<double>::infinity();
+    for (const ServedModel* model : models) best = std::max(best, value(*model));
+    return best;
+}
+
+// log p of the text's first tokens, written from an empty source.
+double log_probability(std::string_view text, const ServedModel& model) {
+    nn::Tokens tokens = model.vocabularies.target->encode(text);
+    const double share = tokens.size() > tokens_looked_at ? static_cast<double>(tokens.size()) / tokens_looked_at : 1;
+    if (tokens.size() > tokens_looked_at) tokens.resize(tokens_looked_at);
+    // Another vocabulary may have looked at a shorter part of the text: what was seen stands for the whole.
+    return share * nn::score(*model.model, nn::Tokens{eos_id}, tokens, {.begin = bos_id, .end = eos_id}).log_probability;
+}
+
+double tokens_needed(std::string_view text, const Vocabulary& vocabulary) {
     double tokens = 0;
     for (const std::int32_t id : vocabulary.encode(text)) tokens += id == unk_id ? cost_of_unknown : 1;
     return tokens;
@@ -39,21 +59,18 @@ std::string language_name(std::string_view code) {
 }
 
 std::vector<DetectedLanguage> detect_language(std::string_view text, std::span<const KnownLanguage> languages) {
-    std::vector<DetectedLanguage> found;
-    double least = 0;
-    for (const KnownLanguage& language : languages) {
-        double best = 0;
-        for (const Vocabulary* vocabulary : language.vocabularies) {
-            const double tokens = cost(text, *vocabulary);
-            if (vocabulary == language.vocabularies.front() || tokens < best) best = tokens;
-        }
-        found.push_back({language.code, best});
-        if (found.size() == 1 || best < least) least = best;
-    }
+    const bool written = std::ranges::none_of(languages, [](const KnownLanguage& one) { return one.writers.empty(); });
+    std::vector<double> fits;  // logarithms, but for one summand
+    for (const KnownLanguage& language : languages)
+        fits.push_back(written ? best_of(language.writers, [&](const ServedModel& each) { return log_probability(text, each); })
+                               : best_of(language.readers, [&](const ServedModel& each) {
+                                     return -tokens_needed(text, *each.vocabularies.source);
+                                 }));
+    const double best = *std::ranges::max_element(fits), least_tokens = std::max(1.0, -best);
     double sum = 0;
-    for (DetectedLanguage& one : found)
-        sum += one.confidence = least == 0 ? 1 : std::exp(-sharpness * (one.confidence / least - 1));
-    for (DetectedLanguage& one : found) one.confidence *= 100 / sum;
+    for (double& fit : fits) sum += fit = std::exp(written ? fit - best : sharpness * (fit - best) / least_tokens);
+    std::vector<DetectedLanguage> found;
+    for (std::size_t i = 0; i < languages.size(); ++i) found.push_back({languages[i].code, 100 * fits[i] / sum});
     std::ranges::stable_sort(found,
                              [](const DetectedLanguage& a, const DetectedLanguage& b) { return a.confidence > b.confidence; });
     return found;

@@ -175,10 +175,25 @@ std::vector<KnownLanguage> TranslationService::sources_for(const std::string& ta
     for (const ServedModel& each : models_) {
         if (!target.empty() && each.target != target) continue;
         auto found = std::ranges::find(known, each.source, &KnownLanguage::code);
-        if (found == known.end()) found = known.insert(known.end(), {each.source, {}});
-        found->vocabularies.push_back(each.vocabularies.source.get());
+        if (found == known.end()) found = known.insert(known.end(), {each.source, {}, {}});
+        found->readers.push_back(&each);
     }
+    for (KnownLanguage& language : known)
+        for (const ServedModel& each : models_)
+            if (each.target == language.code) language.writers.push_back(&each);
     return known;
+}
+
+// The beginning of a text says enough, in whole characters and on one line.
+std::vector<DetectedLanguage> TranslationService::detected_in(const std::string& text, const std::vector<KnownLanguage>& known,
+                                                              const HttpRequest& request) {
+    std::size_t end = std::min<std::size_t>(text.size(), 1000);
+    while (end < text.size() && (text[end] & 0xC0) == 0x80) --end;
+    std::string beginning = text.substr(0, end);
+    std::ranges::replace(beginning, '\n', ' ');
+    std::vector<DetectedLanguage> found;
+    queue_.run([&] { found = detect_language(beginning, known); }, request.gone);
+    return found;
 }
 
 const ServedModel& TranslationService::model_for(const std::string& source, const std::string& target) const {
@@ -210,9 +225,9 @@ HttpResponse TranslationService::translate(const HttpRequest& request) {
     if (source == "auto") {
         const std::vector<KnownLanguage> known = sources_for(target);
         if (known.empty()) model_for(source, target);  // says that there is none
-        std::string beginning;
-        for (const std::string& text : texts) beginning += text.substr(0, 4000) + "\n";
-        detected = detect_language(beginning, known).front();
+        std::string all;
+        for (const std::string& text : texts) all += text + "\n";
+        detected = detected_in(all, known, request).front();
         source = detected->code;
     }
     const ServedModel& model = model_for(source, target);
@@ -280,8 +295,7 @@ HttpResponse TranslationService::detect(const HttpRequest& request) {
     check_key(fields, options_.api_key);
     const std::string text = fields.texts("q").empty() ? "" : fields.texts("q").front();
     Json all = Json::array();
-    const std::vector<KnownLanguage> known = sources_for("");
-    for (const DetectedLanguage& each : detect_language(text.substr(0, 4000), known)) all.push_back(shown(each));
+    for (const DetectedLanguage& each : detected_in(text, sources_for(""), request)) all.push_back(shown(each));
     return json_response(all);
 }
 

@@ -54,6 +54,8 @@ class TranslationService {
     HttpResponse metrics(const HttpRequest& request);
 
     std::vector<KnownLanguage> sources_for(const std::string& target) const;
+    std::vector<DetectedLanguage> detected_in(const std::string& text, const std::vector<KnownLanguage>& known,
+                                              const HttpRequest& request);
     const ServedModel& model_for(const std::string& source, const std::string& target) const;
     std::vector<std::vector<Translation>> all_of(TranslationQueue::Job& job, const HttpRequest& request);
     void count(const std::string& path, int status, double seconds);

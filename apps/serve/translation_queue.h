@@ -23,7 +23,7 @@ struct ServedModel {
     std::string source, target;  ///< language codes
     const nn::Transformer* model = nullptr;
     Vocabularies vocabularies;
-    DecodeOptions decode;
+    DecodeOptions decode = {};
     std::optional<UnknownWords> replace = {};
 };
 

@@ -119,14 +119,15 @@ TEST(Languages, AreToldApartByTheTokensThatATextNeeds) {
                                              "die Kinder spielen mit dem Hund im Garten"},
                                    english = {"the dog and the cat are not in the house", "i am not sure whether that is right",
                                               "the children play with the dog in the garden"};
-    const auto of_german = train_vocabulary({.type = VocabularyType::bpe, .size = 90}, german),
-               of_english = train_vocabulary({.type = VocabularyType::bpe, .size = 90}, english);
-    const std::vector<KnownLanguage> known = {{"de", {of_german.get()}}, {"en", {of_english.get()}}};
+    const std::shared_ptr<const Vocabulary> of_german = train_vocabulary({.type = VocabularyType::bpe, .size = 90}, german),
+                                            of_english = train_vocabulary({.type = VocabularyType::bpe, .size = 90}, english);
+    const ServedModel from_german{.source = "de", .target = "fr", .vocabularies = {of_german, of_german}},
+        from_english{.source = "en", .target = "fr", .vocabularies = {of_english, of_english}};
+    const std::vector<KnownLanguage> known = {{"de", {&from_german}, {}}, {"en", {&from_english}, {}}};
     EXPECT_EQ(detect_language("die Katze und der Hund", known).front().code, "de");
     EXPECT_EQ(detect_language("the cat and the dog", known).front().code, "en");
     EXPECT_GT(detect_language("the cat and the dog", known).front().confidence, 60);
-    const std::vector<DetectedLanguage> nothing = detect_language("", known);
-    EXPECT_EQ(nothing[0].confidence, 50);
+    EXPECT_EQ(detect_language("", known)[0].confidence, 50);
     EXPECT_EQ(language_name("de"), "German");
     EXPECT_EQ(language_name("xx"), "xx");
 }
@@ -154,6 +155,20 @@ std::string line_of(std::uint64_t seed) {
     for (std::uint64_t n = 1 + random.below(6); n > 0; --n)
         line += std::string(line.empty() ? "" : " ") + static_cast<char>('a' + random.below(10));
     return line;
+}
+
+// Two models with one vocabulary, each of which writes the other's language: the one whose decoder finds the text likelier.
+TEST(Languages, AreToldApartByTheDecodersThatWriteThem) {
+    const Served one, other;
+    named_tensor(*one.model, "output.bias").mutable_data<float>()[one.vocabulary->encode("a").front()] += 6;
+    named_tensor(*other.model, "output.bias").mutable_data<float>()[one.vocabulary->encode("b").front()] += 6;
+    const ServedModel writes_a{
+        .source = "y", .target = "x", .model = one.model.get(), .vocabularies = {one.vocabulary, one.vocabulary}},
+        writes_b{.source = "x", .target = "y", .model = other.model.get(), .vocabularies = {one.vocabulary, one.vocabulary}};
+    const std::vector<KnownLanguage> known = {{"x", {&writes_b}, {&writes_a}}, {"y", {&writes_a}, {&writes_b}}};
+    EXPECT_EQ(detect_language("a a a", known).front().code, "x");
+    EXPECT_EQ(detect_language("b b b", known).front().code, "y");
+    EXPECT_GT(detect_language("b b b", known).front().confidence, 95);
 }
 
 TEST(TranslationQueue, GivesEachRequestItsOwnTranslationsInOrder) {
