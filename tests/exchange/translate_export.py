@@ -17,7 +17,7 @@ def huggingface(path, lines):
     for line in lines:
         ids = torch.tensor([tokenizer(line)["input_ids"]])
         with torch.no_grad():
-            found = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), num_beams=1, do_sample=False, max_length=100)
+            found = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), num_beams=1, do_sample=False, max_length=257)
         yield tokenizer.decode(found[0], skip_special_tokens=True)
 
 
@@ -29,7 +29,7 @@ def ctranslate2(path, lines):
     source, target = (one, one) if os.path.exists(one) else (os.path.join(path, "source.spm"), os.path.join(path, "target.spm"))
     source, target = sentencepiece.SentencePieceProcessor(model_file=source), sentencepiece.SentencePieceProcessor(model_file=target)
     translator = ctranslate2.Translator(path, device="cpu", compute_type="float32", intra_threads=1)
-    for result in translator.translate_batch([source.encode(line, out_type=str) for line in lines], beam_size=1, max_decoding_length=99):
+    for result in translator.translate_batch([source.encode(line, out_type=str) for line in lines], beam_size=1, max_decoding_length=256):
         yield target.decode(result.hypotheses[0])
 
 

@@ -32,7 +32,7 @@ class Exchange : public testing::Test {
         ASSERT_EQ(trained.status, 0) << trained.err;
         const std::vector<std::string> all = lines_of(read_file(real ? folder + "/test.de" : here_.path("text.a")));
         for (int line = 0; line < sentences; ++line) source_ += all.at(static_cast<std::size_t>(line)) + "\n";
-        const ProgramResult translated = here_.run("translate run --beam 1 --max-output-length 99 --threads 1", source_);
+        const ProgramResult translated = here_.run("translate run --beam 1 --max-output-length 256 --threads 1", source_);
         ASSERT_EQ(translated.status, 0) << translated.err;
         wanted_ = lines_of(translated.out);
         ASSERT_EQ(wanted_.size(), sentences);
@@ -80,7 +80,7 @@ TEST_F(Exchange, ComesBackAsTheSameRun) {
         const ProgramResult imported = here_.run(std::string("import ") + toolkit + " --out back_" + toolkit);
         ASSERT_EQ(imported.status, 0) << imported.err;
         const ProgramResult translated =
-            here_.run(std::string("translate back_") + toolkit + " --beam 1 --max-output-length 99 --threads 1", source_);
+            here_.run(std::string("translate back_") + toolkit + " --beam 1 --max-output-length 256 --threads 1", source_);
         ASSERT_EQ(translated.status, 0) << translated.err;
         EXPECT_EQ(lines_of(translated.out), wanted_) << toolkit;
     }

@@ -24,7 +24,7 @@ class ExchangeCommands : public testing::Test {
 };
 
 TEST_F(ExchangeCommands, RefuseWhatIsMissingOrInTheWay) {
-    expect_complaint(here.run("export run --to huggingface"), 2, "--model takes two values");
+    expect_complaint(here.run("export run --to huggingface"), 2, "--model has 1 values, wanted 2");
     expect_complaint(here.run("export run out"), 2, "export: no format; give --to huggingface|marian|ctranslate2|argos");
     expect_complaint(here.run("export run out --to onnx"), 2, "huggingface");
     expect_complaint(here.run("export nothing out --to ctranslate2"), 1, "nothing");
