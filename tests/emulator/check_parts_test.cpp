@@ -8,7 +8,7 @@
 
 #include "kernels/emulator/frontend/cache.h"
 #include "kernels/emulator/frontend/check.h"
-#include "kernels/emulator/frontend/harness.h"
+#include "kernels/emulator/frontend/gpuverify.h"
 #include "kernels/emulator/frontend/process.h"
 #include "kernels/emulator/frontend/report.h"
 #include "tests/support.h"
@@ -16,8 +16,11 @@
 namespace heddle::emulator::frontend {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 ViolationRecord race(int line, int other_line) {
@@ -214,6 +217,58 @@ TEST(CheckGpuverify, TheFirstLinesSayWhatIsExpected) {
     EXPECT_THROW(head("//pass\n//--blockDim=32 --warp-sync=32\n"), Refused);
     EXPECT_THROW(head("//pass\n//--blockDim=many\n"), Refused);
     EXPECT_THROW(head("int main() {}\n"), Refused);
+}
+
+// A draw whose kernel did not run, or not to its end, shows nothing: it is no pass.
+TEST(CheckGpuverify, ALaunchThatWasCutOffIsNoPass) {
+    const auto meaning = [](const char* kind, const char* text = "", bool note = false, bool only_barriers = false) {
+        ViolationRecord record = race(1, 2);
+        record.kind = kind;
+        record.text = text;
+        record.note = note;
+        Expectation expectation;
+        expectation.only_barriers = only_barriers;
+        return meaning_of(record, expectation);
+    };
+    for (const char* const kind : {"bad-launch", "no-progress", "stack-overflow", "fault", "api", "misaligned", "collective",
+                                   "stream-race", "host-access", "out-of-bounds"})
+        EXPECT_EQ(meaning(kind), Meaning::cut) << kind;
+    EXPECT_EQ(meaning("out-of-time", "", true), Meaning::cut);
+    for (const char* const kind : {"race", "assert", "barrier", "deadlock"}) EXPECT_EQ(meaning(kind), Meaning::error) << kind;
+    EXPECT_EQ(meaning("portability", "thread (3, 0, 0) has left the kernel", true), Meaning::error);
+    EXPECT_EQ(meaning("portability", "a plain read beside atomic updates", true), Meaning::nothing);
+    EXPECT_EQ(meaning("out-of-bounds", "writes 4 bytes of host memory"), Meaning::error);
+    EXPECT_EQ(meaning("out-of-bounds", "writes 4 bytes of constant memory"), Meaning::error);
+    EXPECT_EQ(meaning("out-of-bounds", "writes 4 bytes, 4 bytes past the end of the variable `c` of 0 bytes"), Meaning::error);
+    EXPECT_EQ(meaning("assert", "a precondition of GPUVerify, `n > 0', does not hold"), Meaning::unmet);
+    EXPECT_EQ(meaning("uninitialized"), Meaning::nothing);
+    EXPECT_EQ(meaning("race", "", false, true), Meaning::nothing) << "--only-divergence";
+    EXPECT_EQ(meaning("barrier", "", false, true), Meaning::error);
+    ViolationRecord same = race(1, 2);
+    same.same_value = true;
+    EXPECT_EQ(meaning_of(same, {}), Meaning::same);
+}
+
+TEST(CheckGpuverify, NumbersThatTheFileComparesWithAreDrawn) {
+    SourceUnit unit{"k.cu"};
+    unit.preprocessed =
+        "# 1 \"other.h\"\nint f(int a) { return a == 77; }\n# 1 \"k.cu\"\n"
+        "void k(float* A, int x, unsigned a, float s) {\n    holds(a == 12) ? 0 : unmet(\"a == 12\", __func__, \"k.cu\", 2);\n"
+        "    if (i == 15) A[i + x] = 1 << 9;\n    if (200 <= i) A[i] = 300;\n}\n";
+    unit.rewritten.kernels = {{"k", {{"float*", "A"}, {"int", "x"}, {"unsigned", "a"}, {"float", "s"}}, "k.cu", 1, false}};
+    const std::vector<Draw> draws = draws_of(unit);
+    std::vector<long long> values;
+    for (const Draw& draw : draws) {
+        ASSERT_FALSE(draw.chosen.empty());
+        EXPECT_EQ(draw.chosen[0].name + std::to_string(draw.chosen[0].value), "a12") << "required in every draw";
+        if (draw.chosen.size() == 1) continue;
+        EXPECT_EQ(draw.chosen[1].name, "x");
+        EXPECT_EQ(draw.chosen[1].index, 1);
+        values.push_back(draw.chosen[1].value);
+    }
+    EXPECT_THAT(values, AllOf(Contains(15), Contains(200), Contains(185), Contains(215), Contains(14)));
+    EXPECT_THAT(values, AllOf(Not(Contains(77)), Not(Contains(9)), Not(Contains(300))));
+    EXPECT_EQ(draws.size(), values.size() + 3);
 }
 
 }  // namespace

@@ -389,6 +389,67 @@ TEST_F(Check, GpuverifysFilesSayWhatTheyExpect) {
     EXPECT_THAT(left_out.err, HasSubstr("left out"));
 }
 
+// What GPUVerify knows and a plain run does not: each of these is a mistake, and its twin is none.
+TEST_F(Check, GpuverifysMistakesAreFoundByRuns) {
+    const auto file = [&](const std::string& body, const std::string& before = "", const std::string& parameters = "int* p") {
+        here.write("kernel.cu", "//xfail:NOT_ALL_VERIFIED\n//--blockDim=64 --gridDim=2\n" + before + "\n__global__ void k(" +
+                                    parameters + ") {\n" + body + "\n}\n");
+        return check("--gpuverify kernel.cu");
+    };
+    const auto wrong = [&](const ProgramResult& result) {
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_THAT(result.err, EndsWith(", as the file expects: xfail\n"));
+    };
+    const auto right = [&](const ProgramResult& result) {
+        EXPECT_EQ(result.status, 3) << result.err;
+        EXPECT_THAT(last_line(result.err), HasSubstr("no violation in "));
+    };
+    // A value that comes of memory or of nowhere may differ between threads.
+    right(file("p[0] = 7;"));
+    wrong(file("p[0] = p[9];"));
+    wrong(file("int q; p[0] = q;"));
+    wrong(file("__shared__ int s[4]; p[0] = s[1];"));
+    // Numbers of the file.
+    const std::string by_x = "if (threadIdx.x == 15) p[threadIdx.x + x + blockIdx.x * 999] = 1;\n"
+                             "if (threadIdx.x == 41) p[threadIdx.x + blockIdx.x * 999] = 2;";
+    const ProgramResult drawn = file(by_x, "", "int* p, int x");
+    wrong(drawn);
+    EXPECT_THAT(drawn.err, HasSubstr("found with draw 1, x = 26"));
+    right(file("__requires(x == 5);\n" + by_x, "", "int* p, int x"));
+    // A call whose result nobody uses.
+    wrong(file("int (*f)(int) = x == 3 ? twice : nullptr; f(1);", "__device__ int twice(int a) { return 2 * a; }", "int x"));
+    // Annotations.
+    wrong(file("if (blockIdx.x == 1) p[0] = threadIdx.x;"));
+    right(file("if (blockIdx.x == 1) p[0] = threadIdx.x;", "__axiom(blockIdx.x == 0);"));
+    right(file("__assert(__implies(threadIdx.x + 64 * blockIdx.x == 4, __other_int(threadIdx.x + 64 * blockIdx.x) != 4));"));
+    wrong(file("__assert(__distinct_int(threadIdx.x / 2));"));
+    wrong(file("__assert(__uniform_int(threadIdx.x / 32));"));
+    right(file("__assert(__no_read(p)); p[threadIdx.x + 64 * blockIdx.x] = 1; __assert(__no_read(p));"));
+    wrong(file("int x = p[threadIdx.x]; __assert(__no_read(p));"));
+    right(file("p[threadIdx.x] = 1; __syncthreads(); __assert(__no_write(p));"));
+    right(file("int i = threadIdx.x; p[i] = 1; __assert(__write_implies(p, __write_offset_bytes(p) / sizeof(int) == i));"));
+    wrong(file("int i = threadIdx.x; p[i + 1] = 1; __assert(__write_implies(p, __write_offset_bytes(p) / sizeof(int) == i));"));
+    const std::string even = "__device__ void even(int x) { __requires(x % 2 == 0); }";
+    right(file("even(2 * threadIdx.x);", even));
+    wrong(file("even(threadIdx.x);", even));
+}
+
+// No verdict on a kernel that did not run.
+TEST_F(Check, GpuverifysFilesPassOnlyIfTheyRan) {
+    const auto last = [&](const std::string& kernel) {
+        here.write("kernel.cu", "//pass\n//--blockDim=64 --gridDim=1\n" + kernel);
+        const ProgramResult result = check("--gpuverify kernel.cu");
+        return std::to_string(result.status) + " " + last_line(result.err);
+    };
+    EXPECT_THAT(last("__global__ void __launch_bounds__(32) k(int* p) {}\n"),
+                StartsWith("1 heddle check: no draw ran to its end: bad-launch: "));
+    EXPECT_THAT(last("__global__ void k(int* p) { p[threadIdx.x] = 1 / *p; __trap(); }\n"),
+                StartsWith("1 heddle check: no draw ran to its end: fault: "));
+    EXPECT_THAT(last("__global__ void k(int* p, int n) { if (n > 60) __trap(); }\n"),
+                AllOf(StartsWith("0 heddle check: no violation in "), HasSubstr(" not run to the end, as the file expects: pass")));
+    EXPECT_THAT(last("__global__ void k(int n) { __requires(n == 1 && n == 2); }\n"), HasSubstr("no draw meets its __requires"));
+}
+
 // The README's first screen: the file, the command, and what it prints.
 TEST_F(Check, TheReadmeShowsWhatIsPrinted) {
     const std::string readme = project_file("README.md");

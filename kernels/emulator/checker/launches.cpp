@@ -40,6 +40,8 @@ void launch_begins(const LaunchRequest& request) {
     s.is_quiet = s.same_value_is_told = s.mix_is_told = false;
     s.counts_costs = is_cost_counted();
     ++s.launch;
+    if (s.is_annotated) forget_all_observed();
+    s.same_values.clear();
     s.numbers.clear();
     s.releases.clear();
     s.origins.assign(1, {});  // number 0: none
@@ -120,6 +122,7 @@ void block_ends(std::uint64_t number) {
 }
 
 void joined(std::span<const ThreadId> threads) {
+    if (state().keeps_accesses) forget_observed(threads);
     static std::vector<Member> members;
     members.clear();
     Block* block = nullptr;

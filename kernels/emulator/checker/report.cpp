@@ -160,6 +160,7 @@ struct Beside {
 // that this one conflicts with.
 void report(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {},
             const Access* earlier = nullptr, const Beside& beside = {}) {
+    if (target.kind == Kind::read) settle();  // what came first is told first
     trace_reported(target, earlier);
     const SourceLine line = line_of(target.origin);
     about.mistake = kind;
@@ -242,7 +243,7 @@ void report_race(const Target& target, const Block& block, const Access& other, 
     const bool may_be_same =
         target.kind == Kind::write && !is_atomic(other.kind()) && target.bytes <= unsettled_race.before.size();
     if (!state().is_foreign || !may_be_same) return tell_race(target, block, other, shared, false);
-    if (detail::unsettled) return;  // another word of the same access
+    if (unsettled_race.block != nullptr) return;  // another word of the same access
     detail::unsettled = true;
     unsettled_race = {target, &block, other, shared, {}};
     std::memcpy(unsettled_race.before.data(), target.address, target.bytes);
@@ -274,10 +275,18 @@ bool detail::unsettled = false;
 
 void detail::settle_now() {
     unsettled = false;
-    const UnsettledRace& race = unsettled_race;
-    const State& s = state();
+    settle_read();
+    if (unsettled_race.block == nullptr) return;
+    const UnsettledRace race = unsettled_race;
+    unsettled_race.block = nullptr;
+    State& s = state();
     const bool same = std::memcmp(race.before.data(), race.target.address, race.target.bytes) == 0;
-    if (s.is_quiet || (same && (tolerates_same_values() || s.same_value_is_told))) return;
+    if (s.is_quiet || (same && (tolerates_same_values() || (s.same_value_is_told && !s.tells_same_values)))) return;
+    if (same && s.tells_same_values) {  // each pair of places once
+        const std::pair<std::uint64_t, std::uint64_t> places(race.target.origin.bits, race.other.origin().bits);
+        if (std::find(s.same_values.begin(), s.same_values.end(), places) != s.same_values.end()) return;
+        s.same_values.push_back(places);
+    }
     tell_race(race.target, *race.block, race.other, race.shared, same);
 }
 
@@ -341,7 +350,7 @@ void report_outside_shared(const Target& target, const std::byte* byte, const Bl
     const auto past_end = before ? static_cast<std::size_t>(end - (before->start + before->bytes)) : std::size_t(-1);
     const auto ahead = behind ? static_cast<std::size_t>(behind->start - target.address) : std::size_t(-1);
     std::string where = "of which no piece was taken yet";
-    if (state().request->shared == 0 && target.address < arena.shadow->start() + arena.shadow->bytes() - kStaticBytes)
+    if (state().request->shared == 0 && target.address < arena.shadow->start() + arena.shadow->bytes() - static_bytes())
         where = "but the launch gave its blocks no dynamic shared memory";
     else if (before && past_end <= ahead)
         where = count(past_end, "byte") + " past the end of " + title(*before);

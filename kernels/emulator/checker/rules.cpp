@@ -282,9 +282,10 @@ Arena* arena_with(const State& s, const void* address) {
 [[gnu::noinline]] void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too,
                                        bool structure);
 
-[[gnu::noinline, gnu::cold]] void observe(const void* address, std::size_t bytes, Kind kind, Origin origin) {
+[[gnu::noinline, gnu::cold]] void observe(const void* address, std::size_t bytes, Kind kind, Origin origin, Memory memory) {
     if (state().counts_costs) count_cost(address, bytes, origin);
     if (traces()) trace(address, bytes, kind, origin);
+    if (state().is_annotated && !is_atomic(kind)) note_for_annotations(const_cast<void*>(address), bytes, is_write(kind), memory);
 }
 
 [[gnu::noinline]] void visit_now(State& s, Space& space, Arena* arena, const Target& target, bool reads_too, bool structure) {
@@ -306,7 +307,11 @@ inline __attribute__((always_inline)) void look_into(State& s, Space& space, Are
     const std::uint32_t crowd = kind == Kind::read ? running.block->crowds[running.thread] : 0;
     if (crowd == 0 || !are_settled(s, space, address, bytes, crowd))
         visit_now(s, space, arena, {static_cast<const std::byte*>(address), bytes, kind, origin}, reads_too, structure);
-    if (s.counts_costs || traces()) observe(address, bytes, kind, origin);
+    if (s.counts_costs || traces() || s.is_annotated)
+        observe(address, bytes, kind, origin,
+                arena != nullptr            ? Memory::shared
+                : &space == s.device.get() ? Memory::device
+                                           : Memory::variable);
     if (arena != nullptr && s.is_foreign &&
         (kind == Kind::read || (kind == Kind::atomic_write && reads_of_running().have(address))))
         reads_of_running().note(address);
@@ -321,6 +326,12 @@ void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind
         return look_into(s, *mapped->shadow, nullptr, address, bytes, kind, origin, reads_too, structure);
     }
     if (is_own_host_memory(address, kind)) return;
+    if (s.variables_are_device_memory && is_in_program(address, true)) {
+        auto* const start = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{15});
+        const auto end = static_cast<std::size_t>(static_cast<const std::byte*>(address) + bytes - start);
+        mapped(start, (end + 15) & ~std::size_t{15}, false);
+        return look_into(s, *mapped_range(address)->shadow, nullptr, address, bytes, kind, origin, reads_too, structure);
+    }
     const Running thread_that_runs = std::exchange(running, {});  // the strings below are instrumented, too
     const bool is_library = is_library_code(origin);
     running = thread_that_runs;
@@ -332,7 +343,7 @@ void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too, bool structure) {
     Block* const block = running.block;
     if (block == nullptr || bytes == 0 || lies_in(address, running.stack, running.stack_bytes)) return;
-    settle();
+    if (kind != Kind::read) settle();  // of a copy of a structure g++ announces first the write, then the read
     if (is_time_over()) report_time(origin);
     State& s = state();
     if (is_write(kind)) ++s.writes;

@@ -83,6 +83,10 @@ struct State {
     bool unwritten_shared_is_reported = true;
     // A launch of a program of the front end goes on after a race or a read of what nobody wrote.
     bool is_foreign = false, counts_costs = false;
+    bool tells_same_values = false;  // each write of the value that already stands there, not only the first
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> same_values;  // the origins of those that were told
+    bool variables_are_device_memory = false;  // those of the program without __device__, too
+    bool keeps_accesses = false, is_annotated = false;  // for annotations (annotations.cpp); the second for whatever reason
     bool is_quiet = false;  // that violation is told: accesses are only noted from then on
     bool same_value_is_told = false, mix_is_told = false;
     /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.
@@ -117,6 +121,19 @@ MappedRange* mapped_range(const void* address);
 
 /// Makes all checks of one access by the running thread. `structure`: it may be a copy of one, with padding.
 void check(const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too = false, bool structure = false);
+
+/// Undoes what note_for_annotations() did for the last read, which has happened by now.
+void settle_read();
+namespace detail {
+extern bool has_unsettled_read;
+}
+/// Where an access went.
+enum class Memory : std::uint8_t { device, shared, variable };
+/// Notes an access for annotations, and gives a read a value of its own where nothing is known of the memory.
+void note_for_annotations(void* address, std::size_t bytes, bool writes, Memory memory);
+/// The threads have met at a barrier: what they accessed before is of no interest to annotations.
+void forget_observed(std::span<const ThreadId> threads);
+void forget_all_observed();
 
 /// A volatile access by the running thread, before which another thread may run.
 void volatile_access(void* address, std::size_t bytes, bool writes, const void* code);

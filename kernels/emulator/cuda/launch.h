@@ -15,6 +15,12 @@
 #include "kernels/emulator/include/vector_types.h"
 #include "kernels/emulator/place.h"
 
+#if defined(HEDDLE_GPUVERIFY)
+namespace heddle::emulator::gpuverify {
+bool thread_begins();  // cuda/gpuverify.h
+}
+#endif
+
 namespace heddle::emulator::cuda {
 
 /// A kernel that the program can launch by its address, and what its declaration says about it.
@@ -79,16 +85,39 @@ template <class F>
 void destroy(void* object) {
     static_cast<F*>(object)->~F();
 }
+/// Called right before a thread's first statement. False: there is no such thread.
+static inline bool thread_begins() {
+#if defined(HEDDLE_GPUVERIFY)
+    return gpuverify::thread_begins();
+#else
+    return true;
+#endif
+}
+#if defined(HEDDLE_GPUVERIFY)
+/// Calls the body further down the stack, where thread_begins() has left the thread's own numbers.
+template <class F>
+void call(F& body) {
+    volatile char between[1024];
+    between[0] = 0;
+    body();
+}
+#else
+template <class F>
+void call(F& body) {
+    body();
+}
+#endif
+
 template <class F>
 void run(const void* frozen) {
     if constexpr (__is_trivially_copyable(F)) {
         F own(*static_cast<const F*>(frozen));  // a local object whose address stays here: its accesses are not watched
-        own();
+        if (thread_begins()) call(own);
     } else {
         // The bytes alone, as they reach a GPU: a copy constructor of the host's may allocate or count.
         alignas(F) unsigned char own[sizeof(F)];
         __builtin_memcpy(own, frozen, sizeof own);
-        (*std::launder(reinterpret_cast<F*>(own)))();
+        if (thread_begins()) call(*std::launder(reinterpret_cast<F*>(own)));
     }
 }
 

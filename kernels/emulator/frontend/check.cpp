@@ -10,6 +10,7 @@
 
 #include "kernels/emulator/frontend/build.h"
 #include "kernels/emulator/frontend/findings.h"
+#include "kernels/emulator/frontend/gpuverify.h"
 #include "kernels/emulator/frontend/harness.h"
 #include "kernels/emulator/frontend/process.h"
 #include "kernels/emulator/frontend/report.h"
@@ -35,11 +36,7 @@ std::string failure_of(const Ended& ended, double limit) {
 // Runs the schedules of a program one after another.
 class Schedules {
   public:
-    Schedules(const Settings& settings, std::string program, const Expectation* expectation = nullptr)
-        : settings_(settings), program_(std::move(program)), expectation_(expectation) {}
-
-    /// How many draws of GPUVerify's parameters do not meet the kernel's __requires.
-    int unmet() const { return unmet_; }
+    Schedules(const Settings& settings, std::string program) : settings_(settings), program_(std::move(program)) {}
 
     Outcome run() {
         const auto start = Clock::now();
@@ -77,8 +74,6 @@ class Schedules {
         run.shown = order == 1 && settings_.shows_output;
         // The program itself ends a launch that takes too long; only host code is ended from here.
         run.longest = std::chrono::milliseconds(static_cast<std::int64_t>((limit + 2) * 1000));
-        std::vector<ViolationRecord> drawn;
-        if (expectation_ != nullptr) run.words.push_back(std::to_string((order - 1) % 3 + 1));
         const auto take = [&](const ViolationRecord& record) {
             if (overflowed_) return;  // it comes of the failed launch, and the run is repeated
             if (record.kind == "stack-overflow" && stack_.empty()) {
@@ -89,11 +84,7 @@ class Schedules {
         };
         run.record = [&](std::string_view line) {
             const std::optional<ViolationRecord> record = decode(line);
-            if (!record) return;
-            if (expectation_ == nullptr)
-                take(*record);
-            else if (is_unmet(*record) || is_counted(*record, *expectation_))
-                drawn.emplace_back(*record).note = false;  // a note of a chip's counts there
+            if (record) take(*record);
         };
         std::fflush(stdout);
         const bool traces = !settings_.trace.empty() && (order == 1 || findings.violations() == 0);
@@ -101,10 +92,6 @@ class Schedules {
         const Ended ended = run_program(run, input_);
         if (traces) keep_trace(order == 1 || findings.violations() > 0);
         too_long = ended.too_long;
-        if (std::any_of(drawn.begin(), drawn.end(), is_unmet))
-            ++unmet_;
-        else
-            std::for_each(drawn.begin(), drawn.end(), take);
         return failure_of(ended, limit + 2);
     }
 
@@ -134,10 +121,8 @@ class Schedules {
 
     const Settings& settings_;
     std::string program_;
-    const Expectation* expectation_;
     std::string stack_;  // bytes; empty: the emulator's own
     bool overflowed_ = false;
-    int unmet_ = 0;
     Input input_;
 };
 
@@ -191,37 +176,6 @@ int check_program(const Settings& settings, Outcome* result) {
     return outcome.status() == 0 && !written ? 1 : outcome.status();
 }
 
-// GPUVerify takes a write of the value that already stands there for no race.
-int check_as_gpuverify(const Settings& given) {
-    Settings settings = given;
-    if (settings.sources.size() != 1) throw Refused("--gpuverify takes one file");
-    if (has_launch_options(settings))
-        throw Refused("--gpuverify launches what the file's first lines say; leave out the options of a launch");
-    if (settings.cost || !settings.json.empty() || !settings.sarif.empty() || !settings.program_arguments.empty())
-        throw Refused("--gpuverify has no --cost, --json, --sarif and arguments of the program");
-    const Expectation expectation = read_expectation(settings.sources[0]);
-    const Cache cache;
-    settings.same_value = true;
-    for (const std::vector<std::string>& options :
-         {annotation_options(cache.scratch(), settings.toolkit.headers), expectation.compile_options})
-        settings.compile_options.insert(settings.compile_options.end(), options.begin(), options.end());
-    const Builder builder(settings, cache);
-    std::vector<SourceUnit> units = builder.read(settings.sources);
-    add_draws(units[0], expectation);
-    Schedules schedules(settings, builder.program(units).string(), &expectation);
-    const Outcome outcome = schedules.run();
-    if (schedules.unmet() == outcome.orders) throw Refused(settings.sources[0] + ": left out: no draw meets its __requires");
-    const bool found = outcome.findings.violations() > 0, right = found != expectation.passes;
-    if (!found && !outcome.failure.empty()) {
-        std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), outcome.verdict().c_str());
-        return 1;
-    }
-    std::string said = outcome.verdict();
-    said += std::string(", ") + (right ? "as" : "but not as") + " the file expects: " + (expectation.passes ? "pass" : "xfail");
-    std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), said.c_str());
-    return right ? 0 : 3;
-}
-
 }  // namespace
 
 int check(const Settings& settings, Outcome* result) {
@@ -229,6 +183,8 @@ int check(const Settings& settings, Outcome* result) {
     {
         const CaughtSignals caught;
         try {
+            if (settings.gpuverify && has_launch_options(settings))
+                throw Refused("--gpuverify launches what the file's first lines say; leave out the options of a launch");
             return settings.gpuverify ? check_as_gpuverify(settings) : check_program(settings, result);
         } catch (const Interrupted& interrupted) {
             signal = interrupted.signal;

@@ -79,7 +79,10 @@ bool Findings::has(const std::string& kind) const {
     return std::any_of(all_.begin(), all_.end(), [&](const Finding& f) { return f.record.kind == kind; });
 }
 
-int Outcome::status() const { return findings.violations() > 0 ? 3 : failure.empty() ? 0 : 1; }
+int Outcome::status() const {
+    if (findings.violations() > 0) return 3;
+    return failure.empty() && !findings.has("out-of-time") ? 0 : 1;
+}
 
 std::string Outcome::verdict() const {
     const std::string in = " in " + counted(static_cast<std::uint64_t>(orders), "order");
@@ -90,6 +93,7 @@ std::string Outcome::verdict() const {
         text += ", " + counted(findings.kernels(), "kernel") + ", " + std::to_string(launches) +
                 (launches == 1 ? " launch" : " launches");
     if (!failure.empty()) text += (violations > 0 ? "; the program failed, too: " : "; but the program failed: ") + failure;
+    if (findings.has("out-of-time")) text += "; a launch was cut off, so not all of it was checked (--seconds gives it more)";
     return text;
 }
 

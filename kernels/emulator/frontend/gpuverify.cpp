@@ -1,116 +1,21 @@
-// Files of GPUVerify's testsuite as programs.
-#include "kernels/emulator/frontend/harness.h"
+#include "kernels/emulator/frontend/gpuverify.h"
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <cstdio>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <sstream>
+#include <tuple>
+
+#include "kernels/emulator/frontend/findings.h"
+#include "kernels/emulator/frontend/process.h"
+#include "kernels/emulator/frontend/report.h"
 
 namespace heddle::emulator::frontend {
 namespace {
-
-constexpr const char* kUnmet = "a precondition of GPUVerify";
-
-// Annotations that only help a prover are nothing; those that are left out here need to know all accesses so far, and a file with
-// them does not compile.
-const char* const kAnnotations =
-    "#pragma once\n"
-    "#include <cassert>\n"
-    "#define __requires(...) assert((__VA_ARGS__) && \"a precondition of GPUVerify\")\n"
-    "#define __requires_fresh_array(...) ((void)0)\n"
-    "#define __assert(...) assert((__VA_ARGS__))\n"
-    "#define __global_assert(...) assert((__VA_ARGS__))\n"
-    "#define __ensures(...) ((void)0)\n"
-    "#define __global_ensures(...) ((void)0)\n"
-    "#define __global_requires(...) __requires(__VA_ARGS__)\n"
-    "#define __invariant(...) ((void)0)\n"
-    "#define __global_invariant(...) ((void)0)\n"
-    "#define __function_wide_invariant(...) ((void)0)\n"
-    "#define __function_wide_candidate_invariant(...) ((void)0)\n"
-    "#define __candidate_invariant(...) ((void)0)\n"
-    "#define __candidate_assert(...) ((void)0)\n"
-    "#define __axiom(...) static_assert(true)\n"
-    "#define __assume(...) __requires(__VA_ARGS__)\n"
-    "#define __enabled() true\n"
-    "#define __uniform_bool(...) true\n"
-    "#define __uniform_int(...) true\n"
-    "#define __implies(a, b) (!(a) || (b))\n"
-    "#define __ite(a, b, c) ((a) ? (b) : (c))\n"
-    "#define __mod_pow2(a, b) ((a) & ((b)-1))\n"
-    "#define __add_noovfl_unsigned_int(a, b) ((a) + (b))\n";
-
-// An array is 4 MB with the pointer in its middle, because GPUVerify's arrays have no bounds. A structure is made of draws of its
-// members.
-const char* const kDraws =
-    "\n# 1 \"the parameters of heddle check\"\n"
-    "namespace heddle_check_draws {\n"
-    "inline int draw = 1;\n"
-    "inline unsigned long long state = 0x9e3779b97f4a7c15ull;\n"
-    "inline unsigned long long next() { return state ^= state << 13, state ^= state >> 7, state ^= state << 17; }\n"
-    "inline unsigned threads_of_block, threads;\n"
-    "template <class T> T value();\n"
-    "struct Any { template <class T> operator T() const { return value<T>(); } };\n"
-    "template <class T, class Indices, class = void> struct Takes { static constexpr bool yes = false; };\n"
-    "template <int> using Same = Any;\n"
-    "template <int... I> struct List {};\n"
-    "template <int N, int... I> struct Make : Make<N - 1, N - 1, I...> {};\n"
-    "template <int... I> struct Make<0, I...> { using type = List<I...>; };\n"
-    "template <class T, int... I> struct Takes<T, List<I...>, decltype(void(T{Same<I>{}...}))> { static constexpr bool yes = "
-    "true; };\n"
-    "template <class T, int... I> T made_of(List<I...>) { return T{Same<I>{}...}; }\n"
-    "template <class T, int N> T structure() {\n"
-    "    if constexpr (N == 0) return T{};\n"
-    "    else if constexpr (Takes<T, typename Make<N>::type>::yes) return made_of<T>(typename Make<N>::type{});\n"
-    "    else return structure<T, N - 1>();\n"
-    "}\n"
-    "template <class T> T* array() {\n"
-    "    constexpr unsigned long long bytes = 4u << 20;\n"
-    "    void* memory = nullptr;\n"
-    "    cudaMalloc(&memory, bytes);\n"
-    "    unsigned* host = new unsigned[bytes / 4];\n"
-    "    for (unsigned i = 0; i < bytes / 4; ++i) host[i] = draw == 1 ? 0 : draw == 2 ? (unsigned)(next() >> 40 & 15) : 1;\n"
-    "    cudaMemcpy(memory, host, bytes, cudaMemcpyHostToDevice);\n"
-    "    delete[] host;\n"
-    "    return (T*)((char*)memory + bytes / 2);\n"
-    "}\n"
-    "template <class P> struct Pointed { static constexpr bool is = false; };\n"
-    "template <class T> struct Pointed<T*> {\n"
-    "    static constexpr bool is = true;\n"
-    "    static T* get() { return array<T>(); }\n"
-    "};\n"
-    "template <class T> struct Pointed<T**> {\n"
-    "    static constexpr bool is = true;\n"
-    "    static T** get() {\n"
-    "        T* host[1024];\n"
-    "        T* const one = array<T>();\n"
-    "        for (T*& each : host) each = one;\n"
-    "        T** const memory = array<T*>();\n"
-    "        cudaMemcpy(memory, host, sizeof host, cudaMemcpyHostToDevice);\n"
-    "        return memory;\n"
-    "    }\n"
-    "};\n"
-    "template <class R, class... A> R nothing(A...) { return R(); }\n"
-    "template <class R, class... A> struct Pointed<R (*)(A...)> {\n"
-    "    static constexpr bool is = true;\n"
-    "    static auto get() -> R (*)(A...) { return &nothing<R, A...>; }\n"
-    "};\n"
-    "template <class T> T value() {\n"
-    "    if constexpr (Pointed<T>::is) return Pointed<T>::get();\n"
-    "    else if constexpr (__is_enum(T)) return T(draw - 1);\n"
-    "    else if constexpr (__is_class(T)) return structure<T, 12>();\n"
-    "    else if constexpr (sizeof(T) == 1) return T(draw == 1 ? 1 : draw == 2 ? 0 : 2);\n"
-    "    else return T(draw == 1 ? threads_of_block : draw == 2 ? 1 : threads);\n"
-    "}\n"
-    "template <class T> struct Bare { using type = T; };\n"
-    "template <class T> struct Bare<const T> { using type = T; };\n"
-    "template <class... P> void launch(void (*kernel)(P...), dim3 grid, dim3 block, bool cooperative) {\n"
-    "    ::heddle::emulator::cuda::Configuration configuration;\n"
-    "    configuration.grid = grid, configuration.block = block, configuration.cooperative = cooperative;\n"
-    "    ::heddle::emulator::cuda::configure(configuration);\n"
-    "    kernel(value<typename Bare<P>::type>()...);\n"
-    "    cudaDeviceSynchronize();\n"
-    "}\n"
-    "}\n";
 
 std::vector<unsigned> read_extents(const std::string& option, std::string text) {
     const std::string all = text;
@@ -137,12 +42,6 @@ void fit_block(std::vector<unsigned>& block) {
         auto& largest = block.size() == 3 && block[2] > 64 ? block[2] : *std::max_element(block.begin(), block.end());
         largest /= 2;
     }
-}
-
-std::string dim3_of(const std::vector<unsigned>& extents) {
-    std::string text;
-    for (const unsigned extent : extents) text += (text.empty() ? "" : ", ") + std::to_string(extent) + "u";
-    return "dim3(" + text + ")";
 }
 
 }  // namespace
@@ -172,56 +71,186 @@ Expectation read_expectation(const std::string& source) {
         if (word.rfind("--warp-sync=", 0) == 0)
             throw Refused(source + ":2: left out: " + word + " orders the threads of a warp, as chips before sm_70 do");
         expectation.only_barriers = expectation.only_barriers || word == "--only-divergence";
+        expectation.equal_memory = expectation.equal_memory || word == "--equality-abstraction";
     }
     fit_block(expectation.block);
     return expectation;
 }
 
-std::vector<std::string> annotation_options(const std::filesystem::path& folder, const std::filesystem::path& headers) {
-    const std::filesystem::path file = folder / "gpuverify_annotations.h";
-    std::ofstream stream(file);
-    stream << kAnnotations;
-    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
-    std::vector<std::string> options;
+Meaning meaning_of(const ViolationRecord& record, const Expectation& expectation) {
+    const auto says = [&](const char* words) { return record.text.find(words) != std::string::npos; };
+    if (record.kind == "assert" && says("a precondition of GPUVerify")) return Meaning::unmet;
+    // That a thread has left before a barrier is a note of a chip's, and divergence for GPUVerify.
+    if (record.kind == "barrier" || record.kind == "deadlock") return Meaning::error;
+    if (record.kind == "portability" && says("has left")) return Meaning::error;
+    if (record.kind == "out-of-time") return Meaning::cut;
+    if (record.note || record.kind == "launched" || record.kind == "again") return Meaning::nothing;
+    if (record.kind == "uninitialized" || (record.kind == "race" && expectation.only_barriers)) return Meaning::nothing;
+    if (record.kind == "race") return record.same_value ? Meaning::same : Meaning::error;
+    if (expectation.only_barriers) return Meaning::cut;
+    // Arrays have no bounds there. But a null pointer is an error, and so are a write to a constant, and an element of an array
+    // that has none.
+    const bool is_no_array =
+        record.kind == "out-of-bounds" && (says("host memory") || says("constant memory") || says("no memory of the device") ||
+                                           says(" of 0 bytes"));
+    return record.kind == "assert" || is_no_array ? Meaning::error : Meaning::cut;
+}
+
+namespace {
+
+/// The two lines of a race, in either order.
+using Lines = std::tuple<std::string, std::string, int, std::string, int>;
+Lines lines_of(const ViolationRecord& record) {
+    std::pair<std::string, int> first{record.file, record.line}, second{record.other_file, record.other_line};
+    if (second < first) std::swap(first, second);
+    return {record.kernel, first.first, first.second, second.first, second.second};
+}
+
+/// What a run of one draw showed.
+struct Drawn {
+    std::vector<ViolationRecord> errors;
+    std::set<Lines> same;
+    bool is_unmet = false;
+    std::string cut;  // why it did not run to its end; empty: it did
+};
+
+class Draws {
+  public:
+    Draws(const Settings& settings, std::string program, const Expectation& expectation, std::size_t kernels)
+        : settings_(settings), program_(std::move(program)), expectation_(expectation), kernels_(kernels) {}
+
+    /// Runs the draw. With `known`, memory is arbitrary, and only races at these lines count: elsewhere the program may have gone
+    /// where no memory would lead it.
+    Drawn run(const Draw& draw, std::uint64_t seed, double limit, const std::set<Lines>* known = nullptr) {
+        ProgramRun run;
+        run.words = {program_, std::to_string(draw.number), known == nullptr ? "0" : expectation_.equal_memory ? "1" : "2"};
+        for (const ChosenValue& chosen : draw.chosen)
+            for (const long long word : {static_cast<long long>(chosen.kernel), static_cast<long long>(chosen.index), chosen.value})
+                run.words.push_back(std::to_string(word));
+        std::ostringstream seconds;
+        seconds << limit;
+        // Programs that are compiled without optimisation need more stack.
+        run.environment = {"HEDDLE_EMULATOR_SEED=" + std::to_string(seed), "HEDDLE_EMULATOR_CHIP=" + settings_.chip,
+                           "HEDDLE_EMULATOR_SECONDS=" + seconds.str(), "HEDDLE_EMULATOR_STACK=262144"};
+        if (!settings_.memory.empty()) run.environment.push_back("HEDDLE_EMULATOR_MEMORY=" + settings_.memory);
+        run.shown = false;
+        run.longest = std::chrono::milliseconds(static_cast<std::int64_t>((limit + 2) * 1000));
+        Drawn drawn;
+        std::uint64_t launched = 0;
+        run.record = [&](std::string_view line) {
+            std::optional<ViolationRecord> record = decode(line);
+            if (!record) return;
+            if (record->kind == "launched") launched += record->cost.launches;
+            switch (meaning_of(*record, expectation_)) {
+                case Meaning::nothing: break;
+                case Meaning::unmet: drawn.is_unmet = true; break;
+                case Meaning::same: drawn.same.insert(lines_of(*record)); break;
+                case Meaning::cut: drawn.cut = record->kind + ": " + record->text; break;
+                case Meaning::error:
+                    if (known != nullptr && (record->kind != "race" || known->count(lines_of(*record)) == 0)) break;
+                    record->note = false;  // a note of a chip's counts there
+                    drawn.errors.push_back(std::move(*record));
+            }
+        };
+        const Ended ended = run_program(run, input_);
+        if (drawn.cut.empty() && drawn.errors.empty() && !drawn.is_unmet) {
+            if (ended.too_long) drawn.cut = "it was ended after " + seconds.str() + " seconds";
+            if (ended.signal != 0 && !ended.too_long) drawn.cut = "it was ended by signal " + std::to_string(ended.signal);
+            if (ended.signal == 0 && ended.status != 0) drawn.cut = "it returned " + std::to_string(ended.status);
+            if (drawn.cut.empty() && launched < kernels_)
+                drawn.cut = "only " + std::to_string(launched) + " of " + std::to_string(kernels_) + " kernels ran";
+        }
+        return drawn;
+    }
+
+  private:
+    const Settings& settings_;
+    std::string program_;
+    const Expectation& expectation_;
+    std::size_t kernels_;
+    Input input_;
+};
+
+std::string text_of(const Draw& draw) {
+    std::string text = "draw " + std::to_string(draw.number);
+    for (const ChosenValue& chosen : draw.chosen)
+        text += ", " + (chosen.name.empty() ? "parameter " + std::to_string(chosen.index + 1) : chosen.name) + " = " +
+                std::to_string(chosen.value);
+    return text;
+}
+
+// Everything as written: no call is removed because its result is not used, and a local variable without a value is memory.
+std::vector<std::string> annotation_options(const std::filesystem::path& headers) {
+    const std::filesystem::path folder = headers / "kernels/emulator";
+    std::vector<std::string> options = {"-O0", "-DHEDDLE_GPUVERIFY"};
+    // GPUVerify's own cuda.h includes these.
     for (const char* const name : {"cooperative_groups.h", "curand_kernel.h", "math_constants.h"})
-        if (std::filesystem::exists(headers / "kernels/emulator/include" / name))
-            options.insert(options.end(), {"-include", name});
-    options.insert(options.end(), {"-include", file.string()});
+        if (std::filesystem::exists(folder / "include" / name)) options.insert(options.end(), {"-include", name});
+    options.insert(options.end(), {"-include", (folder / "cuda/gpuverify.h").string()});
     return options;
 }
 
-void add_draws(SourceUnit& unit, const Expectation& expectation) {
-    if (unit.rewritten.has_main) throw Refused(unit.source + " has a main(); files of GPUVerify's testsuite have none");
-    if (unit.rewritten.kernels.empty()) throw Refused(unit.source + " has no kernel");
-    unsigned long long block = 1, grid = 1;
-    for (const unsigned extent : expectation.block) block *= extent;
-    for (const unsigned extent : expectation.grid) grid *= extent;
-    std::string text = kDraws;
-    text +=
-        "int main(int, char** words) {\n    heddle_check_draws::draw = words[1][0] - '0';\n    "
-        "heddle_check_draws::threads_of_block = " +
-        std::to_string(block) + ";\n    heddle_check_draws::threads = " + std::to_string(block * grid) + ";\n";
-    const bool cooperative =
-        unit.preprocessed.find("this_grid()", unit.preprocessed.rfind("\"" + unit.source + "\"")) != std::string::npos;
-    for (const Kernel& kernel : unit.rewritten.kernels) {
-        if (kernel.is_template) throw Refused(unit.source + ": left out: " + kernel.name + " is a template");
-        text += "    heddle_check_draws::launch(&" + kernel.name + ", " + dim3_of(expectation.grid) + ", " +
-                dim3_of(expectation.block) + (cooperative ? ", true);\n" : ", false);\n");
+std::string counted_draws(std::size_t number) { return std::to_string(number) + (number == 1 ? " draw" : " draws"); }
+
+}  // namespace
+
+int check_as_gpuverify(const Settings& given) {
+    Settings settings = given;
+    if (settings.sources.size() != 1) throw Refused("--gpuverify takes one file");
+    if (settings.cost || settings.leaks || settings.same_value || settings.repeats != 0 || !settings.json.empty() ||
+        !settings.sarif.empty() || !settings.program_arguments.empty())
+        throw Refused(
+            "--gpuverify has no --cost, --leaks, --allow-same-value, --repeats, --json, --sarif and arguments of the program");
+    const Expectation expectation = read_expectation(settings.sources[0]);
+    const Cache cache;
+    for (const std::vector<std::string>& options : {annotation_options(settings.toolkit.headers), expectation.compile_options})
+        settings.compile_options.insert(settings.compile_options.end(), options.begin(), options.end());
+    const Builder builder(settings, cache);
+    std::vector<SourceUnit> units = builder.read(settings.sources);
+    add_draws(units[0], expectation);
+    const std::vector<Draw> draws = draws_of(units[0]);
+    Draws runs(settings, builder.program(units).string(), expectation, units[0].rewritten.kernels.size());
+
+    const auto start = std::chrono::steady_clock::now();
+    Findings findings;
+    std::size_t ran = 0, unmet = 0, done = 0;
+    std::string cut;
+    const std::size_t all = std::max(draws.size(), static_cast<std::size_t>(settings.orders));
+    for (; done < all && findings.violations() == 0; ++done) {
+        const Draw& draw = draws[done % draws.size()];
+        const double left = settings.total_seconds -
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (done > 0 && left < 0.5) break;
+        const double limit = std::min(settings.seconds, left);
+        Drawn drawn = runs.run(draw, settings.seed + done, limit);
+        // GPUVerify tolerates a write of the same value only where it knows that both values are the same.
+        if (!drawn.is_unmet && drawn.errors.empty() && !drawn.same.empty())
+            drawn.errors = runs.run(draw, settings.seed + done, limit, &drawn.same).errors;
+        if (drawn.is_unmet)
+            ++unmet;
+        else if (drawn.errors.empty() && !drawn.cut.empty())
+            cut = drawn.cut;
+        else
+            ++ran;
+        for (const ViolationRecord& error : drawn.is_unmet ? std::vector<ViolationRecord>{} : drawn.errors)
+            if (const Finding* const found = findings.add(error, 1))
+                std::fprintf(stderr, "%s  found with %s\n\n", report_of(*found).c_str(), text_of(draw).c_str());
     }
-    unit.added = text + "}\n";
-}
-
-bool is_unmet(const ViolationRecord& record) { return record.kind == "assert" && record.text.find(kUnmet) != std::string::npos; }
-
-bool is_counted(const ViolationRecord& record, const Expectation& expectation) {
-    // That a thread has left before a barrier is a note of a chip's, and divergence for GPUVerify.
-    if (record.kind == "barrier" || record.kind == "deadlock" || record.kind == "portability") return true;
-    if (record.note) return false;
-    if (expectation.only_barriers) return false;
-    // Arrays have no bounds there, but a null pointer is an error, and so is a write to a constant.
-    const auto says = [&](const char* words) { return record.text.find(words) != std::string::npos; };
-    const bool is_no_array = record.kind == "out-of-bounds" && (says("host memory") || says("constant memory"));
-    return (record.kind == "race" && !record.same_value) || record.kind == "assert" || is_no_array;
+    if (ran == 0 && unmet == done) throw Refused(settings.sources[0] + ": left out: no draw meets its __requires");
+    if (ran == 0) {
+        std::fprintf(stderr, "%s: no draw ran to its end: %s\n", settings.name.c_str(), cut.c_str());
+        return 1;
+    }
+    const bool found = findings.violations() > 0, right = found != expectation.passes;
+    std::string said = found ? std::to_string(findings.violations()) + (findings.violations() == 1 ? " violation (" : " violations (") +
+                                   findings.kinds() + ") in "
+                             : "no violation in ";
+    said += counted_draws(ran);
+    if (unmet > 0) said += ", " + counted_draws(unmet) + " not allowed";
+    if (done - ran - unmet > 0) said += ", " + counted_draws(done - ran - unmet) + " not run to the end";
+    said += std::string(right ? ", as" : ", but not as") + " the file expects: " + (expectation.passes ? "pass" : "xfail");
+    std::fprintf(stderr, "%s: %s\n", settings.name.c_str(), said.c_str());
+    return right ? 0 : 3;
 }
 
 }  // namespace heddle::emulator::frontend

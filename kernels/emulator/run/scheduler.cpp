@@ -194,9 +194,16 @@ void Scheduler::step_aside() {
 
 void Scheduler::spin(const void* code, Place place) {
     // Elsewhere than in a program of the front end, other CPU threads may run the block that this one waits for.
+    const bool several = blocks.size() > 1;
     const std::uint64_t enough =
-        launch->request->is_foreign ? std::max<std::uint64_t>(200'000, 400 * (ready_.size() + 1)) : 1'000'000'000;
-    if (++spins > enough) {
+        launch->request->is_foreign ? std::max<std::uint64_t>(200'000, (several ? 40 : 400) * (ready_.size() + 1)) : 1'000'000'000;
+    // Perhaps it waits for a block that has not begun. A chip runs as many at once as it has room for.
+    if (++spins % std::max<std::uint64_t>(4096, (several ? 4 : 16) * (ready_.size() + 1)) == 0 && launch->request->is_foreign) {
+        bool admitted = false;
+        for (std::size_t more = blocks.size(); more > 0 && admit(); --more) admitted = true;
+        if (admitted) spins = 0;
+    }
+    if (spins > enough) {
         ViolationRecord about = mistake("no-progress", place, "");
         std::string where = text_of(place);
         if (code != nullptr) {
@@ -206,13 +213,17 @@ void Scheduler::spin(const void* code, Place place) {
             about.file = line.file;
             about.line = line.line;
         }
-        about.text = "no progress: spins at " + where + ", and no other thread of its block does anything else but wait or spin";
+        about.text = "no progress: spins at " + where + ", and no other thread of ";
+        about.text += !several ? "its block" : "the " + std::to_string(blocks.size()) + " blocks that run at once";
+        about.text += " does anything else but wait or spin";
+        if (launch->next < launch->groups)
+            about.text += "; others have not begun, because the chip has no room for them, and a grid's blocks begin in no promised order";
         violate(std::move(about));
     }
     if (is_time_over()) out_of_time(code, place);
     lane_spins(*current->warp);
     // Other threads must run between two of these, or a thread that spins on another's write would spin forever.
-    if ((random.next() & 7u) == 0) step_aside();
+    if ((several && spins > 64) || (random.next() & 7u) == 0) step_aside();
 }
 
 // ---- from the first thread of a block to its last ----
@@ -291,6 +302,28 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
     block.checked = checker::block_begins(number, block.threads, {block.arena, block.arena_bytes});
 }
 
+// A further block of the launch beside those that wait. False if none is left, or the chip has no room.
+bool Scheduler::admit() {
+    const checker::Unwatched own_code;
+    if (launch->blocks_per_group != 1 || launch->request->cooperative) return false;
+    const auto ended = std::find_if(blocks.begin(), blocks.end(), [](const Block& block) { return block.exited == block.threads; });
+    if (ended == blocks.end() && blocks.size() >= most_resident_) return false;
+    if (launch->next >= launch->groups) return false;
+    const std::uint64_t i = launch->next++;
+    if (i >= launch->groups) return false;
+    const std::uint64_t number = (launch->first + i * launch->stride) % launch->groups;
+    const std::size_t slot = static_cast<std::size_t>(ended - blocks.begin());
+    if (ended != blocks.end()) {
+        end_block(*ended);
+    } else {
+        blocks.emplace_back();  // within what work() has reserved: others point to their blocks and threads
+        give_memory(blocks.back(), slot);
+    }
+    begin_block(blocks[slot], launch->chosen != nullptr ? (*launch->chosen)[number] : number);
+    unfinished_ += blocks[slot].threads;
+    return true;
+}
+
 void Scheduler::end_block(Block& block) {
     if (const std::string text = damage(block); !text.empty()) abandon(mistake("out-of-bounds", {}, text), &block, nullptr);
     if constexpr (checker::kEnabled) checker::block_ends(block.number);
@@ -299,6 +332,7 @@ void Scheduler::end_block(Block& block) {
 
 void Scheduler::run_group(std::uint64_t group) {
     const auto members = static_cast<std::uint64_t>(launch->blocks_per_group);
+    blocks.resize(members);
     ready_.clear();
     conditional_.clear();
     group_barrier.waiting.clear();
@@ -319,33 +353,50 @@ void Scheduler::run_group(std::uint64_t group) {
         for (const Block& block : blocks) end_costs_of_block(block);
 }
 
+// The threads, warps and shared memory of a block.
+void Scheduler::give_memory(Block& block, std::size_t slot) {
+    const LaunchRequest& request = *launch->request;
+    const auto threads = static_cast<std::size_t>(request.block.x) * request.block.y * request.block.z;
+    const std::size_t warps = (threads + 31) / 32;
+    if (threads_.size() < (slot + 1) * threads) threads_.resize((slot + 1) * threads);
+    if (warps_.size() < (slot + 1) * warps) warps_.resize((slot + 1) * warps);
+    const std::size_t arena_bytes =
+        (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone} + static_bytes();
+    if (arenas_.size() <= slot) arenas_.resize(slot + 1);
+    Arena& arena = arenas_[slot];
+    if (arena.bytes < arena_bytes) {
+        address_unpoison(arena.start, arena.bytes);
+        if (arena.start != nullptr) munmap(arena.start, arena.bytes);
+        arena = {};
+        void* const start =
+            mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (start == MAP_FAILED) throw std::bad_alloc();
+        arena = {static_cast<std::byte*>(start), arena_bytes};
+    }
+    block.threads = static_cast<int>(threads);
+    block.first = threads_.data() + slot * threads;
+    block.warps = warps_.data() + slot * warps;
+    block.arena = arena.start;
+    block.arena_bytes = arena_bytes;
+}
+
 void Scheduler::work(Launch& its_launch) {
     launch = &its_launch;
     const LaunchRequest& request = *launch->request;
     const auto members = static_cast<std::size_t>(launch->blocks_per_group);
     const auto threads = static_cast<std::size_t>(request.block.x) * request.block.y * request.block.z;
     const std::size_t warps = (threads + 31) / 32;
-    if (threads_.size() < members * threads) threads_.resize(members * threads);
-    if (warps_.size() < members * warps) warps_.resize(members * warps);
+    // Resident blocks must not move when another one is admitted.
+    most_resident_ = members;
+    if (request.is_foreign && !request.cooperative && members == 1 && launch->groups > 1)
+        most_resident_ = std::max<std::size_t>(1, static_cast<std::size_t>(multiprocessor_count()) *
+                                                      resident_blocks(threads, request.shared));
+    most_resident_ = static_cast<std::size_t>(std::min<std::uint64_t>(most_resident_, members * launch->groups));
+    blocks.reserve(most_resident_);
+    threads_.reserve(most_resident_ * threads);
+    warps_.reserve(most_resident_ * warps);
     blocks.resize(members);
-    const std::size_t arena_bytes =
-        (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone} + kStaticBytes;
-    while (arenas_.size() < members) arenas_.push_back({nullptr, 0});
-    for (std::size_t i = 0; i < members; ++i) {
-        if (arenas_[i].bytes < arena_bytes) {
-            address_unpoison(arenas_[i].start, arenas_[i].bytes);
-            if (arenas_[i].start != nullptr) munmap(arenas_[i].start, arenas_[i].bytes);
-            void* const start =
-                mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (start == MAP_FAILED) throw std::bad_alloc();
-            arenas_[i] = {static_cast<std::byte*>(start), arena_bytes};
-        }
-        blocks[i].threads = static_cast<int>(threads);
-        blocks[i].first = threads_.data() + i * threads;
-        blocks[i].warps = warps_.data() + i * warps;
-        blocks[i].arena = arenas_[i].start;
-        blocks[i].arena_bytes = arena_bytes;
-    }
+    for (std::size_t i = 0; i < members; ++i) give_memory(blocks[i], i);
     // Reserve everything before threads run: ThreadSanitizer would report reused memory as a race between the thread that frees
     // it and the one that allocates it.
     ready_.reserve(members * threads);

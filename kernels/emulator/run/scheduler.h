@@ -182,7 +182,7 @@ class Scheduler {
     Thread* current = nullptr;  ///< null outside of kernels
     Launch* launch = nullptr;
     Random random;
-    std::vector<Block> blocks;   ///< the group's blocks
+    std::vector<Block> blocks;   ///< the group's blocks, and those that were admitted because it waits for them
     Barrier group_barrier;       ///< for all blocks of the group, which is a cluster or a grid
     std::uint64_t spins = 0;     ///< consecutive accesses that wait for another thread, with nothing else in between
     std::uint64_t progress = 0;  ///< counts threads that left, barriers and collectives
@@ -212,6 +212,8 @@ class Scheduler {
     void run_group(std::uint64_t group);
     void begin_block(Block& block, std::uint64_t number);
     void end_block(Block& block);
+    bool admit();
+    void give_memory(Block& block, std::size_t slot);
     void start(Thread* thread);
     void now_runs(Thread* thread);
     void finish(Thread* thread);
@@ -236,11 +238,12 @@ class Scheduler {
     std::vector<Ready> ready_;
     std::vector<Thread*> conditional_;
     struct Arena {
-        std::byte* start;
-        std::size_t bytes;
+        std::byte* start = nullptr;
+        std::size_t bytes = 0;
     };
     std::vector<Arena> arenas_;
     int unfinished_ = 0;
+    std::size_t most_resident_ = 0;  // blocks that the chip holds at once
     bool dropped_ = false;
     char begin_order_ = 0, end_order_ = 0;  // addresses for ThreadSanitizer
 };
@@ -309,8 +312,9 @@ bool in_shared_piece(const Block& block, const void* address, std::size_t bytes)
 inline constexpr int kRedZone = 1024;
 inline constexpr int kMostPieces = 64;
 /// The limits of a block's variables in shared memory, and the end of an arena that holds them.
-inline constexpr std::size_t kMostStatic = 48 * 1024, kMostStaticPieces = 128;
-inline constexpr std::size_t kStaticBytes = kMostStatic + (kMostStaticPieces + 2) * (kRedZone + std::size_t{256});
+inline constexpr std::size_t kMostStaticPieces = 128;
+inline std::size_t most_static = std::size_t{48} * 1024;  // changed before the first launch only
+inline std::size_t static_bytes() { return most_static + (kMostStaticPieces + 2) * (kRedZone + std::size_t{256}); }
 /// The offset of a variable as the kernel counts it: behind the dynamic memory.
 std::size_t logical_start(const Block& block, const StaticPiece& piece);
 /// Checks the red zones of a block that has ended; returns "" or what was written there.

@@ -84,7 +84,7 @@ void* cuda::static_shared(const void* tag, const char* name, const Shape& shape,
         if (piece.tag == tag) return piece.at;
     const LaunchRequest& request = *scheduler->launch->request;
     std::size_t start = 0;
-    std::byte* at = block.arena + block.arena_bytes - kStaticBytes + kRedZone;
+    std::byte* at = block.arena + block.arena_bytes - static_bytes() + kRedZone;
     if (!block.statics.empty()) {
         start = block.statics.back().start + block.statics.back().bytes;
         at = block.statics.back().at + block.statics.back().bytes + kRedZone;
@@ -97,8 +97,8 @@ void* cuda::static_shared(const void* tag, const char* name, const Shape& shape,
                         std::string("takes the shared memory `") + name + "` of " + std::to_string(shape.bytes) + " bytes at " +
                             text_of(place) + ", which makes " + why));
     };
-    if (start + shape.bytes > kMostStatic)
-        refuse(std::to_string(start + shape.bytes) + " static bytes of the block, but " + std::to_string(kMostStatic) +
+    if (start + shape.bytes > most_static)
+        refuse(std::to_string(start + shape.bytes) + " static bytes of the block, but " + std::to_string(most_static) +
                " are the most: take more as extern __shared__ memory, with the launch's third number");
     if (start + shape.bytes + request.shared > profile().shared_per_block)
         refuse(std::to_string(start + shape.bytes) + " static bytes of the block beside " + std::to_string(request.shared) +

@@ -108,7 +108,7 @@ std::vector<TraceSite> sites_so_far() {
 // two pieces counts from the one in front of it.
 std::int64_t shared_offset(const Block& block, const std::byte* address) {
     if (address < block.arena || address >= block.arena + block.arena_bytes) return -1;
-    if (const std::byte* const statics = block.arena + block.arena_bytes - kStaticBytes; address >= statics) {
+    if (const std::byte* const statics = block.arena + block.arena_bytes - static_bytes(); address >= statics) {
         for (std::size_t i = block.statics.size(); i-- > 0;)
             if (address >= block.statics[i].at)
                 return static_cast<std::int64_t>(logical_start(block, block.statics[i])) + (address - block.statics[i].at);
