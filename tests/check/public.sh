@@ -157,33 +157,53 @@ indigo() {
     cp -r "$(folder_of burtscher/IndigoSuite)" "$results/suite"
     (cd "$results/suite/Generators" && python3 generate_suite.py >/dev/null 2>&1 </dev/null)
     at=$(echo "$results"/suite/Generators/IndigoSuite_*)
-    # Many edges a vertex, so that neighbours meet; more threads than edges, as some kernels want.
+    # The first graph has many edges a vertex, so that neighbours meet, and more threads than edges, as some kernels want. The second
+    # one is a tree, whose leaves have no edges.
     local graph
-    graph=$(find "$at/inputs" -name 'undirect_uniform_degree100n_1000e.egr')
-    find "$at/CUDA" -name '*.cu' | sort | awk -v n="$every" 'NR % n == 0' | while read -r file; do
-        printf '%s\t%s\n' "$at" "-I include '$file' -- '$graph' 512 3" >>"$list"
-        basename "$file" .cu >>"$names"
+    for graph in undirect_uniform_degree100n_1000e binary_tree_100n_99e; do
+        find "$at/CUDA" -name '*.cu' | sort | awk -v n="$every" 'NR % n == 0' | while read -r file; do
+            printf '%s\t%s\n' "$at" "-I include '$file' -- '$(find "$at/inputs" -name $graph.egr)' 512 3" >>"$list"
+            basename "$file" .cu >>"$names"
+        done
     done
     check_all <"$list"
-    local number=0 racy=0 found=0 sound=0 false=0 name status seconds
+    # A kernel counts with what was found for either graph: a violation, or the note on a plain read beside atomic updates, which is
+    # what is wrong with some of them.
+    local count number=0 racy=0 found=0 noted=0 sound=0 false=0 name
+    count=$(($(wc -l <"$names") / 2))
     while read -r name; do
         number=$((number + 1))
-        read -r status seconds <"$results/$number.status"
+        [ $number -le $count ] || break
+        local said=nothing one status seconds
+        for one in $number $((number + count)); do
+            read -r status seconds <"$results/$one.status"
+            if [ "$status" = 3 ]; then
+                said=violation
+            elif [ "$status" != 0 ] && [ $said != violation ]; then
+                said="status $status"
+            elif [ $said = nothing ] && grep -q 'a plain read beside atomic updates' "$results/$one.err"; then
+                said=note
+            fi
+        done
         case $name in
             *Bug*)
                 racy=$((racy + 1))
-                if [ "$status" = 3 ]; then found=$((found + 1)); else echo "missed: $name (status $status)"; fi
+                case $said in
+                    violation) found=$((found + 1)) ;;
+                    note) noted=$((noted + 1)) ;;
+                    *) echo "missed: $name ($said)" ;;
+                esac
                 ;;
             *)
                 sound=$((sound + 1))
-                if [ "$status" != 0 ]; then
+                if [ "$said" != nothing ]; then
                     false=$((false + 1))
-                    echo "false: $name (status $status): $(tail -n 1 "$results/$number.err")"
+                    echo "false: $name ($said)"
                 fi
                 ;;
         esac
     done <"$names"
-    echo "$found of $racy kernels with a bug reported, $false of $sound sound ones reported; input $(basename "$graph")."
+    echo "Of $racy kernels with a bug $found have a violation and $noted a note; $false of $sound sound ones have one."
 }
 
 faults() {

@@ -283,7 +283,7 @@ void detail::settle_now() {
     const bool same = std::memcmp(race.before.data(), race.target.address, race.target.bytes) == 0;
     if (s.is_quiet || (same && (tolerates_same_values() || (s.same_value_is_told && !s.tells_same_values)))) return;
     if (same && s.tells_same_values) {  // each pair of places once
-        const std::pair<std::uint64_t, std::uint64_t> places(race.target.origin.bits, race.other.origin().bits);
+        const std::pair<std::uint64_t, std::uint64_t> places(race.target.origin.bits, race.other.origin());
         if (std::find(s.same_values.begin(), s.same_values.end(), places) != s.same_values.end()) return;
         s.same_values.push_back(places);
     }
