@@ -410,8 +410,9 @@ TEST_F(Check, GpuverifysMistakesAreFoundByRuns) {
     wrong(file("int q; p[0] = q;"));
     wrong(file("__shared__ int s[4]; p[0] = s[1];"));
     // Numbers of the file.
-    const std::string by_x = "if (threadIdx.x == 15) p[threadIdx.x + x + blockIdx.x * 999] = 1;\n"
-                             "if (threadIdx.x == 41) p[threadIdx.x + blockIdx.x * 999] = 2;";
+    const std::string by_x =
+        "if (threadIdx.x == 15) p[threadIdx.x + x + blockIdx.x * 999] = 1;\n"
+        "if (threadIdx.x == 41) p[threadIdx.x + blockIdx.x * 999] = 2;";
     const ProgramResult drawn = file(by_x, "", "int* p, int x");
     wrong(drawn);
     EXPECT_THAT(drawn.err, HasSubstr("found with draw 1, x = 26"));
@@ -445,8 +446,9 @@ TEST_F(Check, GpuverifysFilesPassOnlyIfTheyRan) {
                 StartsWith("1 heddle check: no draw ran to its end: bad-launch: "));
     EXPECT_THAT(last("__global__ void k(int* p) { p[threadIdx.x] = 1 / *p; __trap(); }\n"),
                 StartsWith("1 heddle check: no draw ran to its end: fault: "));
-    EXPECT_THAT(last("__global__ void k(int* p, int n) { if (n > 60) __trap(); }\n"),
-                AllOf(StartsWith("0 heddle check: no violation in "), HasSubstr(" not run to the end, as the file expects: pass")));
+    EXPECT_THAT(
+        last("__global__ void k(int* p, int n) { if (n > 60) __trap(); }\n"),
+        AllOf(StartsWith("0 heddle check: no violation in "), HasSubstr(" not run to the end, as the file expects: pass")));
     EXPECT_THAT(last("__global__ void k(int n) { __requires(n == 1 && n == 2); }\n"), HasSubstr("no draw meets its __requires"));
 }
 

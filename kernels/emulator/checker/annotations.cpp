@@ -79,7 +79,8 @@ std::pair<MemoryRange, const std::byte*> array_of(const volatile void* pointer) 
     MemoryRange range{address, 1};
     for (const auto& arena : checker::state().arenas)
         for (const checker::ArenaPiece& piece : arena->pieces)
-            if (arena->block != nullptr && MemoryRange{piece.start, piece.bytes}.holds(address)) range = {piece.start, piece.bytes};
+            if (arena->block != nullptr && MemoryRange{piece.start, piece.bytes}.holds(address))
+                range = {piece.start, piece.bytes};
     if (range.bytes == 1)
         if (const std::optional<Allocation> found = nearest_allocation(address)) range = {found->start, found->bytes};
     for (const std::byte* const start : annotations().arrays)
@@ -124,8 +125,8 @@ void checker::note_for_annotations(void* address, std::size_t bytes, bool writes
     settle_read();
     if (!own.is_memory_arbitrary || writes) return;
     if (memory == Memory::variable && mapped_range(address)->constant) return;
-    if (memory == Memory::device && std::none_of(own.arbitrary.begin(), own.arbitrary.end(),
-                                                 [&](const MemoryRange& range) { return range.holds(address); }))
+    if (memory == Memory::device &&
+        std::none_of(own.arbitrary.begin(), own.arbitrary.end(), [&](const MemoryRange& range) { return range.holds(address); }))
         return;
     detail::has_unsettled_read = detail::unsettled = true;
     own.changed = first;

@@ -309,7 +309,7 @@ inline __attribute__((always_inline)) void look_into(State& s, Space& space, Are
         visit_now(s, space, arena, {static_cast<const std::byte*>(address), bytes, kind, origin}, reads_too, structure);
     if (s.counts_costs || traces() || s.is_annotated)
         observe(address, bytes, kind, origin,
-                arena != nullptr            ? Memory::shared
+                arena != nullptr           ? Memory::shared
                 : &space == s.device.get() ? Memory::device
                                            : Memory::variable);
     if (arena != nullptr && s.is_foreign &&

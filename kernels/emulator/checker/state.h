@@ -85,9 +85,9 @@ struct State {
     bool is_foreign = false, counts_costs = false;
     bool tells_same_values = false;  // each write of the value that already stands there, not only the first
     std::vector<std::pair<std::uint64_t, std::uint64_t>> same_values;  // the origins of those that were told
-    bool variables_are_device_memory = false;  // those of the program without __device__, too
+    bool variables_are_device_memory = false;                          // those of the program without __device__, too
     bool keeps_accesses = false, is_annotated = false;  // for annotations (annotations.cpp); the second for whatever reason
-    bool is_quiet = false;  // that violation is told: accesses are only noted from then on
+    bool is_quiet = false;                              // that violation is told: accesses are only noted from then on
     bool same_value_is_told = false, mix_is_told = false;
     /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.
     std::optional<ViolationRecord> held;

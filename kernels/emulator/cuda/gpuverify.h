@@ -114,7 +114,12 @@ T structure() {
         return structure<T, N - 1>();
 }
 
-__attribute__((no_sanitize("thread"), optimize("O2"))) inline void* memory_of_array(bool holds_numbers) {
+#if defined(__clang__)
+#define HEDDLE_UNWATCHED __attribute__((no_sanitize("thread")))
+#else
+#define HEDDLE_UNWATCHED __attribute__((no_sanitize("thread"), optimize("O2")))
+#endif
+HEDDLE_UNWATCHED inline void* memory_of_array(bool holds_numbers) {
     unsigned long bytes = 4ul << 20;  // as many as all threads may need with 16 bytes each, on either side
     while (bytes < 32 * draw.threads && bytes < 64ul << 20) bytes *= 2;
     void* memory = nullptr;
@@ -227,8 +232,7 @@ int run(int count, char** words, bool keeps_accesses, unsigned long long threads
          ? static_cast<void>(0)    \
          : ::heddle::emulator::failed_assertion(text, __FILE__, __LINE__, __extension__ __PRETTY_FUNCTION__))
 #define HEDDLE_MET(text, function, ...) \
-    (HEDDLE_HOLDS(__VA_ARGS__) ? static_cast<void>(0) \
-                               : ::heddle::emulator::gpuverify::unmet(text, function, __FILE__, __LINE__))
+    (HEDDLE_HOLDS(__VA_ARGS__) ? static_cast<void>(0) : ::heddle::emulator::gpuverify::unmet(text, function, __FILE__, __LINE__))
 #define HEDDLE_JOINED_(a, b) a##b
 #define HEDDLE_JOINED(a, b) HEDDLE_JOINED_(a, b)
 
@@ -237,11 +241,11 @@ int run(int count, char** words, bool keeps_accesses, unsigned long long threads
 #define __assume(...) HEDDLE_MET(#__VA_ARGS__, nullptr, __VA_ARGS__)
 #define __assert(...) HEDDLE_ASSERTED(#__VA_ARGS__, __VA_ARGS__)
 #define __global_assert(...) HEDDLE_ASSERTED(#__VA_ARGS__, __VA_ARGS__)
-#define __axiom(...)                                                                                       \
-    static bool HEDDLE_JOINED(heddle_axiom_, __LINE__)();                                                  \
-    static const ::heddle::emulator::gpuverify::Axiom HEDDLE_JOINED(heddle_known_axiom_, __LINE__){        \
-        &HEDDLE_JOINED(heddle_axiom_, __LINE__)};                                                          \
-    static bool HEDDLE_JOINED(heddle_axiom_, __LINE__)() { return static_cast<bool>(__VA_ARGS__); }        \
+#define __axiom(...)                                                                                                    \
+    static bool HEDDLE_JOINED(heddle_axiom_, __LINE__)();                                                               \
+    static const ::heddle::emulator::gpuverify::Axiom HEDDLE_JOINED(heddle_known_axiom_,                                \
+                                                                    __LINE__){&HEDDLE_JOINED(heddle_axiom_, __LINE__)}; \
+    static bool HEDDLE_JOINED(heddle_axiom_, __LINE__)() { return static_cast<bool>(__VA_ARGS__); }                     \
     static_assert(true)
 
 // What only helps a prover: a run shows how loops go and what functions return.
@@ -268,15 +272,15 @@ T __mod_pow2(T a, T b) {
 }
 inline unsigned __add_noovfl_unsigned_int(unsigned a, unsigned b) { return a + b; }
 
-#define HEDDLE_ABOUT_ANOTHER(name, type)                                                                                        \
-    inline type __other_##name(type value, ::heddle::emulator::Place place = ::heddle::emulator::Place::current()) {            \
-        return static_cast<type>(::heddle::emulator::gpuverify::another(place, static_cast<long long>(value)));                 \
-    }                                                                                                                           \
-    inline bool __uniform_##name(type value, ::heddle::emulator::Place place = ::heddle::emulator::Place::current()) {          \
-        return value == __other_##name(value, place);                                                                           \
-    }                                                                                                                           \
-    inline bool __distinct_##name(type value, ::heddle::emulator::Place place = ::heddle::emulator::Place::current()) {         \
-        return value != __other_##name(value, place);                                                                           \
+#define HEDDLE_ABOUT_ANOTHER(name, type)                                                                                \
+    inline type __other_##name(type value, ::heddle::emulator::Place place = ::heddle::emulator::Place::current()) {    \
+        return static_cast<type>(::heddle::emulator::gpuverify::another(place, static_cast<long long>(value)));         \
+    }                                                                                                                   \
+    inline bool __uniform_##name(type value, ::heddle::emulator::Place place = ::heddle::emulator::Place::current()) {  \
+        return value == __other_##name(value, place);                                                                   \
+    }                                                                                                                   \
+    inline bool __distinct_##name(type value, ::heddle::emulator::Place place = ::heddle::emulator::Place::current()) { \
+        return value != __other_##name(value, place);                                                                   \
     }
 HEDDLE_ABOUT_ANOTHER(bool, bool)
 HEDDLE_ABOUT_ANOTHER(char, char)

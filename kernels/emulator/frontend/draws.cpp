@@ -2,6 +2,7 @@
 // the file compares with are tried, because the value that matters is most often made of them.
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <utility>
@@ -74,10 +75,11 @@ bool is_scalar(const KernelParameter& parameter) {
            parameter.type.find("double") == std::string::npos;
 }
 
-/// Whether the file has an annotation such as __read(array).
-bool asks_for_accesses(std::string_view own) {
-    for (const char* const word : {"__read", "__write", "__no_read", "__no_write"})
-        if (own.find(word) != std::string_view::npos) return true;
+/// Whether the file itself, and no header, has one of these words.
+bool has_word(const Tokens& tokens, const std::string& source, std::initializer_list<std::string_view> words) {
+    for (std::uint32_t i = 0; i < tokens.size(); ++i)
+        if (tokens.is_word(i) && tokens.file(i) == source && std::find(words.begin(), words.end(), tokens.text(i)) != words.end())
+            return true;
     return false;
 }
 
@@ -124,16 +126,19 @@ void add_draws(SourceUnit& unit, const Expectation& expectation) {
         for (const unsigned extent : extents) text += (text.empty() ? "dim3(" : ", ") + std::to_string(extent) + "u";
         return text + ")";
     };
-    const std::string_view own = std::string_view(unit.preprocessed).substr(unit.preprocessed.rfind("\"" + unit.source + "\""));
-    const auto says = [&](const char* words) { return own.find(words) != std::string_view::npos; };
+    const Tokens tokens(unit.preprocessed);
+    const bool is_cooperative = has_word(tokens, unit.source, {"this_grid"});
+    const bool asks_for_accesses = has_word(tokens, unit.source,
+                                            {"__read", "__write", "__no_read", "__no_write", "__read_implies", "__write_implies",
+                                             "__read_offset_bytes", "__write_offset_bytes"});
     const std::string name = "::heddle::emulator::gpuverify::";
     std::string text = "\n# 1 \"the parameters of heddle check\"\nint main(int count, char** words) {\n    return " + name +
-                       "run(count, words, " + (asks_for_accesses(own) ? "true" : "false") + ", " +
-                       product(expectation.block) + ", " + product(expectation.grid) + ", [] {\n";
+                       "run(count, words, " + (asks_for_accesses ? "true" : "false") + ", " + product(expectation.block) + ", " +
+                       product(expectation.grid) + ", [] {\n";
     for (const Kernel& kernel : unit.rewritten.kernels) {
         if (kernel.is_template) throw Refused(unit.source + ": left out: " + kernel.name + " is a template");
         text += "        " + name + "launch(&" + kernel.name + ", " + dim3_of(expectation.grid) + ", " +
-                dim3_of(expectation.block) + (says("this_grid()") ? ", true);\n" : ", false);\n");
+                dim3_of(expectation.block) + (is_cooperative ? ", true);\n" : ", false);\n");
     }
     unit.added = text + "    });\n}\n";
 }

@@ -90,9 +90,8 @@ Meaning meaning_of(const ViolationRecord& record, const Expectation& expectation
     if (expectation.only_barriers) return Meaning::cut;
     // Arrays have no bounds there. But a null pointer is an error, and so are a write to a constant, and an element of an array
     // that has none.
-    const bool is_no_array =
-        record.kind == "out-of-bounds" && (says("host memory") || says("constant memory") || says("no memory of the device") ||
-                                           says(" of 0 bytes"));
+    const bool is_no_array = record.kind == "out-of-bounds" && (says("host memory") || says("constant memory") ||
+                                                                says("no memory of the device") || says(" of 0 bytes"));
     return record.kind == "assert" || is_no_array ? Meaning::error : Meaning::cut;
 }
 
@@ -125,7 +124,8 @@ class Draws {
         ProgramRun run;
         run.words = {program_, std::to_string(draw.number), known == nullptr ? "0" : expectation_.equal_memory ? "1" : "2"};
         for (const ChosenValue& chosen : draw.chosen)
-            for (const long long word : {static_cast<long long>(chosen.kernel), static_cast<long long>(chosen.index), chosen.value})
+            for (const long long word :
+                 {static_cast<long long>(chosen.kernel), static_cast<long long>(chosen.index), chosen.value})
                 run.words.push_back(std::to_string(word));
         std::ostringstream seconds;
         seconds << limit;
@@ -218,8 +218,8 @@ int check_as_gpuverify(const Settings& given) {
     const std::size_t all = std::max(draws.size(), static_cast<std::size_t>(settings.orders));
     for (; done < all && findings.violations() == 0; ++done) {
         const Draw& draw = draws[done % draws.size()];
-        const double left = settings.total_seconds -
-                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double left =
+            settings.total_seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         if (done > 0 && left < 0.5) break;
         const double limit = std::min(settings.seconds, left);
         Drawn drawn = runs.run(draw, settings.seed + done, limit);
@@ -242,8 +242,8 @@ int check_as_gpuverify(const Settings& given) {
         return 1;
     }
     const bool found = findings.violations() > 0, right = found != expectation.passes;
-    std::string said = found ? std::to_string(findings.violations()) + (findings.violations() == 1 ? " violation (" : " violations (") +
-                                   findings.kinds() + ") in "
+    std::string said = found ? std::to_string(findings.violations()) +
+                                   (findings.violations() == 1 ? " violation (" : " violations (") + findings.kinds() + ") in "
                              : "no violation in ";
     said += counted_draws(ran);
     if (unmet > 0) said += ", " + counted_draws(unmet) + " not allowed";

@@ -53,7 +53,8 @@ enum class Meaning {
 };
 Meaning meaning_of(const ViolationRecord& record, const Expectation& expectation);
 
-/// `heddle check --gpuverify FILE.cu`: 0 as the file expects, 3 not so, 1 if no draw ran to its end. Refused where none is allowed.
+/// `heddle check --gpuverify FILE.cu`: 0 as the file expects, 3 not so, 1 if no draw ran to its end. Refused where none is
+/// allowed.
 int check_as_gpuverify(const Settings& settings);
 
 }  // namespace heddle::emulator::frontend

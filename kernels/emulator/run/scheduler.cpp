@@ -195,8 +195,9 @@ void Scheduler::step_aside() {
 void Scheduler::spin(const void* code, Place place) {
     // Elsewhere than in a program of the front end, other CPU threads may run the block that this one waits for.
     const bool several = blocks.size() > 1;
-    const std::uint64_t enough =
-        launch->request->is_foreign ? std::max<std::uint64_t>(200'000, (several ? 40 : 400) * (ready_.size() + 1)) : 1'000'000'000;
+    const std::uint64_t enough = launch->request->is_foreign
+                                     ? std::max<std::uint64_t>(200'000, (several ? 40 : 400) * (ready_.size() + 1))
+                                     : 1'000'000'000;
     // Perhaps it waits for a block that has not begun. A chip runs as many at once as it has room for.
     if (++spins % std::max<std::uint64_t>(4096, (several ? 4 : 16) * (ready_.size() + 1)) == 0 && launch->request->is_foreign) {
         bool admitted = false;
@@ -217,7 +218,8 @@ void Scheduler::spin(const void* code, Place place) {
         about.text += !several ? "its block" : "the " + std::to_string(blocks.size()) + " blocks that run at once";
         about.text += " does anything else but wait or spin";
         if (launch->next < launch->groups)
-            about.text += "; others have not begun, because the chip has no room for them, and a grid's blocks begin in no promised order";
+            about.text +=
+                "; others have not begun, because the chip has no room for them, and a grid's blocks begin in no promised order";
         violate(std::move(about));
     }
     if (is_time_over()) out_of_time(code, place);
@@ -306,7 +308,8 @@ void Scheduler::begin_block(Block& block, std::uint64_t number) {
 bool Scheduler::admit() {
     const checker::Unwatched own_code;
     if (launch->blocks_per_group != 1 || launch->request->cooperative) return false;
-    const auto ended = std::find_if(blocks.begin(), blocks.end(), [](const Block& block) { return block.exited == block.threads; });
+    const auto ended =
+        std::find_if(blocks.begin(), blocks.end(), [](const Block& block) { return block.exited == block.threads; });
     if (ended == blocks.end() && blocks.size() >= most_resident_) return false;
     if (launch->next >= launch->groups) return false;
     const std::uint64_t i = launch->next++;
@@ -389,8 +392,8 @@ void Scheduler::work(Launch& its_launch) {
     // Resident blocks must not move when another one is admitted.
     most_resident_ = members;
     if (request.is_foreign && !request.cooperative && members == 1 && launch->groups > 1)
-        most_resident_ = std::max<std::size_t>(1, static_cast<std::size_t>(multiprocessor_count()) *
-                                                      resident_blocks(threads, request.shared));
+        most_resident_ =
+            std::max<std::size_t>(1, static_cast<std::size_t>(multiprocessor_count()) * resident_blocks(threads, request.shared));
     most_resident_ = static_cast<std::size_t>(std::min<std::uint64_t>(most_resident_, members * launch->groups));
     blocks.reserve(most_resident_);
     threads_.reserve(most_resident_ * threads);
