@@ -181,7 +181,7 @@ indigo() {
                 said=violation
             elif [ "$status" != 0 ] && [ $said != violation ]; then
                 said="status $status"
-            elif [ $said = nothing ] && grep -q 'a plain read beside atomic updates' "$results/$one.err"; then
+            elif [ $said = nothing ] && tr -s ' \n' ' ' <"$results/$one.err" | grep -q 'a plain read beside atomic updates'; then
                 said=note
             fi
         done

@@ -148,6 +148,11 @@ void checker::forget_observed(std::span<const ThreadId> threads) {
     for (const ThreadId& thread : threads) annotations().accesses.erase({thread.block, thread.thread});
 }
 
+void checker::forget_observed_block(std::uint64_t number) {
+    auto& accesses = annotations().accesses;
+    accesses.erase(accesses.lower_bound({number, 0}), accesses.lower_bound({number + 1, 0}));
+}
+
 void checker::forget_all_observed() {
     annotations().accesses.clear();
     annotations().visits.clear();

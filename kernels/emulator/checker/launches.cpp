@@ -137,7 +137,10 @@ void joined(std::span<const ThreadId> threads) {
     join(members);
 }
 
-void joined(Block& block) { join_block(block); }
+void joined(Block& block) {
+    if (state().keeps_accesses) forget_observed_block(block.number);
+    join_block(block);
+}
 
 }  // namespace heddle::emulator::checker
 

@@ -133,6 +133,7 @@ enum class Memory : std::uint8_t { device, shared, variable };
 void note_for_annotations(void* address, std::size_t bytes, bool writes, Memory memory);
 /// The threads have met at a barrier: what they accessed before is of no interest to annotations.
 void forget_observed(std::span<const ThreadId> threads);
+void forget_observed_block(std::uint64_t number);
 void forget_all_observed();
 
 /// A volatile access by the running thread, before which another thread may run.
