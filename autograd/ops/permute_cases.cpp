@@ -49,6 +49,7 @@ std::vector<KernelCase> kernel_cases() {
                             {{9, 2, 10, 3}, {2, 3, 0, 1}},
                             {{2, 3, 10, 12}, {3, 1, 0, 2}},
                             {{4, 0}, {1, 0}},
+                            {{5, 2, 3, 6}, {1, 0, 2, 3}},  // a step that is the square of the one behind it
                             {{130, 70, 9}, {2, 0, 1}}};
     std::vector<KernelCase> cases;
     for (const Order& order : orders)
