@@ -20,18 +20,19 @@ double without_subnormals(double x) { return std::abs(x) < std::numeric_limits<d
 void adam_values(double* parameters, const double* gradients, double* first, double* second, std::int64_t n,
                  const AdamCoefficients<double>& c) {
     for (std::int64_t i = 0; i < n; ++i) {
-        const double g = gradients[i] * c.gradient_factor + c.pull(parameters[i]);
+        const double g = gradients[i] * c.gradient_factor + c.l2 * parameters[i];
         first[i] = without_subnormals(c.beta1 * first[i] + c.rest1 * g);
         second[i] = without_subnormals(c.beta2 * second[i] + c.rest2 * g * g);
-        parameters[i] = c.left(parameters[i]) - c.rate * first[i] / (std::sqrt(second[i]) * c.root + c.eps);
+        parameters[i] =
+            updated(parameters[i], c.keep * parameters[i] - c.rate * first[i] / (std::sqrt(second[i]) * c.root + c.eps));
     }
 }
 
 void sgd_values(double* parameters, const double* gradients, double* momentum, std::int64_t n, const SgdCoefficients<double>& c) {
     for (std::int64_t i = 0; i < n; ++i) {
-        const double g = gradients[i] * c.gradient_factor + c.pull(parameters[i]);
+        const double g = gradients[i] * c.gradient_factor + c.l2 * parameters[i];
         momentum[i] = without_subnormals(c.momentum * momentum[i] + g);
-        parameters[i] -= c.lr * momentum[i];
+        parameters[i] = updated(parameters[i], parameters[i] - c.lr * momentum[i]);
     }
 }
 

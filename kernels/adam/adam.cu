@@ -83,10 +83,10 @@ __global__ void __launch_bounds__(kThreads) adam_kernel(Arrays<T> a, AdamCoeffic
         const Vector<T, M> gradient = load_vector<M>(a.gradients + at);
 #pragma unroll
         for (int i = 0; i < M; ++i) {
-            const T g = gradient[i] * c.gradient_factor + c.pull(p[i]);
+            const T g = gradient[i] * c.gradient_factor + c.l2 * p[i];
             m[i] = without_subnormals(c.beta1 * m[i] + c.rest1 * g);
             v[i] = without_subnormals(c.beta2 * v[i] + c.rest2 * g * g);
-            p[i] = c.left(p[i]) - c.rate * m[i] / (root(v[i]) * c.root + c.eps);
+            p[i] = updated(p[i], c.keep * p[i] - c.rate * m[i] / (root(v[i]) * c.root + c.eps));
         }
         store_vector(a.first + at, m);
         store_vector(a.second + at, v);
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(kThreads) sgd_kernel(Arrays<T> a, SgdCoefficie
         const Vector<T, M> gradient = load_vector<M>(a.gradients + at);
 #pragma unroll
         for (int i = 0; i < M; ++i) {
-            m[i] = without_subnormals(c.momentum * m[i] + (gradient[i] * c.gradient_factor + c.pull(p[i])));
-            p[i] -= c.lr * m[i];
+            m[i] = without_subnormals(c.momentum * m[i] + (gradient[i] * c.gradient_factor + c.l2 * p[i]));
+            p[i] = updated(p[i], p[i] - c.lr * m[i]);
         }
         store_vector(a.first + at, m);
         put_parameters<M>(a, at, p);

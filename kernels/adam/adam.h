@@ -9,7 +9,7 @@
 //   AdamW   without the first line, and p = (1 - lr decay) p - lr (..)   (decoupled: the decay does not pass through m and v)
 //   SGD     g = g + decay p,  m = momentum m + g,  p = p - lr m
 //
-// A parameter of at most kUndecayed does not decay: it is the output bias of a forbidden token (cross_entropy.h), which has no
+// A parameter of at most kUndecayed stays as it is: it is the output bias of a forbidden token (cross_entropy.h), which has no
 // gradient and which decay would slowly allow again.
 //
 // Sources: Kingma and Ba, "Adam" (2015), algorithm 1; Loshchilov and Hutter, "Decoupled weight decay regularization" (2019),

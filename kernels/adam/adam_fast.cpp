@@ -17,12 +17,12 @@ void adam_values(float* __restrict parameters, const float* __restrict gradients
     const AdamCoefficients<float> c = with;  // a copy that no store can alias
     for (std::int64_t i = 0; i < n; ++i) {
         const float p = parameters[i];
-        const float g = gradients[i] * c.gradient_factor + c.pull(p);
+        const float g = gradients[i] * c.gradient_factor + c.l2 * p;
         const float m = without_subnormals(c.beta1 * first[i] + c.rest1 * g);
         const float v = without_subnormals(c.beta2 * second[i] + c.rest2 * g * g);
         first[i] = m;
         second[i] = v;
-        parameters[i] = c.left(p) - c.rate * m / (__builtin_sqrtf(v) * c.root + c.eps);
+        parameters[i] = updated(p, c.keep * p - c.rate * m / (__builtin_sqrtf(v) * c.root + c.eps));
     }
 }
 
@@ -31,9 +31,9 @@ void sgd_values(float* __restrict parameters, const float* __restrict gradients,
     const SgdCoefficients<float> c = with;
     for (std::int64_t i = 0; i < n; ++i) {
         const float p = parameters[i];
-        const float m = without_subnormals(c.momentum * momentum[i] + (gradients[i] * c.gradient_factor + c.pull(p)));
+        const float m = without_subnormals(c.momentum * momentum[i] + (gradients[i] * c.gradient_factor + c.l2 * p));
         momentum[i] = m;
-        parameters[i] = p - c.lr * m;
+        parameters[i] = updated(p, p - c.lr * m);
     }
 }
 

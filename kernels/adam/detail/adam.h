@@ -6,9 +6,10 @@
 
 namespace heddle::kernels {
 
+/// The parameter after an update to `changed`.
 template <class T>
-constexpr bool decays(T p) {
-    return !(p <= static_cast<T>(kUndecayed));
+constexpr T updated(T p, T changed) {
+    return p <= static_cast<T>(kUndecayed) ? p : changed;
 }
 
 /// An update's numbers, as the loop needs them.
@@ -22,10 +23,6 @@ struct AdamCoefficients {
     T rate;  ///< lr / (1 - beta1^t)
     T root;  ///< 1 / sqrt(1 - beta2^t)
     T eps;
-
-    /// What the decay makes of parameter p: added to its gradient, and left of it.
-    constexpr T pull(T p) const { return decays(p) ? l2 * p : T{0}; }
-    constexpr T left(T p) const { return decays(p) ? keep * p : p; }
 };
 
 template <class T>
@@ -34,8 +31,6 @@ struct SgdCoefficients {
     T l2;
     T momentum;
     T lr;
-
-    constexpr T pull(T p) const { return decays(p) ? l2 * p : T{0}; }
 };
 
 /// The numbers of a step (adam.cpp). T float or double.
