@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "autograd/tape_impl.h"
 #include "core/format.h"
@@ -9,6 +10,19 @@
 
 namespace heddle {
 namespace {
+
+thread_local bool checkpointing = false;
+
+class InCheckpoint {
+  public:
+    InCheckpoint() : before_(std::exchange(checkpointing, true)) {}
+    ~InCheckpoint() { checkpointing = before_; }
+    InCheckpoint(const InCheckpoint&) = delete;
+    InCheckpoint& operator=(const InCheckpoint&) = delete;
+
+  private:
+    bool before_;
+};
 
 using Function = std::function<Variable(std::span<const Variable>)>;
 
@@ -55,6 +69,7 @@ void go_back(Gradients& g, const Inside& inside) {
         Variable output;
         {
             const RandomState state(inside.random);
+            const InCheckpoint in_checkpoint;
             output = inside.function(leaves);
         }
         check(output.value().shape() == g.output().shape() && fingerprint(output.value()) == inside.value,
@@ -78,6 +93,8 @@ void go_back(Gradients& g, const Inside& inside) {
 
 }  // namespace
 
+bool in_checkpoint() { return checkpointing; }
+
 Variable checkpoint(const Function& function, const std::vector<Variable>& inputs, Where where) {
     Inside inside{function, generator(), {}, 0, where};
     Record entry{.op = "checkpoint", .where = where, .inputs = inputs, .always = true};
@@ -88,6 +105,7 @@ Variable checkpoint(const Function& function, const std::vector<Variable>& input
     Variable output;
     {
         const NoGrad no_grad;
+        const InCheckpoint in_checkpoint;
         output = function(inputs);
     }
     inside.value = fingerprint(output.value());

@@ -59,6 +59,10 @@ using Backward = std::function<void(Gradients&)>;
 bool will_record(std::initializer_list<Variable> inputs);
 bool will_record(std::span<const Variable> inputs);
 
+/// Whether this thread runs the function of a checkpoint, for the first or the second time. An op that computes in another way
+/// while it is not recorded must not do so then: both runs have to give the same bits.
+bool in_checkpoint();
+
 /// An op's data for the tape.
 struct Record {
     const char* op;                  ///< the op's name; a string literal

@@ -12,7 +12,8 @@ Tensor value_or_none(const Variable& variable) { return variable.defined() ? var
 Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
                            Activation activation, const Dropout& dropout, Where where) {
     const kernels::FeedForwardWeights weights{w1.value(), value_or_none(b1), w2.value(), value_or_none(b2)};
-    auto [y, hidden] = kernels::feed_forward_forward(x.value(), weights, activation, dropout, will_record({x, w1, b1, w2, b2}));
+    const bool keep = will_record({x, w1, b1, w2, b2}) || in_checkpoint();
+    auto [y, hidden] = kernels::feed_forward_forward(x.value(), weights, activation, dropout, keep);
     const auto backward = [=](Gradients& g) {
         const kernels::FeedForwardWants wants{g.needs(0), g.needs(1), g.needs(2), g.needs(3), g.needs(4)};
         kernels::FeedForwardWeights gradients;
