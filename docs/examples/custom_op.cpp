@@ -60,7 +60,7 @@ Variable softplus(const Variable& x, Where where = Where::current()) {
 bool proven(Device device) {
     for (const std::int64_t cols : {1, 33, 129}) {
         const auto report =
-            gradcheck([](auto in) { return softplus(in[0]); }, {random_input({3, cols}, 1, 3)}, {.device = device});
+            gradcheck([](auto in) { return example::softplus(in[0]); }, {random_input({3, cols}, 1, 3)}, {.device = device});
         if (!report.passed) {
             fmt::print("{}\n", report.message);
             return false;
