@@ -41,6 +41,9 @@ inline double relative_error(const Tensor& a, const Tensor& b) {
     return largest > 0 ? worst / largest : worst;
 }
 
+/// The larger number; NaN when one of them is, which std::max may forget.
+inline double larger_or_nan(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
 /// Same shape, dtype and bits.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
     return a.defined() && b.defined() && a.shape() == b.shape() && a.dtype() == b.dtype() &&

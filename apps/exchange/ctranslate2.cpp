@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -23,7 +24,7 @@ using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
 
-/// Heddle's activation_numbers by their numbers in a file.
+/// Heddle's activations by their numbers in a file.
 constexpr std::pair<int, ops::Activation> activation_numbers[] = {
     {0, ops::Activation::relu}, {1, ops::Activation::gelu_tanh}, {2, ops::Activation::silu}, {3, ops::Activation::gelu}};
 
@@ -123,12 +124,19 @@ class CTranslate2Reader {
               decoder);
         return encoder;
     }
+    int agreed_whole(const std::string& name, int otherwise) {
+        constexpr int most = std::numeric_limits<std::int16_t>::max();  // files hold no larger ones
+        const double number = agreed(name, otherwise);
+        check(number >= 0 && number <= most && number == std::floor(number), "{} is {}; wanted a whole number of 0 to {}", name,
+              number, most);
+        return static_cast<int>(number);
+    }
 
     void read_options() {
         nn::TransformerOptions& options = model_.options;
-        options.heads = static_cast<std::int64_t>(agreed("num_heads", 8));
+        options.heads = agreed_whole("num_heads", 8);
         options.norm = agreed("pre_norm", 1) != 0 ? NormPlace::pre : NormPlace::post;
-        const auto activation = static_cast<int>(agreed("activation", 0));
+        const int activation = agreed_whole("activation", 0);
         const auto* const known = std::ranges::find(activation_numbers, activation, &std::pair<int, ops::Activation>::first);
         check(known != std::end(activation_numbers), "its activation {} is none of Heddle's", activation);
         options.activation = known->second;
@@ -318,11 +326,18 @@ ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string
               "its sources begin with a begin mark (add_source_bos), and Heddle's do not");
         check(!files.bytes("vmap.txt"),
               "it has a vmap.txt, a vocabulary for each sentence, which Heddle does not have; import it without");
+        const bool one = source == target;
         CTranslate2Reader reader(*file, config);
-        ExchangedModel model = reader.read(source == target);
-        model.one_file = sentencepiece.size() == 1 && source == target;
-        model.source = {sentencepiece.front(), map_of(std::move(source), config, shared, reader.starts_from_zeros())};
-        model.target = {sentencepiece.back(), map_of(std::move(target), config, true, reader.starts_from_zeros())};
+        ExchangedModel model = reader.read(one);
+        const bool zeros = reader.starts_from_zeros();
+        // The decoders of MarianMT start from zeros, and its tokenizer ends the sources.
+        check(zeros || config_flag(config, "add_source_eos"),
+              "its sources do not end with the end mark (add_source_eos is not true in config.json), as those of OpenNMT-py, and "
+              "Heddle's do; if the model was trained with an end mark that its tokenizer adds, set add_source_eos to true and "
+              "import it again");
+        model.one_file = sentencepiece.size() == 1 && one;
+        model.source = {sentencepiece.front(), map_of(std::move(source), config, one, zeros)};
+        model.target = {sentencepiece.back(), map_of(std::move(target), config, true, zeros)};
         return model;
     } catch (const Error& error) {
         if (std::string_view(error.what()).starts_with(files.name)) throw;

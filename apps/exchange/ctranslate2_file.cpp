@@ -105,12 +105,20 @@ std::map<std::string, CTranslate2Variable> read_ctranslate2_variables(std::span<
     check(its_revision == revision, "it has revision {} of {}; wanted {}: convert the model again with CTranslate2 4",
           its_revision, kind, revision);
     std::map<std::string, CTranslate2Variable> variables;
-    for (auto count = from.number<std::uint32_t>(); count > 0; --count) {
+    // An alias has a few bytes in the file and a hundred in memory; models have far more weights than names.
+    const auto read_count = [&] {
+        constexpr std::size_t bytes_a_name = 64;
+        const auto count = from.number<std::uint32_t>();
+        check(variables.size() + count <= file.size() / bytes_a_name, "it has {} variables and aliases in {} bytes",
+              variables.size() + count, file.size());
+        return count;
+    };
+    for (auto count = read_count(); count > 0; --count) {
         const std::string_view name = from.text();
         const bool fresh = variables.emplace(name, read_variable(from, name)).second;
         check(fresh, "it has two variables {}", shown(name));
     }
-    for (auto count = from.number<std::uint32_t>(); count > 0; --count) {
+    for (auto count = read_count(); count > 0; --count) {
         const std::string_view alias = from.text();
         const std::string_view name = from.text();
         const auto found = variables.find(std::string(name));

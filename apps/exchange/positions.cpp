@@ -72,7 +72,8 @@ double distance(const Tensor& table, Positions positions) {
     double largest = 0;
     for (std::size_t i = 0; i < stored.size(); ++i) {
         const double difference = std::abs(static_cast<double>(stored[i]) - static_cast<double>(computed[i]));
-        if (!(difference <= largest)) largest = difference;  // NaN, too
+        if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+        largest = std::max(largest, difference);
     }
     return largest;
 }

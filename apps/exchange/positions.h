@@ -19,7 +19,7 @@ Tensor position_table(nn::Positions positions, std::int64_t rows, std::int64_t d
 /// last place. Nothing for any other table.
 std::optional<nn::Positions> known_positions(const Tensor& table);
 
-/// The largest difference between a stored table and computed positions.
+/// The largest difference between a stored table and computed positions; infinity where the table holds NaN.
 double distance(const Tensor& table, nn::Positions positions);
 
 /// Renames the columns of a model with alternating sines and cosines so that its positions are sines first, then cosines: the

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/exchange/argos.h"
 #include "apps/exchange/ctranslate2_file.h"
+#include "apps/exchange/positions.h"
 #include "apps/exchange/token_lists.h"
 #include "apps/exchange/zip.h"
 #include "core/half.h"
@@ -95,6 +97,44 @@ TEST(CTranslate2, KeepsPadOutOfTranslationsWhereOtherToolkitsForbidIt) {
     EXPECT_EQ(read.target.map.begin, pad_id);
 }
 
+// Converters write one list for each side; with one .spm both sides have one vocabulary with a begin mark all the same.
+TEST(CTranslate2, TakesEqualListsForOneVocabulary) {
+    const HeddleModel toy = toy_model();
+    const TemporaryFolder folder;
+    write_export(to_ctranslate2(exchanged(toy), ExportDType::f32, "toy"), folder.path());
+    const std::string list = read_file(folder.path() / "shared_vocabulary.json");
+    std::filesystem::remove(folder.path() / "shared_vocabulary.json");
+    for (const char* side : {"source_vocabulary.json", "target_vocabulary.json"})
+        write_file_atomically(folder.path() / side, list);
+    const ExchangedModel read = read_ctranslate2(folder.path());
+    EXPECT_TRUE(read.one_file);
+    EXPECT_EQ(read.source.map, read.target.map);
+    const std::vector<double> wanted = scores_of(toy), found = scores_of(to_heddle(ExchangedModel(read), "back"));
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5) << i;
+}
+
+// MarianMT's tokenizer ends the sources, so its converter leaves add_source_eos out.
+TEST(CTranslate2, TakesModelsThatStartFromZerosWithoutAddSourceEos) {
+    const TemporaryFolder folder;
+    write_export(to_ctranslate2(exchanged(toy_model(with([](auto& o) { o.zero_start = true; }))), ExportDType::f32, "toy"),
+                 folder.path());
+    json config = json::parse(read_file(folder.path() / "config.json"));
+    config.erase("add_source_eos");
+    write_file_atomically(folder.path() / "config.json", config.dump());
+    EXPECT_EQ(read_ctranslate2(folder.path()).target.map.start, StartToken::zeros);
+}
+
+TEST(Positions, ATableWithNaNIsNoFormula) {
+    Tensor table = position_table(Positions::marian, 100, 24);
+    ASSERT_EQ(known_positions(table), Positions::marian);
+    for (const std::int64_t row : {0, 63, 64, 99}) {
+        Tensor damaged = table.clone();
+        damaged.mutable_values<float>()[static_cast<std::size_t>(row * 24 + 5)] = NAN;
+        EXPECT_EQ(known_positions(damaged), std::nullopt) << row;
+        EXPECT_EQ(distance(damaged, Positions::marian), INFINITY) << row;
+    }
+}
+
 TEST(CTranslate2, TakesTheVocabularyThatIsGiven) {
     const TemporaryFolder folder;
     write_export(to_ctranslate2(exchanged(toy_model()), ExportDType::f32, "toy"), folder.path());
@@ -135,6 +175,7 @@ TEST(CTranslate2, RefusesByNameWhatHeddleIsNot) {
         return message;
     };
     EXPECT_THAT(with_config("add_source_bos", true), HasSubstr("add_source_bos"));
+    EXPECT_THAT(with_config("add_source_eos", false), HasSubstr("set add_source_eos to true"));
     EXPECT_THAT(with_config("decoder_start_token", nullptr), HasSubstr("decoder_start_token"));
     EXPECT_THAT(with_config("eos_token", "</nothing>"), HasSubstr("eos_token"));
     EXPECT_THAT(with_config("layer_norm_epsilon", -1), HasSubstr("norm_eps"));

@@ -331,6 +331,20 @@ std::vector<Case> hostile_variables() {
     cases.push_back(with_bytes(file, std::string("decoder/num_heads\0\0\x02\x02\0\0\0", 24), std::string("\xff\x7f", 2), 24));
     cases.push_back(with_bytes(file, std::string("decoder/num_heads\0\0\x02\x02\0\0\0", 24), std::string("\0\0", 2), 24));
     cases.push_back(with_bytes(file, std::string("decoder/activation\0\0\x01\x01\0\0\0", 25), "\x05", 25));
+    cases.push_back({"many aliases", [](const fs::path& folder) {
+                         const std::string whole = read_file(folder / "model.bin"), to = "decoder/embeddings/weight";
+                         constexpr std::uint32_t count = 400'000;
+                         std::string all = whole.substr(0, whole.find(std::string("\x1a\0decoder/projection/weight", 27)));
+                         ASSERT_LT(all.size(), whole.size());
+                         all.resize(all.size() - 4);
+                         all.append(reinterpret_cast<const char*>(&count), sizeof count);
+                         for (std::uint32_t i = 0; i < count; ++i) {
+                             const std::string name = fmt::format("{}", i);
+                             all += std::string{static_cast<char>(name.size() + 1), '\0'} + name + '\0';
+                             all += std::string{static_cast<char>(to.size() + 1), '\0'} + to + '\0';
+                         }
+                         write(folder / "model.bin", all);
+                     }});
     cases.push_back({"an alias of an alias that is missing", [](const fs::path& folder) {
                          std::string all = read_file(folder / "model.bin");
                          const std::size_t at = all.rfind("decoder/embeddings/weight");

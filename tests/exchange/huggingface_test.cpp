@@ -71,7 +71,7 @@ TEST(HuggingFaceOracle, EncodesGivesLogitsAndScores) {
             for (const std::int32_t id : oracle.sources[i]) ids.push_back(source_ids[static_cast<std::size_t>(id)]);
             EXPECT_EQ(ids, oracle.results[i]["source_ids"].get<std::vector<std::int32_t>>()) << "sentence " << i;
             worst_score =
-                std::max(worst_score, std::abs(scores[i].log_probability - oracle.results[i]["log_prob"].get<double>()));
+                larger_or_nan(worst_score, std::abs(scores[i].log_probability - oracle.results[i]["log_prob"].get<double>()));
             const std::string name = "logits." + std::to_string(i);
             if (!logits.contains(name)) continue;
             const NoGrad no_grad;
@@ -90,7 +90,7 @@ TEST(HuggingFaceOracle, EncodesGivesLogitsAndScores) {
                     if (their_id < 0) continue;
                     const float wanted = theirs.values<float>()[static_cast<std::size_t>(row * theirs.cols() + their_id)];
                     const float found = ours.values<float>()[static_cast<std::size_t>(row * ours.cols() + id)];
-                    worst_logit = std::max(worst_logit, static_cast<double>(std::abs(wanted - found)));
+                    worst_logit = larger_or_nan(worst_logit, static_cast<double>(std::abs(wanted - found)));
                 }
         }
         EXPECT_LE(worst_logit, 1e-5);
@@ -130,7 +130,8 @@ TEST(HuggingFaceOracle, ScoresEachHypothesisOfTransformersByItsPieces) {
                 const nn::ScoreBatch batch{.sources = {oracle.sources[i]}, .written = {written}, .indices = {0}};
                 double sum = 0;
                 for (const double token : nn::token_log_probabilities(*oracle.model.model, batch)) sum += token;
-                worst = std::max(worst, std::abs(sum / static_cast<double>(written.size()) - hypothesis["score"].get<double>()));
+                worst =
+                    larger_or_nan(worst, std::abs(sum / static_cast<double>(written.size()) - hypothesis["score"].get<double>()));
                 ++hypotheses;
             }
         EXPECT_EQ(hypotheses, 160);
