@@ -1,21 +1,16 @@
 // Small models with random weights, as Marian can have them.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/exchange/marian.h"
 #include "apps/translation/vocabulary/vocabulary.h"
-#include "core/file.h"
 #include "core/random.h"
+#include "tests/exchange/exchange_support.h"
 
 namespace heddle::app {
-
-inline void write_export(const Export& files, const std::filesystem::path& folder) {
-    for (const ExportedFile& file : files.files) write_file_atomically(folder / file.name, std::string_view(file.bytes));
-}
 
 inline const std::vector<std::string> german = {"der Hund sieht die Katze",
                                                 "eine kleine Katze schläft",
@@ -85,7 +80,5 @@ inline HeddleModel made_model(const MarianCase& kind, Normalization normalizatio
     model.model->eval();
     return model;
 }
-
-inline ExchangedModel exchanged(const HeddleModel& model) { return from_heddle(*model.model, model.vocabularies, false, "run"); }
 
 }  // namespace heddle::app

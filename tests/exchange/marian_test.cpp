@@ -16,6 +16,7 @@
 #include "nn/search/scoring.h"
 #include "nn/search/search.h"
 #include "tests/exchange/marian_support.h"
+#include "tests/numbers.h"
 #include "tests/support.h"
 
 namespace heddle::app {

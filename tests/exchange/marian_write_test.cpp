@@ -28,7 +28,7 @@ using testing::Not;
 
 const fs::path oracle = HEDDLE_SOURCE_DIR "/../shared/oracles/marian_post";
 
-std::vector<double> scores_of(const HeddleModel& model) {
+std::vector<double> scores_of_pairs(const HeddleModel& model) {
     std::vector<nn::Tokens> sources, targets;
     for (std::size_t i = 0; i < german.size(); ++i) {
         sources.push_back(model.vocabularies.source->encode(german[i]));
@@ -90,7 +90,7 @@ TEST(MarianWrite, EveryKindOfModelComesBack) {
         // Marian knows neither pad nor begin, so these two pieces are ordinary ones now.
         EXPECT_EQ(again.vocabularies.source->size(), model.vocabularies.source->size() + 2);
         EXPECT_EQ(again.vocabularies.shared(), kind.shared);
-        const std::vector<double> wanted = scores_of(model), found = scores_of(again);
+        const std::vector<double> wanted = scores_of_pairs(model), found = scores_of_pairs(again);
         for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5) << word_of(kind.tie);
     }
 }
@@ -111,7 +111,7 @@ TEST(MarianWrite, MarianScoresEveryKindOfModelAsHeddle) {
             quoted(folder.path().string()), quoted(python()), source, target));
         ASSERT_EQ(output.status, 0) << output.text;
         std::istringstream stream(output.text);
-        for (const double wanted : scores_of(model)) {
+        for (const double wanted : scores_of_pairs(model)) {
             double found = 0;
             ASSERT_TRUE(stream >> found) << output.text;
             EXPECT_NEAR(found, wanted, 5e-5) << word_of(kind.tie) << " " << word_of(kind.norm);
