@@ -44,7 +44,7 @@ struct ExportOptions {
     bool overwrite = false;
 };
 
-/// Files that a toolkit reads when they lie in the folder: one of an earlier export would contradict the new ones.
+/// Files that a toolkit reads when they lie in the folder.
 std::vector<std::string> files_of_format(Format format) {
     switch (format) {
         case Format::huggingface:
@@ -96,6 +96,7 @@ void check_output(const ExportOptions& options) {
     }
     check(!std::filesystem::equivalent(out, options.paths.first, failed), "export: {} is the run itself; give another folder",
           out.string());
+    check(!is_there(out / "config.toml"), "export: {} is a run of Heddle; give another folder", out.string());
     check(options.overwrite || files_in(out).empty(),
           "export: {} is not empty; give another folder, or --overwrite to replace the files "
           "of a model in it",
@@ -113,12 +114,15 @@ void write_files(const Export& made, Format format, const std::filesystem::path&
     for (const ExportedFile& file : made.files) write_file_atomically(out / file.name, file.bytes);
 }
 
-void remove_earlier(const std::vector<std::string>& names, const std::filesystem::path& out) {
-    for (const std::string& name : names) {
-        std::error_code failed;
-        std::filesystem::remove(out / name, failed);
-        check_done(failed, "removed", out / name);
-    }
+/// The files of an earlier model, of whichever toolkit, would contradict those of this one.
+void remove_earlier(const Export& made, const std::filesystem::path& out) {
+    for (const Format format : {Format::huggingface, Format::marian, Format::ctranslate2})
+        for (const std::string& name : files_of_format(format)) {
+            if (std::ranges::find(made.files, name, &ExportedFile::name) != made.files.end()) continue;
+            std::error_code failed;
+            std::filesystem::remove(out / name, failed);
+            check_done(failed, "removed", out / name);
+        }
 }
 
 void export_run(const ExportOptions& options) {
@@ -137,11 +141,9 @@ void export_run(const ExportOptions& options) {
         case Format::argos: made = to_argos(model, options.dtype, run); break;
         case Format::marian: made = to_marian(model, options.dtype, run); break;
     }
-    if (*options.to != Format::argos) {
-        make_folder(out, "export");
-        remove_earlier(files_of_format(*options.to), out);
-    }
+    if (*options.to != Format::argos) make_folder(out, "export");
     write_files(made, *options.to, out);
+    if (*options.to != Format::argos) remove_earlier(made, out);
     for (const std::string& note : made.notes) say("note: " + note);
     say(fmt::format("{}: {}", out, description(run, opened, options.weights)));
 }
@@ -172,6 +174,8 @@ int export_command(Arguments arguments) {
         !options.paths.first.empty() && !options.paths.second.empty(),
         "export: wanted heddle export RUN --to FORMAT OUT, a folder that heddle train or heddle import made, and what to write");
     check_usage(options.to.has_value(), fmt::format("export: no format; give --to {}", fmt::join(words_of<Format>(), "|")));
+    check_usage(!table.given("languages") || *options.to == Format::huggingface || *options.to == Format::argos,
+                fmt::format("export: models of {} do not name their languages; leave --languages out", word_of(*options.to)));
     check_output(options);
     with_memory_advice([] { return more_memory; }, [&] { export_run(options); });
     return 0;

@@ -173,8 +173,8 @@ struct RunSide {
     Ids ids;
 };
 
-// Heddle's own vocabularies keep the numbers of their .spm file. Where that has no begin mark, which Heddle added, and the
-// decoder reads it, the numbers are Heddle's.
+// Heddle's own vocabularies keep the numbers of their .spm file. Where that lacks a mark that the model needs, which Heddle
+// added, the numbers are Heddle's.
 RunSide side_of(const Vocabulary& vocabulary, bool zero_start, std::string_view name) {
     check(is_sentencepiece(vocabulary.type()),
           "{}: its vocabulary is one of {}; other toolkits read those of SentencePiece: train with --vocab-type bpe or unigram",
@@ -191,7 +191,7 @@ RunSide side_of(const Vocabulary& vocabulary, bool zero_start, std::string_view 
     const SpecialIds own = special_ids(side.vocabulary.sentencepiece, name);
     TokenMap& map = side.vocabulary.map;
     map.start = zero_start ? StartToken::zeros : StartToken::begin;
-    if (own.begin < 0 && !zero_start) {
+    if (own.unk < 0 || own.end < 0 || (own.begin < 0 && !zero_start)) {
         map.pad = pad_id, map.unk = unk_id, map.begin = bos_id, map.end = eos_id;
         for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
             map.pieces.push_back(vocabulary.token(id));

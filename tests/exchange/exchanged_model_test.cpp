@@ -140,6 +140,29 @@ TEST(ExchangedModel, OwnVocabulariesKeepTheIdsOfTheirFile) {
     EXPECT_EQ(listed.tensors.at("embedding.weight").to_vector(), reads_a_mark.named_tensors().front().second.to_vector());
 }
 
+// SentencePiece can be trained without an end mark; Heddle adds one.
+TEST(ExchangedModel, AnEndMarkThatTheFileLacksIsATokenOfAList) {
+    std::string file = train_vocabulary({.size = 50}, german)->serialized();
+    file.replace(file.find("</s>"), 4, "</t>");
+    Vocabularies vocabularies;
+    vocabularies.source = vocabularies.target = load_sentencepiece(file, "file", false);
+    ASSERT_LT(special_ids(file, "file").end, 0);
+    ASSERT_GE(special_ids(file, "file").begin, 0);
+    const std::int64_t size = vocabularies.source->size();
+    nn::TransformerOptions options{.source_vocabulary = size, .target_vocabulary = size, .layers = 1, .d_model = 8, .d_ff = 8};
+    options.heads = 2;
+    for (const bool zero_start : {false, true}) {
+        options.zero_start = zero_start;
+        const nn::Transformer model(options, 1);
+        const ExchangedModel listed = from_heddle(model, vocabularies, false, "run");
+        EXPECT_EQ(listed.target.map.pieces.size(), static_cast<std::size_t>(size));
+        EXPECT_EQ(listed.target.map.end, eos_id);
+        const HeddleModel again = to_heddle(ExchangedModel(listed), "again");
+        EXPECT_EQ(again.vocabularies.source->decode(again.vocabularies.source->encode(german[0])), german[0]);
+        EXPECT_EQ(row(again.model->named_tensors().front().second, eos_id), row(model.named_tensors().front().second, eos_id));
+    }
+}
+
 TEST(ExchangedModel, RefusesTensorsThatDoNotFit) {
     const auto refused = [](auto&& change) {
         ExchangedModel model = toolkit_model(StartToken::zeros);

@@ -31,6 +31,8 @@ TEST_F(ExchangeCommands, RefuseWhatIsMissingOrInTheWay) {
     expect_complaint(here.run("export run run --to ctranslate2"), 1, "is the run itself");
     expect_complaint(here.run("export run out --to argos"), 2, "ends in .argosmodel");
     expect_complaint(here.run("export run out --to marian"), 1, "--positions sinusoidal");
+    expect_complaint(here.run("export run out --to ctranslate2 --languages de en"), 2, "leave --languages out");
+    expect_complaint(here.run("import run/model.safetensors --out back"), 1, "give its folder");
     EXPECT_FALSE(here.exists("out")) << "nothing is written before an export is known to be possible";
 }
 
@@ -47,6 +49,15 @@ TEST_F(ExchangeCommands, ReplaceFilesOnlyWhenToldTo) {
     EXPECT_FALSE(here.exists("out/target_vocab.json")) << "of an earlier model";
     EXPECT_EQ(here.read("out/notes.txt"), "mine");
     EXPECT_THAT(here.read("out/tokenizer_config.json"), HasSubstr("\"source_lang\": \"a\""));
+    const ProgramResult other = here.run("export run out --to ctranslate2 --overwrite");
+    ASSERT_EQ(other.status, 0) << other.err;
+    for (const char* name : {"model.safetensors", "vocab.json", "tokenizer_config.json"})
+        EXPECT_FALSE(here.exists(std::string("out/") + name)) << name << " is of another toolkit";
+    EXPECT_EQ(here.read("out/notes.txt"), "mine");
+    ASSERT_EQ(here.run("import out --out through").status, 0);
+    const std::string own = here.read("through/model.safetensors");
+    expect_complaint(here.run("export run through --to huggingface --overwrite"), 1, "through is a run of Heddle");
+    EXPECT_EQ(here.read("through/model.safetensors"), own);
     ASSERT_EQ(here.run("export run half --to huggingface --dtype f16").status, 0);
     EXPECT_LT(here.read("half/model.safetensors").size(), weights.size() * 6 / 10);
     ASSERT_EQ(here.run("export run pair.argosmodel --to argos").status, 0);

@@ -190,6 +190,12 @@ TEST(MappedVocabulary, SplitsALanguageOffFirst) {
     EXPECT_THAT(vocabulary->unknown_parts(">>deu<< a dog"), ElementsAre(">>deu<<"));
     for (const char* text : {"a >>fra<< dog", " >>fra<<", ">>fra", ">fra<<"})
         EXPECT_EQ(std::ranges::count(vocabulary->encode(text), french), 0) << text;
+    // Where no token is a language, such a beginning is text like any other.
+    TokenMap without = reordered();
+    std::ranges::replace(without.pieces, std::string(">>fra<<"), std::string("\u2581qqq"));
+    const std::unique_ptr<Vocabulary> one_language = mapped(without);
+    EXPECT_EQ(one_language->encode(">>x<<").size(), own_vocabulary().encode(">>x<<").size());
+    EXPECT_GT(one_language->encode(">>the dog<<").size(), 1u);
     // Without texts the ids are the model's, and its pieces are all there is.
     const TokenMap bare{.unk = unk_id, .end = eos_id, .start = StartToken::zeros};
     EXPECT_GT(mapped(bare)->encode(">>fra<<").size(), 1u);

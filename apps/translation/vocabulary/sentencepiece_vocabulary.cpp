@@ -60,7 +60,7 @@ std::uint64_t algorithm_of(std::string_view model) {
     return algorithm;
 }
 
-/// ">>fra<<" at the start of a text names the language to translate to; empty when there is none.
+/// The ">>fra<<" at the start of a text names the language to translate to; empty when there is none.
 std::string_view language_tag(std::string_view text) {
     if (!text.starts_with(">>")) return {};
     const std::size_t end = text.find("<<", 2);
@@ -152,7 +152,7 @@ class SentencePieceVocabulary final : public Vocabulary {
     }
 
     std::vector<std::string> pieces_in(std::string_view text) const {
-        const std::string_view tag = by_text() ? language_tag(text) : std::string_view();
+        const std::string_view tag = has_languages_ ? language_tag(text) : std::string_view();
         std::vector<std::string> pieces = split<std::string>(text.substr(tag.size()));
         if (!tag.empty()) pieces.emplace(pieces.begin(), tag);
         return pieces;
@@ -227,8 +227,10 @@ class SentencePieceVocabulary final : public Vocabulary {
         }
         if (!by_text()) return invert_numbering();
         for (std::size_t id = eos_id + 1; id < models_.size(); ++id)
-            if (const std::string& text = map.pieces[static_cast<std::size_t>(models_[id])]; !text.empty())
+            if (const std::string& text = map.pieces[static_cast<std::size_t>(models_[id])]; !text.empty()) {
                 texts_.emplace(text, static_cast<std::int32_t>(id));
+                has_languages_ = has_languages_ || language_tag(text) == text;
+            }
     }
 
     /// The toolkit's id if there is a map. Negative for a special token that the model or the toolkit lacks.
@@ -241,6 +243,7 @@ class SentencePieceVocabulary final : public Vocabulary {
     std::vector<int> models_;         ///< our ids to the model's, or to the toolkit's if there is a map; empty if they are equal
     std::vector<std::int32_t> ours_;  ///< the model's ids to ours; empty if they are equal, or with texts_
     std::unordered_map<std::string_view, std::int32_t> texts_;  ///< our ids of the map's texts, but for special tokens
+    bool has_languages_ = false;                                ///< some of the map's texts name languages
     VocabularyType type_ = VocabularyType::bpe;
     std::string_view kind_;
 };
