@@ -40,7 +40,7 @@ OptionTable serve_table(ServeOptions& options) {
     table.add("port", options.limits.port, "the port to listen on; 0: any that is free, which is said")
         .at_least(0)
         .at_most(65535);
-    table.add("api-key", options.service.api_key, "answer only requests whose api_key is this").called("KEY");
+    table.add("api-key", options.service.api_key, "translate only for requests whose api_key is this").called("KEY");
     table.add("allow-host", options.service.allow_hosts, "names by which clients may address the server, besides localhost")
         .called("NAME...");
     table.add("queue", options.service.queue, "requests that may wait; more are answered by 503").at_least(1).at_most(100'000);
@@ -73,10 +73,8 @@ std::int64_t bytes_of(const std::string& text) {
 void check_options(const ServeOptions& options) {
     check_models("serve", options.runs);
     check_decoding(options.decode);
-    const bool loopback =
-        options.limits.host == "localhost" || options.limits.host == "::1" || options.limits.host.starts_with("127.");
     check_usage(
-        loopback || !options.service.api_key.empty() || !options.service.allow_hosts.empty(),
+        is_this_machine(options.limits.host) || !options.service.api_key.empty() || !options.service.allow_hosts.empty(),
         fmt::format("--host {}: others could reach the server; give --api-key KEY, or --allow-host NAME for the names by which "
                     "they may address it",
                     options.limits.host));
@@ -104,21 +102,27 @@ std::vector<ServedModel> served_models(const std::vector<Run>& runs, const Serve
     return models;
 }
 
-// Signals that end the server reach the thread that waits for them, in no other's middle.
+// Signals that end the server: blocked in all threads, and taken by sigwait. Those that the parent ignores, as nohup does with
+// SIGHUP, stay ignored.
 class EndSignals {
   public:
     EndSignals() {
         sigemptyset(&set_);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set_, signal);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+            struct sigaction now {};
+            if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&set_, signal);
+        }
         pthread_sigmask(SIG_BLOCK, &set_, &before_);
     }
     ~EndSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
     EndSignals(const EndSignals&) = delete;
     EndSignals& operator=(const EndSignals&) = delete;
 
+    /// Returns at the first one; a second one ends the process at once.
     void wait() const {
         int signal = 0;
         while (sigwait(&set_, &signal) != 0) continue;
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
 
   private:

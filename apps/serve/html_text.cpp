@@ -53,7 +53,14 @@ constexpr std::array without_content = {"area",  "base", "br",   "col",   "embed
 
 // The end of the element that begins with the tag html[at, end): of as many opening as closing tags of its name.
 std::size_t end_of_element(std::string_view html, std::size_t end, const std::string& name) {
-    const bool raw = name == "script" || name == "style" || name == "textarea";  // their content has no tags
+    if (name == "script" || name == "style" || name == "textarea") {  // their content has no tags
+        for (std::size_t at = html.find("</", end); at != std::string_view::npos; at = html.find("</", at + 2)) {
+            if (lower(html.substr(at + 2, name.size())) != name) continue;
+            const std::size_t close = html.find('>', at);
+            return close == std::string_view::npos ? html.size() : close + 1;
+        }
+        return html.size();
+    }
     int depth = 1;
     while (end < html.size()) {
         const std::size_t at = html.find('<', end);
@@ -65,11 +72,11 @@ std::size_t end_of_element(std::string_view html, std::size_t end, const std::st
         }
         const std::string_view tag = html.substr(at, behind - at);
         const bool closing = tag.starts_with("</");
-        if (name_of(tag) == name && (closing || !raw)) {
+        if (name_of(tag) == name) {
             depth += closing ? -1 : tag.ends_with("/>") ? 0 : 1;
             if (depth == 0) return behind;
         }
-        end = raw && !closing ? at + 1 : behind;
+        end = behind;
     }
     return html.size();
 }

@@ -1,5 +1,6 @@
 #include "apps/serve/http_server.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -23,8 +24,6 @@ namespace heddle::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int most_drained_bodies = 4;  // bytes behind the limit that are read and dropped, so that the client reads its 413
 
 std::string header(MHD_Connection* connection, const char* name) {
     const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -103,14 +102,15 @@ class HttpServer::Daemon {
         changed_.notify_all();
         reaper_.join();
         MHD_stop_daemon(daemon_);
+        if (quiet_socket_ >= 0) close(quiet_socket_);
     }
 
     std::int64_t port() const { return port_; }
 
     void finish(std::int64_t seconds) {
-        const int socket = MHD_quiesce_daemon(daemon_);
-        if (socket >= 0) close(socket);
+        quiet_socket_ = MHD_quiesce_daemon(daemon_);  // to be closed after the daemon has stopped
         std::unique_lock lock(mutex_);
+        finishing_ = true;
         changed_.wait_for(lock, std::chrono::seconds(seconds), [this] {
             return std::ranges::none_of(connections_,
                                         [](const auto& each) { return each->phase != Connection::Phase::receiving; });
@@ -118,11 +118,12 @@ class HttpServer::Daemon {
     }
 
   private:
-    // What a connection is at, for the thread that ends those that take too long.
+    // A connection's phase; the thread of end_slow_ones() closes those that exceed its time.
     struct Connection {
         int socket = -1;
         enum class Phase { receiving, answering, sending } phase = Phase::receiving;
         Clock::time_point since = Clock::now();
+        Clock::duration sending_before{};  // of this answer, in earlier pieces
     };
 
     // One request while it arrives.
@@ -181,8 +182,13 @@ class HttpServer::Daemon {
 
     void enter(Connection& connection, Connection::Phase phase) {
         const std::lock_guard lock(mutex_);
+        const Clock::time_point now = Clock::now();
+        if (phase == Connection::Phase::receiving)
+            connection.sending_before = {};
+        else if (connection.phase == Connection::Phase::sending)
+            connection.sending_before += now - connection.since;
         connection.phase = phase;
-        connection.since = Clock::now();
+        connection.since = now;
         changed_.notify_all();
     }
 
@@ -220,7 +226,7 @@ class HttpServer::Daemon {
             if (arriving.received > most) {
                 arriving.too_large = true;
                 arriving.request.body = {};
-                if (arriving.received > most_drained_bodies * most + (std::size_t{1} << 20)) return MHD_NO;
+                if (static_cast<std::int64_t>(arriving.received) > most_drained()) return MHD_NO;
             } else {
                 arriving.request.body.append(data, *bytes);
             }
@@ -230,6 +236,13 @@ class HttpServer::Daemon {
         if (arriving.too_large) return answer(connection, arriving, too_large());
         enter(*arriving.connection, Connection::Phase::answering);
         return answer(connection, arriving, handled(arriving.request));
+    }
+
+    // Bytes of a body that are read, beyond the limit to be dropped, so that the client reads its 413 instead of a reset.
+    std::int64_t most_drained() const { return 4 * limits_.body_bytes + (1 << 20); }
+    bool finishing() {
+        const std::lock_guard lock(mutex_);
+        return finishing_;
     }
 
     HttpResponse too_large() const {
@@ -247,8 +260,9 @@ class HttpServer::Daemon {
         const std::string length = header(connection, "Content-Length");
         if (!std::ranges::all_of(length, [](char c) { return c >= '0' && c <= '9'; }))
             return answer(connection, arriving, error_response(400, "Content-Length is no number"));
-        if (length.size() > 18 || (!length.empty() && std::stoll(length) > limits_.body_bytes))
-            return answer(connection, arriving, too_large());
+        const bool huge = length.size() > 18 || (!length.empty() && std::stoll(length) > most_drained());
+        if (huge) return answer(connection, arriving, too_large());
+        if (finishing()) return answer(connection, arriving, error_response(503, "the server is about to end"));
         request.type = media_type(header(connection, "Content-Type"));
         request.host = header(connection, "Host");
         request.origin = header(connection, "Origin");
@@ -341,7 +355,8 @@ class HttpServer::Daemon {
                 const auto passed = Clock::now() - each->since;
                 const bool late =
                     (each->phase == Connection::Phase::receiving && passed > std::chrono::seconds(limits_.seconds)) ||
-                    (each->phase == Connection::Phase::sending && passed > std::chrono::seconds(10 * limits_.seconds));
+                    (each->phase == Connection::Phase::sending &&
+                     each->sending_before + passed > std::chrono::seconds(10 * limits_.seconds));
                 if (late && each->socket >= 0) shutdown(each->socket, SHUT_RDWR);
             }
         }
@@ -354,7 +369,8 @@ class HttpServer::Daemon {
     std::mutex mutex_;  // of what follows; held while a socket is shut down, so that it is not another one by then
     std::condition_variable changed_;
     std::vector<std::shared_ptr<Connection>> connections_;
-    bool ending_ = false;
+    bool ending_ = false, finishing_ = false;
+    int quiet_socket_ = -1;
     std::thread reaper_;
 };
 
@@ -364,5 +380,14 @@ HttpServer::~HttpServer() = default;
 
 std::int64_t HttpServer::port() const { return daemon_->port(); }
 void HttpServer::finish(std::int64_t seconds) { daemon_->finish(seconds); }
+
+bool is_this_machine(std::string_view host) {
+    std::string name(host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host);
+    for (char& c : name)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    in_addr four{};
+    if (inet_pton(AF_INET, name.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
+    return name == "localhost" || name == "::1";
+}
 
 }  // namespace heddle::app

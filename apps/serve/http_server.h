@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,13 +34,16 @@ struct HttpResponse {
 };
 
 struct HttpLimits {
-    std::string host = "127.0.0.1";  ///< the address to listen on, or a name that resolves to one
-    std::int64_t port = 5010;        ///< 0: any that is free
-    std::int64_t connections = 256;  ///< at once; more wait to be accepted
+    std::string host = "127.0.0.1";   ///< the address to listen on, or a name that resolves to one
+    std::int64_t port = 5010;         ///< 0: any that is free
+    std::int64_t connections = 1000;  ///< at once; more wait to be accepted
     std::int64_t body_bytes = 1 << 20;
     std::int64_t header_bytes = 32 << 10;
     std::int64_t seconds = 30;  ///< for a whole request to arrive; ten times as many for its answer to be read
 };
+
+/// Whether this is a name or an address of the machine itself: localhost, 127.x.y.z, ::1, in brackets or not.
+bool is_this_machine(std::string_view host);
 
 /// Called by as many threads as there are connections. An exception becomes status 500, without its text.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
@@ -55,7 +59,8 @@ class HttpServer {
 
     /// The port that it listens on.
     std::int64_t port() const;
-    /// Accepts no more connections and waits up to `seconds` until those that are answered have their answers.
+    /// Accepts no more connections, refuses further requests by 503, and waits up to `seconds` until those that are answered have
+    /// their answers.
     void finish(std::int64_t seconds);
 
   private:

@@ -12,32 +12,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t longest_tree = 40;  // tokens: each step is a search of its own
-
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+DecodeOptions options_of(const ServedModel& served, const InspectionRequest& request) {
+    DecodeOptions options = served.decode;
+    options.beam = request.beam;
+    options.n_best = std::min(request.n_best, request.beam);
+    options.length_penalty = request.length_penalty;
+    return options;
+}
 
 std::vector<Translation> translations_of(const ServedModel& served, const std::string& line, const DecodeOptions& options) {
     Translator translator(*served.model, served.vocabularies, options);
     if (served.replace) translator.replace_unknown(*served.replace);
     return std::move(translator.translate({line}).front());
-}
-
-// The hypotheses after each number of tokens: those that a search of at most so many tokens gives, which lists what was cut in
-// the order of the beam.
-Json steps(const ServedModel& served, const std::string& line, DecodeOptions options, std::int64_t length) {
-    Json all = Json::array();
-    options.n_best = options.beam;
-    for (std::int64_t most = 1; most <= std::min(length, longest_tree); ++most) {
-        options.max_length = most;
-        Json step = Json::array();
-        for (const Translation& each : translations_of(served, line, options)) {
-            Json tokens = Json::array();
-            for (const std::int32_t id : each.tokens) tokens.push_back(served.vocabularies.target->token(id));
-            step.push_back({{"tokens", tokens}, {"log_probability", rounded(each.log_probability)}, {"ended", each.ended}});
-        }
-        all.push_back(std::move(step));
-    }
-    return all;
 }
 
 Json attention(const TranslationAttention& of) {
@@ -64,10 +52,7 @@ Json attention(const TranslationAttention& of) {
 }  // namespace
 
 nlohmann::ordered_json inspect(const ServedModel& served, const InspectionRequest& request) {
-    DecodeOptions options = served.decode;
-    options.beam = request.beam;
-    options.n_best = std::min(request.n_best, request.beam);
-    options.length_penalty = request.length_penalty;
+    const DecodeOptions options = options_of(served, request);
     const std::vector<Translation> found = translations_of(served, request.line, options);
     Json result = {{"beam", options.beam}, {"length_penalty", options.length_penalty}, {"translations", Json::array()}};
     for (const Translation& each : found)
@@ -92,8 +77,21 @@ nlohmann::ordered_json inspect(const ServedModel& served, const InspectionReques
     result["source_words"] = of.source_words;
     result["tokens"] = std::move(tokens);
     result["attention"] = attention(of);
-    if (request.tree) result["steps"] = steps(served, request.line, options, std::ssize(best.tokens));
     return result;
+}
+
+// What a search of at most so many tokens cuts off it lists in the order of the beam.
+nlohmann::ordered_json beam_after(const ServedModel& served, const InspectionRequest& request, std::int64_t tokens) {
+    DecodeOptions options = options_of(served, request);
+    options.n_best = options.beam;
+    options.max_length = tokens;
+    Json step = Json::array();
+    for (const Translation& each : translations_of(served, request.line, options)) {
+        Json texts = Json::array();
+        for (const std::int32_t id : each.tokens) texts.push_back(served.vocabularies.target->token(id));
+        step.push_back({{"tokens", texts}, {"log_probability", rounded(each.log_probability)}, {"ended", each.ended}});
+    }
+    return step;
 }
 
 }  // namespace heddle::app

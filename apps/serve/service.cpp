@@ -22,6 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::int64_t longest_tree = 40;   // tokens: each step is a search of its own
 constexpr std::size_t streamed_lines = 64;  // from so many on, an answer is sent while it is made
 constexpr std::array bounds = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0};  // seconds, Prometheus' usual ones
 
@@ -34,41 +35,35 @@ std::string without_port(const std::string& host) {
     return colon == std::string::npos || host.find(']', colon) != std::string::npos ? host : host.substr(0, colon);
 }
 
-// The lines of a text, and whether it ended with a line end. A carriage return before a line end stays with it.
-std::vector<std::string> lines_of(std::string_view text, std::vector<std::string>& ends) {
-    std::vector<std::string> lines;
-    while (!text.empty()) {
-        const std::size_t at = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, at);
-        std::string end = at < text.size() ? "\n" : "";
-        if (!end.empty() && line.ends_with('\r')) {
-            line.remove_suffix(1);
-            end = "\r\n";
-        }
-        lines.emplace_back(line);
-        ends.push_back(end);
-        text.remove_prefix(std::min(text.size(), at + 1));
-    }
-    return lines;
-}
-
-// A text of a request on its way to its translation and back.
+// A text of a request on its way to its translation and back: lines to translate, and what stands before, between and behind
+// them, one more than lines: markup, or line ends and empty lines.
 struct Text {
     std::optional<HtmlText> html;
-    std::vector<std::string> lines, ends;
+    std::vector<std::string> lines, between = {""};
 
     Text(const std::string& text, bool is_html) {
         if (is_html) {
             html.emplace(text);
             lines = html->lines();
-        } else {
-            lines = lines_of(text, ends);
+            return;
+        }
+        for (std::string_view rest = text; !rest.empty();) {
+            const std::size_t at = std::min(rest.find('\n'), rest.size());
+            std::string_view line = rest.substr(0, at);
+            const bool returns = at < rest.size() && line.ends_with('\r');
+            if (returns) line.remove_suffix(1);
+            if (!line.empty()) {
+                lines.emplace_back(line);
+                between.emplace_back();
+            }
+            between.back() += returns ? "\r\n" : at < rest.size() ? "\n" : "";
+            rest.remove_prefix(std::min(rest.size(), at + 1));
         }
     }
     std::string with(const std::vector<std::string>& translations) const {
         if (html) return html->with(translations);
-        std::string text;
-        for (std::size_t i = 0; i < translations.size(); ++i) text += translations[i] + ends[i];
+        std::string text = between.front();
+        for (std::size_t i = 0; i < translations.size(); ++i) text += translations[i] + between[i + 1];
         return text;
     }
 };
@@ -90,6 +85,23 @@ struct TranslationService::Route {
     std::string_view content, type;  // of a fixed answer
 };
 
+// Counts a request when it has been answered.
+struct TranslationService::Counted {
+    TranslationService* service;
+    std::string path;
+    int status;
+    std::chrono::steady_clock::time_point start;
+
+    Counted(TranslationService* of, std::string at, int with, std::chrono::steady_clock::time_point from)
+        : service(of), path(std::move(at)), status(with), start(from) {}
+    ~Counted() {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        service->count(path, status, seconds.count());
+    }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+};
+
 TranslationService::TranslationService(const std::vector<ServedModel>& models, ServiceOptions options)
     : models_(models), options_(std::move(options)), queue_(options_.queue), within_(bounds.size() + 1) {}
 
@@ -109,7 +121,15 @@ HttpResponse TranslationService::answer(const HttpRequest& request) {
         say(fmt::format("serve: {}: {}", request.path, error.what()));
         response = error_response(500, "the text could not be translated; the server's log says why");
     }
-    count(request.path, response.status, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    // A streamed answer counts when it has ended, as what it became.
+    const auto counted = std::make_shared<Counted>(this, request.path, response.status, start);
+    if (response.more)
+        response.more = [counted, more = std::move(response.more)] {
+            counted->status = 499;  // unless it comes to its end
+            std::optional<std::string> piece = more();
+            if (!piece) counted->status = 200;
+            return piece;
+        };
     return response;
 }
 
@@ -144,9 +164,8 @@ HttpResponse TranslationService::routed(const HttpRequest& request) {
 // resolve to this machine (DNS rebinding), and not by sending a form here.
 void TranslationService::check_caller(const HttpRequest& request) const {
     const std::string host = without_port(request.host);
-    const std::array own = {"localhost", "127.0.0.1", "[::1]"};
-    const bool known = std::ranges::find(own, host) != own.end() ||
-                       std::ranges::any_of(options_.allow_hosts, [&](const std::string& name) { return name == host; });
+    const bool known =
+        is_this_machine(host) || std::ranges::any_of(options_.allow_hosts, [&](const std::string& name) { return name == host; });
     if (!known && options_.api_key.empty())
         throw RequestError(403, "the server is not addressed by this name; its --allow-host lists the names");
     const std::size_t scheme = request.origin.find("://");
@@ -231,6 +250,7 @@ HttpResponse TranslationService::translate(const HttpRequest& request) {
         source = detected->code;
     }
     const ServedModel& model = model_for(source, target);
+    const std::int64_t n_best = std::min(alternatives + 1, model.decode.beam);  // a search has no more
 
     std::vector<Text> parts;
     std::vector<std::string> lines;
@@ -239,24 +259,26 @@ HttpResponse TranslationService::translate(const HttpRequest& request) {
         lines.insert(lines.end(), parts.back().lines.begin(), parts.back().lines.end());
     }
     const std::size_t count = lines.size();
-    const std::shared_ptr<TranslationQueue::Job> job = queue_.translate(model, std::move(lines), alternatives + 1);
+    if (count > TranslationQueue::longest_job) throw RequestError(413, "the request has more than 100000 lines");
+    const std::shared_ptr<TranslationQueue::Job> job = queue_.translate(model, std::move(lines), n_best);
 
     if (count >= streamed_lines && !fields.is_list("q") && format == "text" && alternatives == 0) {
-        const auto ends = std::make_shared<const std::vector<std::string>>(std::move(parts.front().ends));
-        const auto at = std::make_shared<std::size_t>(0);
+        const auto between = std::make_shared<const std::vector<std::string>>(std::move(parts.front().between));
+        const auto at = std::make_shared<std::size_t>(0);  // between->size(): all is said
         std::string last = "\"";
         if (detected) last += ",\"detectedLanguage\":" + json_text(shown(*detected));
-        const auto piece = [this, job, ends, at, last, gone = request.gone]() -> std::optional<std::string> {
-            if (*at > ends->size()) return std::nullopt;
+        const auto piece = [this, job, between, at, last, gone = request.gone]() -> std::optional<std::string> {
+            if (*at == between->size()) return std::nullopt;
             std::string text;
             if (const auto some = queue_.next(*job, gone)) {
-                for (const std::vector<Translation>& each : *some) text += inside_json(each.front().text + (*ends)[(*at)++]);
+                for (const std::vector<Translation>& each : *some) text += inside_json(each.front().text + (*between)[++*at]);
                 return text;
             }
-            *at = ends->size() + 1;
+            *at = between->size();
             return last + "}";
         };
-        std::string first = "{\"translatedText\":\"" + piece().value();  // an error of the first lines is an answer of its own
+        // An error of the first lines is an answer of its own.
+        std::string first = "{\"translatedText\":\"" + inside_json(between->front()) + piece().value();
         return {.body = std::move(first), .more = piece};
     }
 
@@ -267,7 +289,7 @@ HttpResponse TranslationService::translate(const HttpRequest& request) {
         const std::span<const std::vector<Translation>> own = std::span(translations).subspan(line, part.lines.size());
         line += part.lines.size();
         std::vector<std::string> versions;
-        for (std::size_t version = 0; version <= static_cast<std::size_t>(alternatives); ++version) {
+        for (std::size_t version = 0; version < static_cast<std::size_t>(n_best); ++version) {
             std::vector<std::string> chosen;
             for (const std::vector<Translation>& each : own) chosen.push_back(each[std::min(version, each.size() - 1)].text);
             versions.push_back(part.with(chosen));
@@ -316,16 +338,21 @@ HttpResponse TranslationService::inspect_line(const HttpRequest& request) {
     const RequestFields fields(request);
     check_key(fields, options_.api_key);
     const ServedModel& model = model_for(fields.text("source"), fields.text("target"));
-    std::vector<std::string> ends;
-    const std::vector<std::string> lines = lines_of(fields.text("q"), ends);
-    const InspectionRequest wanted{.line = lines.empty() ? "" : lines.front(),
+    const Text text(fields.text("q"), false);
+    const InspectionRequest wanted{.line = text.lines.empty() ? "" : text.lines.front(),
                                    .n_best = fields.whole("n_best", 5, 1, 32),
                                    .beam = fields.whole("beam", model.decode.beam, 1, 32),
-                                   .length_penalty = fields.number("length_penalty", model.decode.length_penalty, 0, 10),
-                                   .tree = fields.text("tree") == "true"};
+                                   .length_penalty = fields.number("length_penalty", model.decode.length_penalty, 0, 10)};
     if (wanted.line.size() > 2000) throw RequestError(400, "the line is too long to be shown: more than 2000 bytes");
     Json result;
     queue_.run([&] { result = inspect(model, wanted); }, request.gone);
+    if (fields.text("tree") != "true" || !result.contains("tokens")) return json_response(result);
+    // Other requests have their turn between two steps.
+    Json steps = Json::array();
+    const std::int64_t count = std::min<std::int64_t>(std::ssize(result["tokens"]), longest_tree);
+    for (std::int64_t tokens = 1; tokens <= count; ++tokens)
+        queue_.run([&] { steps.push_back(beam_after(model, wanted, tokens)); }, request.gone);
+    result["steps"] = std::move(steps);
     return json_response(result);
 }
 

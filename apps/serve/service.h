@@ -44,6 +44,7 @@ class TranslationService {
 
   private:
     struct Route;
+    struct Counted;
 
     HttpResponse routed(const HttpRequest& request);
     void check_caller(const HttpRequest& request) const;

@@ -27,7 +27,9 @@ TranslationQueue::~TranslationQueue() {
 std::shared_ptr<TranslationQueue::Job> TranslationQueue::add(std::shared_ptr<Job> job) {
     {
         const std::lock_guard lock(mutex_);
-        if (static_cast<std::int64_t>(jobs_.size()) >= most_) throw QueueFull();
+        if (static_cast<std::int64_t>(jobs_.size()) >= most_ || waiting_lines_ + job->lines.size() > most_lines)
+            throw QueueFull();
+        waiting_lines_ += job->lines.size();
         jobs_.push_back(job);
     }
     arrived_.notify_all();
@@ -50,11 +52,18 @@ std::shared_ptr<TranslationQueue::Job> TranslationQueue::translate(const ServedM
 
 std::optional<std::vector<std::vector<Translation>>> TranslationQueue::next(Job& job, const std::function<bool()>& gone) {
     std::unique_lock lock(mutex_);
-    while (job.given == job.ready && !job.finished)
-        if (!progressed_.wait_for(lock, between_looks, [&] { return job.given < job.ready || job.finished; }) && gone && gone()) {
-            job.left = true;
-            throw ClientGone();
+    for (;;) {
+        // Work that has begun refers to what its caller holds.
+        if (!job.begun && Clock::now() - job.looked >= between_looks) {
+            job.looked = Clock::now();
+            if (gone && gone()) {
+                job.left = true;
+                throw ClientGone();
+            }
         }
+        if (job.given < job.ready || job.finished) break;
+        progressed_.wait_for(lock, between_looks, [&] { return job.given < job.ready || job.finished; });
+    }
     if (job.error) std::rethrow_exception(job.error);
     if (job.given == job.lines.size()) return std::nullopt;
     std::vector<std::vector<Translation>> some;
@@ -99,12 +108,20 @@ void TranslationQueue::translate(const std::vector<Piece>& batch, const std::vec
     const ServedModel& served = *batch.front().job->model;
     DecodeOptions decode = served.decode;
     decode.n_best = batch.front().job->n_best;
-    decode.beam = std::max(decode.beam, decode.n_best);
     Translator translator(*served.model, served.vocabularies, decode);
     if (served.replace) translator.replace_unknown(*served.replace);
     std::vector<std::vector<Translation>> translations = translator.translate(lines);
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < batch.size(); ++i) batch[i].job->done[batch[i].line] = std::move(translations[i]);
+}
+
+// Jobs that are done, and those that nobody waits for any more: only this list has them.
+void TranslationQueue::remove_ended() {
+    std::erase_if(jobs_, [this](const std::shared_ptr<Job>& job) {
+        const bool ended = job->finished || job->left || job.use_count() == 1;
+        if (ended) waiting_lines_ -= job->lines.size();
+        return ended;
+    });
 }
 
 void TranslationQueue::work() {
@@ -115,10 +132,11 @@ void TranslationQueue::work() {
         // As many requests as the last batch answered may come again; one alone is translated at once.
         if (together_ > 1)
             arrived_.wait_until(lock, jobs_.front()->since + gathering, [this] { return ending_ || jobs_.size() >= together_; });
-        std::erase_if(jobs_, [](const std::shared_ptr<Job>& job) { return job->left; });
+        remove_ended();
         if (jobs_.empty()) continue;
         if (const std::shared_ptr<Job> job = jobs_.front(); job->work) {
             jobs_.pop_front();
+            job->begun = true;
             lock.unlock();
             try {
                 job->work();
@@ -157,7 +175,7 @@ void TranslationQueue::work() {
             if (errors[i] && !job.error) job.error = errors[i];
             job.finished = job.error != nullptr || job.ready == job.lines.size();
         }
-        std::erase_if(jobs_, [](const std::shared_ptr<Job>& job) { return job->finished; });
+        remove_ended();
         progressed_.notify_all();
     }
 }

@@ -27,7 +27,7 @@ struct ServedModel {
     std::optional<UnknownWords> replace = {};
 };
 
-/// As many requests wait as may.
+/// As many requests or lines wait as may.
 class QueueFull : public std::runtime_error {
   public:
     QueueFull() : std::runtime_error("too many requests wait") {}
@@ -51,6 +51,9 @@ class TranslationQueue {
         std::int64_t batches = 0;
     };
 
+    /// The most lines that a request may have, and that may wait in all.
+    static constexpr std::size_t longest_job = 100'000, most_lines = 400'000;
+
     /// At most `most` requests wait or are translated at once.
     explicit TranslationQueue(std::int64_t most);
     /// Ends after the batch that is being translated.
@@ -58,12 +61,14 @@ class TranslationQueue {
     TranslationQueue(const TranslationQueue&) = delete;
     TranslationQueue& operator=(const TranslationQueue&) = delete;
 
-    /// Lines to translate, each into its `n_best` best. QueueFull when too many wait.
+    /// Lines to translate, at most longest_job, each into its `n_best` best, which are no more than the model's beam. Who drops
+    /// the job gives the rest of it up. QueueFull when too many wait.
     std::shared_ptr<Job> translate(const ServedModel& model, std::vector<std::string> lines, std::int64_t n_best);
     /// The translations of the job's next lines, as many as are ready, at least one: those of line i come once, in order. Nothing
     /// after the last one. Waits for them, and asks `gone` meanwhile. Error when a line cannot be translated.
     std::optional<std::vector<std::vector<Translation>>> next(Job& job, const std::function<bool()>& gone);
-    /// Calls `work` between two batches, on the queue's thread, and waits for it. Errors as above, and those of `work`.
+    /// Calls `work` between two batches, on the queue's thread, and waits for it. Errors as above, but ClientGone only before it
+    /// has begun, and those of `work`.
     void run(const std::function<void()>& work, const std::function<bool()>& gone);
 
     Numbers numbers() const;
@@ -78,6 +83,7 @@ class TranslationQueue {
 
     std::shared_ptr<Job> add(std::shared_ptr<Job> job);
     void work();
+    void remove_ended();
     std::vector<Piece> take_batch();
     void translate(const std::vector<Piece>& batch, const std::vector<std::string>& lines);
 
@@ -86,6 +92,7 @@ class TranslationQueue {
     std::condition_variable arrived_, progressed_;
     std::list<std::shared_ptr<Job>> jobs_;  // in the order in which they take turns
     Numbers numbers_;
+    std::size_t waiting_lines_ = 0;
     std::size_t together_ = 1;  // requests that the last batch had lines of
     bool ending_ = false;
     std::thread thread_;
@@ -102,9 +109,10 @@ class TranslationQueue::Job {
     std::size_t taken = 0;  // lines that are in a batch or translated
     std::size_t given = 0;  // lines that next() has returned
     std::size_t ready = 0;  // lines translated, all before it included
+    bool begun = false;     // of `work`
     bool finished = false, left = false;
     std::exception_ptr error;
-    Clock::time_point since = Clock::now();
+    Clock::time_point since = Clock::now(), looked = since;  // looked: whether the client is still there
 };
 
 }  // namespace heddle::app

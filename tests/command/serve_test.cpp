@@ -60,7 +60,7 @@ TEST(HtmlText, TakesAnyBytes) {
         const HtmlText text(html);
         EXPECT_EQ(HtmlText(text.with(text.lines())).lines(), text.lines()) << html;
     }
-    for (const char* part : {"<", "<a ", "<pre>", "<!--", "&amp", "<a href='"}) {
+    for (const char* part : {"<", "<a ", "<pre>", "<!--", "&amp", "<a href='", "<script><a", "<style></"}) {
         std::string long_one;
         for (int i = 0; i < 100000; ++i) long_one += part;
         HtmlText(long_one).with(HtmlText(long_one).lines());
@@ -219,6 +219,30 @@ TEST(TranslationQueue, RefusesMoreThanMayWaitAndForgetsThoseThatLeft) {
     EXPECT_FALSE(queue.next(*two, {}));
 }
 
+// Work refers to what its caller holds: once it has begun the caller stays, whether or not the client does.
+TEST(TranslationQueue, WaitsForWorkThatHasBegun) {
+    TranslationQueue queue(2);
+    bool done = false;
+    queue.run(
+        [&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(500));
+            done = true;
+        },
+        [] { return true; });
+    EXPECT_TRUE(done);
+}
+
+// Lines of a job that nobody holds any more are not translated.
+TEST(TranslationQueue, GivesUpWhatNobodyWaitsFor) {
+    const Served served;
+    TranslationQueue queue(1);
+    queue.translate(served.models[0], std::vector<std::string>(50'000, "a b c d e f"), 1);
+    for (int tries = 0; tries < 1000 && queue.numbers().waiting > 0; ++tries)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_LT(queue.numbers().lines, 50'000);
+    EXPECT_EQ(queue.next(*queue.translate(served.models[0], {"a"}, 1), {})->size(), 1u);
+}
+
 TEST(TranslationQueue, PassesErrorsOn) {
     TranslationQueue queue(2);
     EXPECT_THROW(queue.run([] { throw Error("no"); }, {}), Error);
@@ -249,7 +273,7 @@ TEST(HttpServer, AnswersAndHoldsItsLimits) {
         EXPECT_EQ(status_of(answer), 400) << lengths << answer;
         EXPECT_THAT(answer, testing::Not(HasSubstr("/smuggled")));
     }
-    EXPECT_EQ(status_of(answer_to(port, head + "Content-Length: 1001\r\n\r\n")), 413);
+    EXPECT_EQ(status_of(answer_to(port, head + close + "Content-Length: 1001\r\n\r\n" + std::string(1001, 'a'))), 413);
     EXPECT_EQ(status_of(answer_to(port, head + "Content-Length: 99999999999999999999999\r\n\r\n")), 413);
     EXPECT_EQ(status_of(answer_to(
                   port, head + close + "Transfer-Encoding: chunked\r\n\r\n5dc\r\n" + std::string(1500, 'a') + "\r\n0\r\n\r\n")),
@@ -348,6 +372,36 @@ TEST_F(ServiceTest, StreamsADocumentOfTheSameTranslations) {
     EXPECT_EQ(whole(std::move(response)), "{\"translatedText\":\"" + wanted + "\"}");
 }
 
+// A document takes the only place until it has been read, or is dropped.
+TEST_F(ServiceTest, RefusesMoreThanMayWait) {
+    TranslationService narrow{served.models, {.queue = 1}};
+    const auto translate = [&](const std::string& q) {
+        return narrow.answer({.method = "POST",
+                              .path = "/translate",
+                              .type = "application/json",
+                              .host = "localhost",
+                              .body = "{\"q\":\"" + q + R"(","source":"de","target":"en"})"});
+    };
+    std::string document;
+    for (int i = 0; i < 50'000; ++i) document += "a b c d e f\\n";
+    HttpResponse first = translate(document);
+    EXPECT_EQ(first.status, 200);
+    const HttpResponse second = translate("a");
+    EXPECT_EQ(second.status, 503);
+    EXPECT_THAT(second.headers, testing::Contains(testing::Pair("Retry-After", "1")));
+    first.more = {};
+    int status = 503;
+    for (int tries = 0; tries < 1000 && status == 503; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        status = translate("a").status;
+    }
+    EXPECT_EQ(status, 200);
+    std::string lines;
+    for (int i = 0; i < 100'001; ++i) lines += "a\\n";
+    EXPECT_EQ(translate(lines).status, 413);
+    EXPECT_EQ(translate(std::string(300'000, ' ') + "\\n").status, 200);
+}
+
 TEST_F(ServiceTest, SaysWhatIsWrong) {
     EXPECT_EQ(ask("POST", "/translate", R"({"q":"a","source":"de","target":"fr"})").status, 400);
     EXPECT_EQ(ask("POST", "/translate", R"({"target":"en"})").status, 400);
@@ -357,6 +411,9 @@ TEST_F(ServiceTest, SaysWhatIsWrong) {
     EXPECT_EQ(ask("GET", "/health", "", "evil.example").status, 403);
     EXPECT_EQ(ask("GET", "/health", "", "127.0.0.1:5010").status, 200);
     EXPECT_EQ(ask("GET", "/health", "", "[::1]:5010").status, 200);
+    EXPECT_EQ(ask("GET", "/health", "", "LocalHost").status, 200);
+    EXPECT_EQ(ask("GET", "/health", "", "127.9.0.2").status, 200);
+    EXPECT_EQ(ask("GET", "/health", "", "128.0.0.1").status, 403);
     EXPECT_EQ(service.answer({.method = "GET", .path = "/health", .host = "localhost", .origin = "https://evil.example"}).status,
               403);
     EXPECT_EQ(service.answer({.method = "GET", .path = "/health", .host = "localhost:1", .origin = "http://localhost:1"}).status,
