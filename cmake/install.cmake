@@ -25,7 +25,7 @@ install(TARGETS ${libraries} EXPORT heddle ARCHIVE DESTINATION ${CMAKE_INSTALL_L
 list(REMOVE_ITEM rooms heddle)
 install(DIRECTORY ${rooms} heddle/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heddle COMPONENT development FILES_MATCHING PATTERN "*.h"
         PATTERN "kernels/device" EXCLUDE PATTERN "kernels/emulator" EXCLUDE
-        REGEX "/detail$|/autograd/cases$|/attention/(plain|mma|short)$|/kernels/simd\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
+        REGEX "/detail$|/autograd/cases$|/attention/(plain|mma|short)$|/kernels/simd[a-z_]*\\.h$|_simd\\.h$|_impl\\.h$" EXCLUDE)
 set(device_headers kernels/device/declare.h)
 if(NOT HEDDLE_CUDA_MODE STREQUAL "off")
   file(GLOB device_headers CONFIGURE_DEPENDS kernels/device/*.h)

@@ -15,9 +15,7 @@ OptimizerOptions by_moments(Method method, const Options& options) {
 }  // namespace
 
 ModuleOptimizer::ModuleOptimizer(nn::Module& module, Rate lr, double clip, const OptimizerOptions& options)
-    : parameters_(nn::flatten(module)), optimizer_(parameters_.values, parameters_.gradients, options), lr_(lr), clip_(clip) {
-    if (parameters_.bf16_copy.defined()) optimizer_.round_to(parameters_.bf16_copy);
-}
+    : parameters_(nn::flatten(module)), optimizer_(parameters_.values, parameters_.gradients, options), lr_(lr), clip_(clip) {}
 
 void ModuleOptimizer::zero_grad(Where where) { optimizer_.zero_gradients(where); }
 

@@ -86,23 +86,6 @@ TEST(Optimizers, OfSgdTakeMomentumAndDecay) {
     EXPECT_EQ(net.out.weight().value().to_vector(), other.out.weight().value().to_vector());
 }
 
-// A model that computes in bf16 has f32 master weights; each step rounds them into the weights that it computes with.
-TEST(Optimizers, StepAModelThatComputesInBf16) {
-    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    Net net;
-    net.to(Device::cuda);
-    net.to(DType::bf16);
-    optim::SGD sgd(net, {.lr = 1});
-    const std::vector<double> before = net.out.weight().value().to_vector();
-    const Variable x(Tensor::randn({4, 2}, 1).to(DType::bf16).to(Device::cuda));
-    sum(net(x)).backward();
-    sgd.step();
-    const Tensor computed = net.out.weight().value();
-    EXPECT_EQ(computed.dtype(), DType::bf16);
-    EXPECT_NE(computed.to_vector(), before);
-    EXPECT_EQ(sgd.parameters().bf16_copy.to_vector(), sgd.parameters().values.to(Device::cpu).to(DType::bf16).to_vector());
-}
-
 TEST(Optimizers, LeaveFrozenParametersAlone) {
     Net net;
     optim::Adam adam(net, {.lr = 1e-2, .weight_decay = 0.1});

@@ -55,6 +55,9 @@ ShellOutput run_page(const Workplace& here, const std::string& page) {
         " *) return 1 ;; esac; }\n";
     for (const std::string& block : fenced_blocks(page, ""))
         if (!block.starts_with("$ ")) lines += block;
+    // A model of another toolkit, which the page imports: one that Heddle wrote.
+    if (const std::size_t at = lines.find("build/release/heddle import opus-mt-de-en"); at != std::string::npos)
+        lines.insert(at, "build/release/heddle export runs/first --to ctranslate2 opus-mt-de-en\n");
     here.write("page.sh", lines);
     return shell("cd " + quoted(here.path("")) + " && bash page.sh 2>&1");
 }

@@ -75,11 +75,10 @@ TEST_P(ImportedRun, IsUsedLikeAnyOther) {
     if (!import_model()) GTEST_SKIP() << GetParam() << " is missing";
     const std::string translations = done("translate RUN --beam 2 --max-output-length 20", german).out;
     EXPECT_EQ(lines_of(translations).size(), 4u);
-    const bool marian = GetParam().starts_with("marian");
     EXPECT_EQ(
         here_.exists("RUN/search.toml") && here_.read("RUN/search.toml").find("\nforbid-unknown = true\n") != std::string::npos,
-        marian)
-        << "Marian never writes its unknown token";
+        GetParam() == "marian_post")
+        << "Marian never writes its unknown token, but a run of Heddle's own may";
     EXPECT_EQ(lines_of(done("translate RUN --sample --n-best 3", german).out).size(), 12u);
     EXPECT_THAT(done("evaluate RUN --test few --beam 1").out, HasSubstr("BLEU"));
     EXPECT_THAT(done("translate RUN --beam 1 --alignment --replace-unknown copy", german).out,
@@ -122,7 +121,7 @@ TEST_P(ImportedRun, BeginsATraining) {
         EXPECT_EQ(here_.read("TUNED/" + name), here_.read("RUN/" + name)) << name;
     }
     EXPECT_THAT(here_.read("TUNED/config.toml"), Not(HasSubstr("vocab-model = \"RUN")));
-    EXPECT_EQ(here_.exists("TUNED/search.toml"), GetParam().starts_with("marian"));
+    EXPECT_EQ(here_.exists("TUNED/search.toml"), here_.exists("RUN/search.toml"));
     // A token that is never written takes no part in label smoothing: its output bias would make the loss enormous.
     int losses = 0;
     for (const std::string& line : lines_of(here_.read("TUNED/log.jsonl"))) {
