@@ -1,4 +1,6 @@
 // Products and running sums: a line of the axis is walked from one end to the other.
+#include <vector>
+
 #include "core/check.h"
 #include "core/dual.h"
 #include "core/format.h"
@@ -54,17 +56,21 @@ Tensor prod_backward(const Tensor& dy, const Tensor& x, int axis) {
         const T *gradient = dy.data<T>(), *from = x.data<T>();
         T* to = dx.mutable_data<T>();
         // The product of those before k on the way there, times dy and those behind k on the way back: no quotient of zeros.
-        for_lines(m, [&](std::int64_t i, std::int64_t first) {
-            Accumulator<T> before = 1, behind = Accumulator<T>(gradient[i]);
-            for (std::int64_t k = 0; k < m.n; ++k) {
-                const std::int64_t at = first + k * m.inner;
-                to[at] = static_cast<T>(before);
-                before *= Accumulator<T>(from[at]);
-            }
-            for (std::int64_t k = m.n - 1; k >= 0; --k) {
-                const std::int64_t at = first + k * m.inner;
-                to[at] = static_cast<T>(Accumulator<T>(to[at]) * behind);
-                behind *= Accumulator<T>(from[at]);
+        // Those before k are kept as wide as the product, since they may leave the range of T where dx is within it.
+        parallel_for(m.outputs(), grain_for(4 * m.n + 1), [&](std::int64_t begin, std::int64_t end) {
+            std::vector<Accumulator<T>> before(static_cast<std::size_t>(m.n));
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t first = m.begin_of(i);
+                Accumulator<T> product = 1, behind = Accumulator<T>(gradient[i]);
+                for (std::int64_t k = 0; k < m.n; ++k) {
+                    before[static_cast<std::size_t>(k)] = product;
+                    product *= Accumulator<T>(from[first + k * m.inner]);
+                }
+                for (std::int64_t k = m.n - 1; k >= 0; --k) {
+                    const std::int64_t at = first + k * m.inner;
+                    to[at] = static_cast<T>(before[static_cast<std::size_t>(k)] * behind);
+                    behind *= Accumulator<T>(from[at]);
+                }
             }
         });
     });

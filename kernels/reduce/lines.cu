@@ -5,7 +5,9 @@
 // its own, and the caches serve the row's next elements. Few long lines leave most of the chip idle: these ops are for lines of
 // some thousand elements.
 //
-// Memory traffic: x is read once, twice for the product's gradient, which also reads what it wrote.
+// Products are kept in f64 as on the CPU: 1e30 1e30 0 is 0, and 1e-40 1e40 is 1.
+//
+// Memory traffic: x is read once, twice for the product's gradient, which also writes and reads x.numel() products in f64.
 #include "kernels/device/dispatch.h"
 #include "kernels/device/division.h"
 #include "kernels/device/sweep.h"
@@ -31,28 +33,28 @@ template <class T>
 __global__ void __launch_bounds__(kSweepBlock) prod_kernel(const T* x, T* y, std::int64_t outer, std::int64_t n, Divisor inner) {
     const Line line = line_of(outer, n, inner);
     if (!line.inside) return;
-    Accumulator<T> product = 1;
-    for (std::int64_t k = 0; k < n; ++k) product *= load(x[line.first + k * inner.number]);
-    y[line.number] = store<T>(product);
+    double product = 1;
+    for (std::int64_t k = 0; k < n; ++k) product *= static_cast<double>(load(x[line.first + k * inner.number]));
+    y[line.number] = store<T>(static_cast<Accumulator<T>>(product));
 }
 
-// The products of the numbers before k, left to right, stand in dx until the way back multiplies them by dy and those behind k. A
-// thread's own writes are all that it reads.
+// products [outer, n, inner]: those of the numbers before k, left to right, until the way back multiplies them by dy and those
+// behind k; dx itself for f64. A thread's own writes are all that it reads.
 template <class T>
 __global__ void __launch_bounds__(kSweepBlock)
-    prod_backward_kernel(const T* dy, const T* x, T* dx, std::int64_t outer, std::int64_t n, Divisor inner) {
+    prod_backward_kernel(const T* dy, const T* x, double* products, T* dx, std::int64_t outer, std::int64_t n, Divisor inner) {
     const Line line = line_of(outer, n, inner);
     if (!line.inside) return;
-    Accumulator<T> before = 1, behind = load(dy[line.number]);
+    double before = 1, behind = static_cast<double>(load(dy[line.number]));
     for (std::int64_t k = 0; k < n; ++k) {
         const std::int64_t at = line.first + k * inner.number;
-        dx[at] = store<T>(before);
-        before *= load(x[at]);
+        products[at] = before;
+        before *= static_cast<double>(load(x[at]));
     }
     for (std::int64_t k = n - 1; k >= 0; --k) {
         const std::int64_t at = line.first + k * inner.number;
-        dx[at] = store<T>(load(dx[at]) * behind);
-        behind *= load(x[at]);
+        dx[at] = store<T>(static_cast<Accumulator<T>>(products[at] * behind));
+        behind *= static_cast<double>(load(x[at]));
     }
 }
 
@@ -80,10 +82,11 @@ void prod_cuda(const Tensor& x, const MiddleAxis& axis, Tensor& y) {
 }
 
 void prod_backward_cuda(const Tensor& dy, const Tensor& x, const MiddleAxis& axis, Tensor& dx) {
-    const auto [outer, n, inner] = axis;
+    const std::int64_t outer = axis.outer, n = axis.n, inner = axis.inner;
+    Tensor products = x.dtype() == DType::f64 ? dx : Tensor::empty(x.shape(), DType::f64, x.device());
     dispatch("prod_backward", x.dtype(), [&]<class T>(TypeTag<T>) {
-        launch(sweep_config(dy.numel(), 1), prod_backward_kernel<T>, dy.data<T>(), x.data<T>(), dx.mutable_data<T>(), outer, n,
-               inner);
+        launch(sweep_config(dy.numel(), 1), prod_backward_kernel<T>, dy.data<T>(), x.data<T>(), products.mutable_data<double>(),
+               dx.mutable_data<T>(), outer, n, inner);
     });
 }
 

@@ -43,8 +43,8 @@ void sums(const T* x, const Middle& m, double factor, T* y) {
     });
 }
 
-// The axis in chunks, for threads to share where there are few results. They depend on the shape alone, and their sums are added
-// in order.
+// The axis in chunks, for threads to share where there are few results. They depend on its length alone, and their sums are added
+// in order, so a result has the same bits alone and among others.
 struct Chunks {
     std::int64_t count, length;
 };
@@ -55,24 +55,29 @@ Chunks chunks_of(std::int64_t n, std::int64_t least, std::int64_t most) {
 
 void sums_of_rows(const float* x, const Middle& m, double factor, float* y) {
     const auto sum_of_row = by_level(v2::sum_of_row, v3::sum_of_row, v4::sum_of_row);
-    if (m.outer >= 16 || m.n < 32768) {
+    const Chunks chunks = chunks_of(m.n, 16384, std::max<std::int64_t>(m.n, 1));
+    const auto sum_of_chunk = [&](std::int64_t row, std::int64_t chunk) {
+        const std::int64_t first = chunk * chunks.length;
+        return sum_of_row(x + row * m.n + first, std::min(chunks.length, m.n - first));
+    };
+    if (m.outer >= 16 || chunks.count == 1) {
         parallel_for(m.outer, grain_for(m.n / 4 + 4), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<float>(sum_of_row(x + i * m.n, m.n) * factor);
+            for (std::int64_t i = begin; i < end; ++i) {
+                double total = sum_of_chunk(i, 0);
+                for (std::int64_t c = 1; c < chunks.count; ++c) total += sum_of_chunk(i, c);
+                y[i] = static_cast<float>(total * factor);
+            }
         });
         return;
     }
-    const Chunks chunks = chunks_of(m.n, 16384, m.n);
     std::vector<double> partial(static_cast<std::size_t>(m.outer * chunks.count));
     parallel_for(m.outer * chunks.count, 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::int64_t first = i % chunks.count * chunks.length;
-            partial[static_cast<std::size_t>(i)] =
-                sum_of_row(x + i / chunks.count * m.n + first, std::min(chunks.length, m.n - first));
-        }
+        for (std::int64_t i = begin; i < end; ++i)
+            partial[static_cast<std::size_t>(i)] = sum_of_chunk(i / chunks.count, i % chunks.count);
     });
     for (std::int64_t i = 0; i < m.outer; ++i) {
-        double total = 0;
-        for (std::int64_t c = 0; c < chunks.count; ++c) total += partial[static_cast<std::size_t>(i * chunks.count + c)];
+        double total = partial[static_cast<std::size_t>(i * chunks.count)];
+        for (std::int64_t c = 1; c < chunks.count; ++c) total += partial[static_cast<std::size_t>(i * chunks.count + c)];
         y[i] = static_cast<float>(total * factor);
     }
 }
@@ -81,34 +86,44 @@ constexpr std::int64_t kColumns = 1024;  // whose sums lie in the nearest cache
 
 void sums_of_columns(const float* x, const Middle& m, double factor, float* y) {
     const auto add_columns = by_level(v2::add_columns, v3::add_columns, v4::add_columns);
-    const std::int64_t blocks = (m.inner + kColumns - 1) / kColumns;
-    const Chunks chunks = chunks_of(m.n, 512, m.outer * blocks < 8 ? 16 : 1);
-    const std::int64_t pieces = m.outer * blocks * chunks.count;
-    std::vector<double> partial(static_cast<std::size_t>(chunks.count == 1 ? 0 : pieces * kColumns));
-    const auto columns_of = [&](std::int64_t block) { return std::min(kColumns, m.inner - block * kColumns); };
-    const auto write = [&](std::int64_t at, const double* total) {  // `at` counts outer x blocks
-        const std::int64_t first = at % blocks * kColumns;
-        float* to = y + at / blocks * m.inner + first;
-        for (std::int64_t j = 0; j < columns_of(at % blocks); ++j) to[j] = static_cast<float>(total[j] * factor);
+    const std::int64_t blocks = (m.inner + kColumns - 1) / kColumns, tasks = m.outer * blocks;
+    const Chunks chunks = chunks_of(m.n, 512, 16);
+    const auto columns_of = [&](std::int64_t at) { return std::min(kColumns, m.inner - at % blocks * kColumns); };
+    const auto sum_chunk = [&](std::int64_t at, std::int64_t chunk, double* total) {  // `at` counts outer x blocks
+        const std::int64_t first = chunk * chunks.length, cols = columns_of(at);
+        std::fill_n(total, cols, 0.0);
+        add_columns(x + (at / blocks * m.n + first) * m.inner + at % blocks * kColumns, std::min(chunks.length, m.n - first),
+                    m.inner, cols, total);
     };
-    parallel_for(pieces, grain_for(chunks.length * std::min(m.inner, kColumns) / 4 + 1),
-                 [&](std::int64_t begin, std::int64_t end) {
-                     double own[kColumns];
-                     for (std::int64_t piece = begin; piece < end; ++piece) {
-                         const std::int64_t at = piece / chunks.count, chunk = piece % chunks.count, block = at % blocks;
-                         const std::int64_t first = chunk * chunks.length, cols = columns_of(block);
-                         double* total = chunks.count == 1 ? own : partial.data() + piece * kColumns;
-                         std::fill_n(total, cols, 0.0);
-                         add_columns(x + (at / blocks * m.n + first) * m.inner + block * kColumns,
-                                     std::min(chunks.length, m.n - first), m.inner, cols, total);
-                         if (chunks.count == 1) write(at, total);
-                     }
-                 });
-    if (chunks.count == 1) return;
-    for (std::int64_t at = 0; at < m.outer * blocks; ++at) {
+    const auto add = [&](std::int64_t at, const double* sums_of_chunk, double* total) {
+        for (std::int64_t j = 0; j < columns_of(at); ++j) total[j] += sums_of_chunk[j];
+    };
+    const auto write = [&](std::int64_t at, const double* total) {
+        float* to = y + at / blocks * m.inner + at % blocks * kColumns;
+        for (std::int64_t j = 0; j < columns_of(at); ++j) to[j] = static_cast<float>(total[j] * factor);
+    };
+    const auto cost = [&](std::int64_t rows) { return rows * std::min(m.inner, kColumns) / 4 + 1; };
+    if (tasks >= 8 || chunks.count == 1) {
+        parallel_for(tasks, grain_for(cost(m.n)), [&](std::int64_t begin, std::int64_t end) {
+            double total[kColumns], next[kColumns];
+            for (std::int64_t at = begin; at < end; ++at) {
+                sum_chunk(at, 0, total);
+                for (std::int64_t c = 1; c < chunks.count; ++c) {
+                    sum_chunk(at, c, next);
+                    add(at, next, total);
+                }
+                write(at, total);
+            }
+        });
+        return;
+    }
+    std::vector<double> partial(static_cast<std::size_t>(tasks * chunks.count * kColumns));
+    parallel_for(tasks * chunks.count, grain_for(cost(chunks.length)), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) sum_chunk(i / chunks.count, i % chunks.count, partial.data() + i * kColumns);
+    });
+    for (std::int64_t at = 0; at < tasks; ++at) {
         double* total = partial.data() + at * chunks.count * kColumns;
-        for (std::int64_t c = 1; c < chunks.count; ++c)
-            for (std::int64_t j = 0; j < columns_of(at % blocks); ++j) total[j] += total[c * kColumns + j];
+        for (std::int64_t c = 1; c < chunks.count; ++c) add(at, total + c * kColumns, total);
         write(at, total);
     }
 }

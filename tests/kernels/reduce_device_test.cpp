@@ -26,6 +26,32 @@ TEST(ReduceOnDevices, TakesTheFirstOfEqualMaximaAndNaNBeforeAll) {
             }
 }
 
+// The products of the others are within the range of f32 where those on one side are not.
+TEST(ReduceOnDevices, ProductsMayLeaveTheRangeOnTheWay) {
+    std::vector<double> steps(200, 0.1);
+    std::fill(steps.begin() + 100, steps.end(), 10);
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t inner : {1, 3}) {
+            const auto columns = [&](const std::vector<double>& line) {
+                Tensor x = Tensor::empty({std::ssize(line), inner}, DType::f64);
+                for (std::int64_t i = 0; i < x.numel(); ++i)
+                    x.mutable_data<double>()[i] = line[static_cast<std::size_t>(i / inner)];
+                return in(numbers, x);
+            };
+            const Tensor one = in(numbers, Tensor::full({inner}, 1, DType::f64));
+            const Tensor x = columns({1e30, 1e30, 0, 1e-30, 1e-30}), dx = prod_backward(one, x, 0).to(Device::cpu).to(DType::f64);
+            EXPECT_EQ(prod_forward(x, 0).to(Device::cpu).to_vector(), std::vector<double>(static_cast<std::size_t>(inner), 0));
+            for (std::int64_t i = 0; i < dx.numel(); ++i)
+                EXPECT_NEAR(dx.data<double>()[i], i / inner == 2 ? 1 : 0, 0.02) << i << " on " << to_string(numbers);
+            const Tensor powers = columns(steps), back = prod_backward(one, powers, 0).to(Device::cpu).to(DType::f64);
+            for (std::int64_t i = 0; i < back.numel(); ++i) {
+                const double want = back.numel() / 2 > i ? 10 : 0.1;
+                EXPECT_NEAR(back.data<double>()[i], want, (numbers.dtype == DType::bf16 ? 0.2 : 1e-4) * want)
+                    << i << " on " << to_string(numbers);
+            }
+        }
+}
+
 // Enough sums to fill a chip, and each so long that it is cut into chunks all the same.
 TEST(ReduceOnDevices, LargeNumbersOfLongRowsAreCut) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();

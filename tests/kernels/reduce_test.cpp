@@ -84,6 +84,31 @@ TEST(Reduce, AddsManyFloatsInDouble) {
     EXPECT_NEAR(sum_all_forward(x).item(), wanted, 1e-7 * wanted);
 }
 
+// Numbers of many magnitudes whose sum along axis 1 is 0, so that a computed sum tells in which order they were added.
+Tensor cancelling(const Shape& shape) {
+    Tensor x = normal(shape, DType::f32, 1);
+    const std::int64_t n = x.dim(1), inner = x.numel() / (x.dim(0) * n);
+    float* at = x.mutable_data<float>();
+    for (std::int64_t o = 0; o < x.dim(0); ++o)
+        for (std::int64_t k = 0; k < n; ++k)
+            for (std::int64_t j = 0; j < inner; ++j) {
+                const auto of = [&](std::int64_t row) -> float& { return at[(o * n + row) * inner + j]; };
+                of(k) = k < n / 2 ? std::exp(8 * of(k)) : n % 2 == 1 && k == n / 2 ? 0 : -of(n - 1 - k);
+            }
+    return x;
+}
+
+TEST(Reduce, ALineAloneHasTheBitsThatItHasAmongOthers) {
+    const Shape shapes[] = {{17, 1000},   {17, 32768},   {17, 70001},  {8, 1023, 3},
+                            {8, 2048, 3}, {8, 2048, 40}, {8, 9001, 5}, {5, 1100, 1030}};
+    for (const Shape& shape : shapes) {
+        const Tensor x = cancelling(shape), all = sum_forward(x, 1);
+        for (const std::int64_t lines : {1, 2})
+            EXPECT_TRUE(same_bits(sum_forward(x.slice(3, 3 + lines), 1), all.slice(3, 3 + lines)))
+                << lines << " of " << shape.str();
+    }
+}
+
 TEST(Reduce, EmptyAxesSumToZeroAndHaveNoMean) {
     const Tensor x = Tensor::empty({2, 0, 3}, DType::f32);
     EXPECT_EQ(sum_forward(x, 1).to_vector(), std::vector<double>(6, 0));
