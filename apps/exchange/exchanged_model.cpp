@@ -97,6 +97,13 @@ SpecialIds special_ids(std::string_view sentencepiece, std::string_view name) {
     return found;
 }
 
+double checked_length_penalty(double penalty, std::string_view where) {
+    constexpr double most = 10;  // as --length-penalty
+    check(penalty >= 0 && penalty <= most, "{}: the length penalty of its search is {}, and Heddle's is 0 to {}; change it there",
+          where, penalty, most);
+    return penalty;
+}
+
 HeddleModel to_heddle(ExchangedModel model, std::string_view name) {
     HeddleModel made;
     made.forbid_unknown = model.forbid_unknown;

@@ -45,8 +45,11 @@ struct SpecialIds {
 /// Error, with `name`, as checked_sentencepiece_model().
 SpecialIds special_ids(std::string_view sentencepiece, std::string_view name);
 
+/// The length penalty of a toolkit's search, for heddle translate. Error, with `where`, unless it is 0 to 10.
+double checked_length_penalty(double penalty, std::string_view where);
+
 /// The added begin mark, or pad, must never be written: its output bias.
-inline constexpr float bias_of_added_token = -1e9F;
+inline constexpr auto bias_of_added_token = static_cast<float>(nn::forbidden_bias);
 
 /// A model as a run holds it.
 struct HeddleModel {

@@ -146,6 +146,8 @@ bool same_values(const Tensor& a, const Tensor& b) {
     return a.shape() == b.shape() && std::ranges::equal(a.values<float>(), b.values<float>());
 }
 
+constexpr std::int64_t most_positions = 1 << 14;
+
 /// Takes the tensors of a file one by one.
 class MarianMtReader {
   public:
@@ -204,12 +206,19 @@ class MarianMtReader {
             model_.tensors["target_embedding.weight"] = tied ? take_tied({decoder, output}) : take(decoder);
         }
         if (!tied) model_.tensors["output.weight"] = take(output);
+        const nn::TransformerOptions& options = model_.options;
+        for (const auto& [name, tensor] : model_.tensors) {
+            const bool source = name == "source_embedding.weight" || name == "embedding.weight";
+            const std::int64_t tokens = source ? options.source_vocabulary : options.target_vocabulary;
+            check(tensor.rank() == 2 && tensor.rows() == tokens, "{} is {}, but config.json says {} tokens", name, tensor.shape(),
+                  tokens);
+        }
     }
 
     void read_bias() {
         const std::string name = "final_logits_bias";
         const std::int64_t tokens = model_.options.target_vocabulary;
-        const Tensor bias = has(name) ? take(name) : Tensor::zeros({1, model_.tensors.begin()->second.dim(0)});
+        const Tensor bias = has(name) ? take(name) : Tensor::zeros({1, tokens});
         check(bias.rank() == 2 && bias.dim(0) == 1 && bias.dim(1) == tokens, "{} is {}, wanted [1, {}]", name, bias.shape(),
               tokens);
         model_.tensors["output.bias"] = bias.reshape({tokens});
@@ -218,7 +227,13 @@ class MarianMtReader {
     /// transformers computes them, but a stored table wins: one of half precision is another one.
     void read_positions() {
         const std::string encoder = "model.encoder.embed_positions.weight", decoder = "model.decoder.embed_positions.weight";
-        if (!has(encoder) && !has(decoder)) return;
+        if (!has(encoder) && !has(decoder)) {
+            // No weights stand behind this number, and a table of it is allocated.
+            check(model_.options.position_table <= most_positions,
+                  "config.json: max_position_embeddings is {}, wanted at most {}: set it to less, computed positions have no end",
+                  model_.options.position_table, most_positions);
+            return;
+        }
         Tensor source = take(encoder), target = take(decoder);
         const Shape wanted{model_.options.position_table, model_.options.d_model};
         check(source.shape() == wanted && target.shape() == wanted, "its positions are {} and {}, wanted {}", source.shape(),
@@ -263,7 +278,7 @@ std::int32_t as_id(std::int64_t id, std::int64_t vocabulary, const char* name) {
     return static_cast<std::int32_t>(id);
 }
 
-/// Tokens beyond the model's rows are left out; rows beyond the tokens have no text.
+/// Rows beyond the tokens have no text. Error for tokens beyond the model's rows.
 void fit(std::vector<std::string>& tokens, std::int64_t rows, const char* file) {
     check(static_cast<std::int64_t>(tokens.size()) <= rows, "{} has ids up to {}, but the model has {} rows", file,
           tokens.size() - 1, rows);
@@ -330,10 +345,12 @@ void read_forbidden(ExchangedModel& model, const Json& config) {
 bool is_huggingface(const std::filesystem::path& folder) {
     std::error_code failed;
     if (!std::filesystem::is_regular_file(folder / "config.json", failed)) return false;
-    const ModelFiles files = files_of_folder(folder);
-    if (files.bytes("config.json")->size() > longest_config) return false;
-    const Json config = bounded_json(text_of(files, "config.json", longest_config));
-    return config.is_object() && config.contains("model_type");
+    try {
+        const Json config = bounded_json(text_of(files_of_folder(folder), "config.json", longest_config));
+        return !config.is_object() || config.contains("model_type");  // a damaged one, too
+    } catch (const Error&) {
+        return true;  // read_huggingface() says why it cannot be read
+    }
 }
 
 ExchangedModel read_huggingface(const std::filesystem::path& folder) {
@@ -356,7 +373,10 @@ ExchangedModel read_huggingface(const std::filesystem::path& folder) {
         const Json generation = json_of(files, "generation_config.json", false);
         read_forbidden(model, json);
         read_forbidden(model, generation);
-        model.length_penalty = Config(generation.contains("length_penalty") ? generation : json).fraction("length_penalty", 1);
+        const bool apart = generation.contains("length_penalty");
+        model.length_penalty =
+            checked_length_penalty(Config(apart ? generation : json).fraction("length_penalty", 1),
+                                   apart ? "generation_config.json: length_penalty" : "config.json: length_penalty");
         return model;
     } catch (const Error& error) {
         if (std::string_view(error.what()).find(files.name) != std::string_view::npos) throw;

@@ -12,6 +12,7 @@
 #include "apps/exchange/marian_options.h"
 #include "apps/exchange/marian_tensors.h"
 #include "apps/exchange/npz.h"
+#include "apps/translation/vocabulary/sentencepiece_check.h"
 #include "core/format.h"
 
 namespace heddle::app {
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* model_options_name = "special:model.yml";
-constexpr std::size_t longest_options = 1 << 20, longest_vocabulary = 64 << 20;
+constexpr std::size_t longest_options = longest_config;
 
 // Marian's binary form begins with its version, 1, in eight bytes.
 bool is_marian_binary(const fs::path& file) {
@@ -169,7 +170,8 @@ nn::TransformerOptions heddle_options(const MarianOptions& options, const Marian
           fmt::join(sizes, ", "));
     nn::TransformerOptions model;
     std::int64_t* const vocabularies[] = {&model.source_vocabulary, &model.target_vocabulary};
-    for (std::size_t i = 0; i < 2; ++i) *vocabularies[i] = MarianOptions("size: " + sizes[i], options.name()).number("size", 0);
+    for (std::size_t i = 0; i < 2; ++i)
+        *vocabularies[i] = MarianOptions("dim-vocabs: " + sizes[i], options.name()).number("dim-vocabs", 0);
     model.encoder_layers = options.number("enc-depth", 1);
     model.decoder_layers = options.number("dec-depth", 1);
     model.d_model = options.number("dim-emb", 512);
@@ -276,7 +278,7 @@ ExchangedVocabulary read_vocabulary(const fs::path& file) {
         "{}: only SentencePiece vocabularies (.spm) are read, no lists of words and no factors; import the model's Hugging Face "
         "form, if there is one",
         file.string());
-    ExchangedVocabulary vocabulary{.sentencepiece = read_regular_file(file, longest_vocabulary), .map = {}};
+    ExchangedVocabulary vocabulary{.sentencepiece = read_regular_file(file, largest_model), .map = {}};
     const SpecialIds ids = special_ids(vocabulary.sentencepiece, file.string());
     check(ids.unk >= 0 && ids.end >= 0, "{}: it has no {}, which Marian needs", file.string(),
           ids.unk < 0 ? "unknown piece" : "end mark");
@@ -302,7 +304,8 @@ ExchangedModel read_marian(const fs::path& path, const std::vector<fs::path>& vo
     model.options = heddle_options(options, training);
     const std::optional<MarianOptions> decoder = decoder_options(file.path());
     model.forbid_unknown = !decoder || !decoder->flag("allow-unk");
-    if (decoder && decoder->contains("normalize")) model.length_penalty = std::clamp(decoder->real("normalize", 0), 0.0, 10.0);
+    // Marian's decoder does not normalise unless it is told to.
+    model.length_penalty = decoder ? checked_length_penalty(decoder->real("normalize", 0), decoder->name() + ": normalize") : 0;
     const std::vector<fs::path> files = vocabularies.empty() ? find_vocabularies(file.path(), training, decoder) : vocabularies;
     check(files.size() <= 2, "{}: the model has {} vocabularies; wanted one source and one target", file.path(), files.size());
     model.source = read_vocabulary(files.front());

@@ -104,7 +104,7 @@ std::int64_t element_size(std::string_view dtype) {
     return size == 1 || size == 2 || size == 4 || size == 8 ? size : 0;
 }
 
-// The number of elements, or nothing when their bytes would not fit into 63 bits.
+// The bytes of an array, or nothing when their number does not fit into 63 bits.
 std::optional<std::int64_t> npy_bytes(const std::vector<std::int64_t>& shape, std::int64_t size) {
     std::int64_t bytes = size;
     for (const std::int64_t extent : shape)

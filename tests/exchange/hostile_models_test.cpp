@@ -168,7 +168,7 @@ std::vector<Case> hostile_configurations() {
     for (const json& value : {json("bert"), json(0), json::object()})
         cases.push_back(with_json("config.json", "model_type", value));
     for (const json& value : {json(-0.1), json(1.0), json("0")}) cases.push_back(with_json("config.json", "dropout", value));
-    for (const json& value : {json(-1), json(0), json(std::int64_t{1} << 40), json("512")})
+    for (const json& value : {json(-1), json(0), json(1 << 20), json(std::int64_t{1} << 40), json("512")})
         cases.push_back(with_json("config.json", "max_position_embeddings", value));
     cases.push_back({"config.json: nested deeply", [](const fs::path& folder) {
                          write(folder / "config.json", std::string(1 << 19, '[') + std::string(1 << 19, ']'));
@@ -176,6 +176,8 @@ std::vector<Case> hostile_configurations() {
     cases.push_back({"config.json: large", [](const fs::path& folder) {
                          write(folder / "config.json", "{\"model_type\": \"marian\"" + std::string(4 << 20, ' ') + "}");
                      }});
+    for (const json& value : {json(-1), json(10.5), json(1e300), json("1")})
+        cases.push_back(with_json("generation_config.json", "length_penalty", value));
     cases.push_back(with_json("tokenizer_config.json", "unk_token", "<nothing>"));
     cases.push_back(with_json("tokenizer_config.json", "eos_token", 3));
     return cases;

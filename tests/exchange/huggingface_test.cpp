@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/exchange/ctranslate2.h"
+#include "apps/exchange/positions.h"
 #include "autograd/tape.h"
 #include "core/safetensors.h"
 #include "nn/search/search.h"
@@ -207,6 +208,49 @@ TEST(HuggingFace, KeepsWhatAModelOfHeddleComputes) {
         const std::vector<double> wanted = scores_of(toy), found = scores_of(back);
         for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 2e-5) << i;
     }
+}
+
+TEST(HuggingFace, KeepsTheLengthPenaltyOfTheSearch) {
+    ExchangedModel model = exchanged(toy_model(kinds()[0].options));
+    const TemporaryFolder folder;
+    for (const std::optional<double> penalty :
+         {std::optional<double>(), std::optional<double>(0.0), std::optional<double>(1.5)}) {
+        model.length_penalty = penalty;
+        write_export(to_huggingface(model, ExportDType::f32, "toy"), folder.path());
+        EXPECT_EQ(read_huggingface(folder.path()).length_penalty, penalty.value_or(1));
+    }
+}
+
+TEST(HuggingFace, SaysWhatIsWrong) {
+    const TemporaryFolder folder;
+    write_export(to_huggingface(exchanged(toy_model(kinds()[0].options)), ExportDType::f32, "toy"), folder.path());
+    const std::string config = read_file(folder.path() / "config.json");
+    json changed = json::parse(config);
+    changed["vocab_size"] = 81;
+    write_file_atomically(folder.path() / "config.json", changed.dump());
+    EXPECT_THAT(error_of([&] { read_huggingface(folder.path()); }),
+                testing::HasSubstr("embedding.weight is [80, 24], but config.json says 81 tokens"));
+    write_file_atomically(folder.path() / "config.json", config.substr(0, config.size() / 2));
+    EXPECT_TRUE(is_huggingface(folder.path())) << "a damaged one, too";
+    EXPECT_THAT(error_of([&] { read_huggingface(folder.path()); }), testing::HasSubstr("config.json"));
+}
+
+// A model that was saved in bf16 holds a table of positions that is rounded by up to 2e-3.
+TEST(HuggingFace, TakesItsPositionsInHalfPrecision) {
+    nn::TransformerOptions options = kinds()[0].options;
+    options.positions = nn::Positions::learned;
+    ExchangedModel model = exchanged(toy_model(options));
+    const Tensor exact = position_table(nn::Positions::sines_first, 40, 24);
+    for (const DType dtype : {DType::bf16, DType::f32}) {
+        for (const char* table : {"source_positions.weight", "target_positions.weight"})
+            model.tensors.at(table) = exact.to(dtype).to(DType::f32);
+        const TemporaryFolder folder;
+        write_export(to_huggingface(model, ExportDType::f32, "toy"), folder.path());
+        const ExchangedModel read = read_huggingface(folder.path());
+        EXPECT_EQ(read.options.positions, dtype == DType::f32 ? nn::Positions::sines_first : nn::Positions::learned);
+    }
+    model.tensors.at("source_positions.weight").mutable_values<float>()[7] += 0.01F;
+    expect_error([&] { to_huggingface(model, ExportDType::f32, "toy"); }, "positions are learned");
 }
 
 TEST(HuggingFace, HalvesAreRounded) {

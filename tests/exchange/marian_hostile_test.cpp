@@ -427,6 +427,8 @@ TEST_F(MarianHostile, VocabulariesOfOthers) {
     with({{"decoder.yml", "vocabs: [vocab.spm, other.spm]\n"}, {"other.spm", larger}}, "tied-embeddings-all");
     with({{"decoder.yml", "vocabs\n"}}, "decoder.yml:1: this is no option");
     with({{"decoder.yml", "normalize: long\n"}}, "wanted a number");
+    for (const char* wrong : {"nan", "inf", "-0.5", "11"})
+        with({{"decoder.yml", fmt::format("normalize: {}\n", wrong)}}, "decoder.yml: normalize: the length penalty");
     with({{"model.npz.yml", "vocabs\n"}}, "model.npz.yml:1: this is no option");
     with({{"model.npz.yml", "transformer-dropout: 2\n"}}, "dropout is 2");
 }

@@ -159,6 +159,16 @@ TEST(MarianWrite, RefusesByTheOption) {
     pre.length_penalty = 0.6;
     const std::string decoder = to_marian(pre, ExportDType::f32, "run").files.back().bytes;
     EXPECT_THAT(decoder, HasSubstr("normalize: 0.6\n"));
+    const TemporaryFolder folder;
+    write_export(to_marian(pre, ExportDType::f32, "run"), folder.path());
+    EXPECT_EQ(read_marian(folder.path()).length_penalty, 0.6);
+    for (const bool there : {true, false}) {  // the default of Marian's decoder
+        if (there)
+            write_file_atomically(folder / "decoder.yml", "beam-size: 5\n");
+        else
+            std::filesystem::remove(folder / "decoder.yml");
+        EXPECT_EQ(read_marian(folder.path()).length_penalty, 0.0) << there;
+    }
     EXPECT_THAT(decoder, Not(HasSubstr("allow-unk")));
 }
 
