@@ -43,7 +43,7 @@ OptionTable import_table(ImportOptions& options) {
     table.group(OptionGroup::files);
     table
         .add("model", options.model,
-             "model.npz, an .argosmodel, or a folder of Marian, Hugging Face or CTranslate2; which, is seen by its files")
+             "model.npz, an .argosmodel, or a folder of Marian, Hugging Face or CTranslate2, told apart by their files")
         .called("FILE")
         .positional();
     table
@@ -63,10 +63,12 @@ struct OtherForm {
     const char* what;
 };
 constexpr OtherForm other_forms[] = {
-    {".onnx", "an ONNX graph; import the model that it was made from"},
-    {".gguf", "a GGUF file, which holds language models; Heddle's translate"},
-    {".pt", "a checkpoint of fairseq, OpenNMT-py or PyTorch; convert it to CTranslate2 without --quantization, and import that"},
-    {".ckpt", "a checkpoint of JoeyNMT or PyTorch Lightning; convert it to CTranslate2 without --quantization, and import that"},
+    {".onnx", "an ONNX graph without the names of a model's weights; a MarianMT model that it was made from can be imported"},
+    {".gguf", "a GGUF file, which holds a language model, and Heddle's models translate"},
+    {".pt",
+     "a checkpoint of fairseq, OpenNMT-py or PyTorch; one of fairseq can be converted with ct2-fairseq-converter and then "
+     "imported, the others cannot"},
+    {".ckpt", "a checkpoint of JoeyNMT or PyTorch Lightning, which cannot be imported"},
     {".h5", "a model of Keras; import its form of Hugging Face with model.safetensors"},
     {".msgpack", "a model of Flax; import its form of Hugging Face with model.safetensors"},
 };
@@ -88,11 +90,13 @@ constexpr OtherForm other_forms[] = {
 
 ExchangedModel read_model(const ImportOptions& options) {
     const fs::path path = options.model;
-    check(fs::exists(path), "{}: there is nothing", path.string());
+    check(fs::exists(path), "{}: there is no such file or folder", path.string());
     check(!fs::exists(path / "config.toml"), "{}: this is a run of Heddle, which needs no import", path.string());
     const std::vector<fs::path> vocabularies(options.vocabularies.begin(), options.vocabularies.end());
     if (is_marian(path)) return read_marian(path, vocabularies);
     const bool folder = fs::is_directory(path);
+    for (const char* file : {"config.json", "model.safetensors", "pytorch_model.bin", "model.bin"})
+        check(folder || path.filename() != file, "{}: this is one file of a model; give its folder", path.string());
     if (folder && is_ctranslate2(path)) return read_ctranslate2(path, vocabularies);
     check_usage(vocabularies.empty(),
                 fmt::format("import: {}: the model brings its vocabulary; leave --vocab out", options.model));
