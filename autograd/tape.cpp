@@ -110,7 +110,8 @@ void backward(const Variable& loss, bool retain) {
           loss.shape());
     Tensor one = Tensor::empty(loss.shape(), loss.dtype(), loss.value().device());
     kernels::fill(one, 1);  // by a kernel instead of a copy from the host, so that it can be captured
-    backward(loss, one, retain);
+    const std::shared_ptr<Tape> keep = tape();
+    keep->walk(std::span(&loss, 1), std::span(&one, 1), retain, true);
 }
 
 // ---- modes

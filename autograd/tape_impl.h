@@ -61,7 +61,8 @@ class Tape {
   public:
     /// Adds a node; `self` is this tape, which the new Variables keep alive.
     static std::vector<Variable> append(const std::shared_ptr<Tape>& self, std::vector<Tensor> outputs, Record&& entry);
-    void walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain);
+    /// `ours`: nobody but the caller, who leaves them alone, can reach the cotangents, so they need no copy.
+    void walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain, bool ours = false);
     /// Called when a Variable that held an output of node `number` is destroyed.
     void release(std::int64_t number);
     /// The gradient of an input of `consumer`, during a walk. Error if an earlier walk freed the node that made the input.
@@ -77,6 +78,7 @@ class Tape {
     const TapeNode* find(std::int64_t number) const { return const_cast<Tape*>(this)->find(number); }
     TapeNode::Input input_of(const Variable& variable, const Record& entry) const;
     std::int64_t seed(const Variable& output, const Tensor& cotangent, bool copy);
+    bool may_write(const Tensor& cotangent, const Variable& output) const;
     void visit(TapeNode& node, bool retain);
     void bury(TapeNode& node);
     void bury_pending();

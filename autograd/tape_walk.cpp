@@ -173,7 +173,7 @@ Tensor& Tape::target(const TapeNode& consumer, const TapeNode::Input& input) {
     return producer->outputs[static_cast<std::size_t>(input.output)].gradient;
 }
 
-void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain) {
+void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotangents, bool retain, bool ours) {
     check(outputs.size() == cotangents.size(), "backward: {} outputs, but {} cotangents", outputs.size(), cotangents.size());
     check(!walking_, "backward: called from within a backward of the same tape; use a FreshTape");
     std::int64_t last = -1;
@@ -181,10 +181,10 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
     const kernels::BiasSums biases;   // makes several sums for gradients of biases in one launch
     const device::Branches branches;  // computes gradients of weights in parallel to those of values
     try {
-        // Nothing adds to the gradient of a single output: the walk begins at its node, so the caller's tensor is only read.
-        if (outputs.size() == 1) last = seed(outputs[0], cotangents[0], false);
-        for (std::size_t i = 0; outputs.size() > 1 && i < outputs.size(); ++i)
-            last = std::max(last, seed(outputs[i], cotangents[i], true));
+        // Nothing adds to the gradient of a single output: the walk begins at its node, so the caller's tensor is only read, and
+        // needs a copy only if the walk adds to it as the gradient of a leaf.
+        const bool copy = outputs.size() > 1 || (outputs.size() == 1 && !ours && may_write(cotangents[0], outputs[0]));
+        for (std::size_t i = 0; i < outputs.size(); ++i) last = std::max(last, seed(outputs[i], cotangents[i], copy));
         // Nothing is recorded or removed during the walk, so indices into the list stay valid.
         const auto end = std::upper_bound(nodes_.begin(), nodes_.end(), last,
                                           [](std::int64_t wanted, const TapeNode& node) { return wanted < node.number; });
@@ -201,6 +201,18 @@ void Tape::walk(std::span<const Variable> outputs, std::span<const Tensor> cotan
         throw;
     }
     end_walk();
+}
+
+// True if a walk from `output` may add to the cotangent's memory: it is the gradient of a leaf, or a view of one.
+bool Tape::may_write(const Tensor& cotangent, const Variable& output) const {
+    if (!cotangent.defined() || !output.defined()) return true;
+    const auto adds_to_it = [&](const TapeNode::Input& input) {
+        return input.leaf && input.needs && input.leaf->grad.defined() && input.leaf->grad.shares_storage(cotangent);
+    };
+    return std::ranges::any_of(nodes_, [&](const TapeNode& node) {
+        // The backward of such a node adds to leaves that are not among its inputs.
+        return node.number <= output.slot_->node && (node.always || std::ranges::any_of(node.inputs, adds_to_it));
+    });
 }
 
 std::int64_t Tape::seed(const Variable& output, const Tensor& cotangent, bool copy) {

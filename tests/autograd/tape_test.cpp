@@ -102,6 +102,18 @@ TEST(Tape, LetsAnOpAddIntoAGradientInPlace) {
     EXPECT_EQ(w.grad().bytes_data(), memory);
 }
 
+// Otherwise the first gradient that is added to x would change the cotangent that w's is made of.
+TEST(Tape, ReadsACotangentThatIsALeafsGradientAsItWas) {
+    for (const bool view : {false, true}) {
+        Variable x = leaf({2, 3});
+        const Variable w = leaf({5, 7});
+        x.set_grad(Tensor::full({2}, 1, DType::f64));
+        backward(ops::mul(x, w), view ? x.grad().reshape({2}) : x.grad());
+        EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{6, 8}));
+        EXPECT_EQ(w.grad().to_vector(), (std::vector<double>{2, 3}));
+    }
+}
+
 TEST(Tape, DoesNotTouchTheCotangentThatItWasGiven) {
     const Tensor cotangent = Tensor::full({2}, 3, DType::f64);
     backward(times(leaf({1, 2}), 2), cotangent);
