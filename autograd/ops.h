@@ -109,7 +109,8 @@ Variable var(const Variable& x, const Axes& axes = {}, bool keep = false, double
 /// The root of var (torch.std, whose name a C++ program cannot call beside namespace std); its gradient is 0 where it is 0.
 Variable stddev(const Variable& x, const Axes& axes = {}, bool keep = false, double correction = 1,
                 Where where = Where::current());
-/// (sum |x|^p)^(1/p), for infinity the largest |x|; its gradient is 0 where it is 0. Error unless p > 0.
+/// (sum |x|^p)^(1/p), for infinity the largest |x|; its gradient is 0 where it is 0, and for p < 1 where x is 0. Error unless
+/// p > 0.
 Variable norm(const Variable& x, const Axes& axes = {}, bool keep = false, double p = 2, Where where = Where::current());
 /// ln sum e^x, without overflow; -infinity, and no gradient, where all x are -infinity.
 Variable logsumexp(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());

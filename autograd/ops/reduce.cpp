@@ -130,6 +130,7 @@ Variable sum(const Variable& x, const Axes& axes, bool keep, Where where) {
 
 Variable mean(const Variable& x, const Axes& axes, bool keep, Where where) {
     if (!axes.all() || keep) return over("mean", x, axes, keep, where, mean_of);
+    check(x.value().numel() > 0, "mean: x {} is empty", x.shape());
     return scale(sum(x, {}, false, where), 1.0 / static_cast<double>(x.value().numel()), where);
 }
 
@@ -164,7 +165,14 @@ Variable norm(const Variable& x, const Axes& axes, bool keep, double p, Where wh
     if (p == 2) return root(sum(square(x, where), axes, keep, where), where);
     if (p == 1) return sum(abs(x, where), axes, keep, where);
     if (std::isinf(p)) return max(abs(x, where), axes, keep, where);
-    const Variable total = sum(pow(abs(x, where), p, where), axes, keep, where);
+    Variable powers;
+    if (p < 1) {  // the slope of |x|^p at 0 is infinite
+        const Tensor flat = x == 0;
+        powers = ops::where(flat, 0.0, pow(ops::where(flat, 1.0, abs(x, where), where), p, where), where);
+    } else {
+        powers = pow(abs(x, where), p, where);
+    }
+    const Variable total = sum(powers, axes, keep, where);
     const Tensor zero = total == 0;
     return ops::where(zero, 0.0, pow(ops::where(zero, 1.0, total, where), 1 / p, where), where);
 }
@@ -209,8 +217,7 @@ Tensor argmin(const Variable& x, const std::optional<int>& axis, bool keep) {
     return place_of(x.value(), axis, keep, kernels::min_forward);
 }
 
-// Counts the elements that hold. Up to 2^24 of them f32 counts exactly; more than that are some anyway, and f64 tells all from
-// nearly all.
+// Counts the elements that hold, in f64, since `all` must tell n from n - 1 beyond 2^24.
 Tensor any(const Tensor& mask, const Axes& axes, bool keep) {
     check_dtype("any", "mask", mask, DType::u8);
     const NoGrad off;

@@ -100,6 +100,7 @@ TEST(Operators, ReduceOverOneAxisSeveralOrAll) {
     EXPECT_EQ(all(a > 1, 1).to_vector(), (Values{0, 1}));
     expect_error([&] { sum(a, 2); }, "it has no axis 2");
     expect_error([&] { sum(a, {0, -2}); }, "axis -2 is named twice");
+    expect_error([] { mean(Tensor::zeros({2, 0}, DType::f32)); }, "mean: x [2, 0] is empty");
     expect_error([] { var(Tensor::zeros({1}, DType::f32)); }, "leave nothing to divide by");
 }
 
@@ -113,6 +114,8 @@ TEST(Operators, ReductionsOfNothingSendNoNan) {
     };
     EXPECT_EQ(gradient(Tensor::zeros({2, 2}, DType::f64), [](auto& x) { return norm(x, 1); }), Values(4, 0));
     EXPECT_EQ(gradient(Tensor::full({2, 2}, 3, DType::f64), [](auto& x) { return stddev(x, 1); }), Values(4, 0));
+    EXPECT_EQ(gradient(Tensor::from({0.0, 4.0, 0.0, 0.0}, {2, 2}), [](auto& x) { return norm(x, 1, false, 0.5); }),
+              (Values{0, 1, 0, 0}));
     EXPECT_EQ(gradient(Tensor::full({1, 2}, -infinity, DType::f64), [](auto& x) { return exp(logsumexp(x, 1)); }), Values(2, 0));
 }
 
