@@ -31,8 +31,8 @@ struct ExchangedModel {
     ExchangedVocabulary source, target;         ///< equal numberings when options.one_embedding()
     bool one_file = false;                      ///< source and target are one vocabulary file
     bool forbid_unknown = false;                ///< the toolkit never writes its unknown token
-    std::vector<std::string> notes = {};        ///< of a reader, for the user
-    std::optional<double> length_penalty = {};  ///< of its search, where the toolkit's files have one
+    std::vector<std::string> notes = {};        ///< what a reader tells the user
+    std::optional<double> length_penalty = {};  ///< alpha of its search, where the toolkit's files have one
     /// "de" and "en", where the toolkit says so.
     std::string source_language = {}, target_language = {};
 };

@@ -41,7 +41,7 @@ void check_marian_numbers(const TokenMap& map, std::string_view name) {
 
 std::string_view yes_or_no(bool value) { return value ? "true" : "false"; }
 
-// What Marian 1.12 writes into its models.
+// The options that Marian 1.12 writes into its models.
 std::string model_yml(const nn::TransformerOptions& options) {
     const bool pre = options.norm == nn::NormPlace::pre;
     std::string text = fmt::format(

@@ -257,7 +257,7 @@ void put_number(std::string& out, std::uint64_t value, int size) {
     for (int i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i));
 }
 
-// What a local header and a directory's entry have in common: from the version to the lengths.
+// The fields that a local header and a directory's entry have in common: from the version to the lengths.
 std::string common_fields(std::uint32_t crc, std::uint64_t size, std::size_t name) {
     constexpr std::uint16_t version = 20, first_of_january_1980 = 0x21;
     std::string out;

@@ -64,7 +64,7 @@ TEST(CTranslate2, KeepsWhatAModelOfHeddleComputes) {
             // With zero_start pad has no part in the sum of probabilities.
             for (std::size_t i = 0; i < wanted.size(); ++i)
                 EXPECT_NEAR(found[i], wanted[i], options.zero_start ? 0.3 : 1e-5) << i;
-            // What CTranslate2 wrote comes back with the same bytes.
+            // The file that was read comes back with the same bytes.
             const HeddleModel run = to_heddle(ExchangedModel(read), "run");
             const Export again = to_ctranslate2(from_heddle(*run.model, run.vocabularies, false, "run"), ExportDType::f32, "run");
             for (const ExportedFile& file : again.files) {

@@ -49,7 +49,7 @@ std::uintmax_t bytes_in(const fs::path& path) {
 
 enum Outcome { refused, accepted, without_its_name, greedy, another_exception };
 
-/// What reading the model comes to, in a child process.
+/// The end of reading the model, in a child process.
 Outcome outcome_of(const Reader& read, const fs::path& path) {
     const std::int64_t before = peak_kilobytes();
     try {
@@ -91,7 +91,7 @@ int expect_all_refused(const fs::path& whole, const Reader& read, const std::vec
 
 void write(const fs::path& path, const std::string& bytes) { write_file_atomically(path, bytes); }
 
-/// What can happen to any file: cut off, empty, missing, longer, other bytes, a folder.
+/// Damages of any file: cut off, empty, missing, longer, other bytes, a folder.
 std::vector<Case> damages_of_file(const std::string& file, bool needed) {
     const auto changed = [&](const std::string& how, const std::function<std::string(std::string)>& change) {
         return Case{file + ": " + how, [=](const fs::path& folder) { write(folder / file, change(read_file(folder / file))); }};
@@ -295,7 +295,7 @@ TEST(HostileModels, OfPyTorchAreRefused) {
     cases.push_back({"many values", [=](const fs::path& copy) {
                          write_torch_file(copy / file, "\x80\x02" + std::string((1 << 18), '}') + ".", {});
                      }});
-    // What is wrong with an archive.
+    // Damages of the archive itself.
     cases.push_back(with_bytes(file, "model/data/1", "model/../../"));
     cases.push_back(with_bytes(file, std::string("PK\x03\x04", 4), std::string("\x08\x00", 2), 8));  // deflated
     cases.push_back(with_bytes(file, std::string("PK\x05\x06", 4), "\xff\xff\xff\xff", 12));

@@ -157,7 +157,7 @@ TEST(HuggingFaceOracle, ComesBackBitForBit) {
         EXPECT_EQ(again.source.sentencepiece, read.source.sentencepiece);
         EXPECT_EQ(again.target.sentencepiece, read.target.sentencepiece);
         EXPECT_EQ(again.options.position_table, read.options.position_table);
-        // As a model of CTranslate2 it translates in the same way; all but the marks have the same ids in Heddle.
+        // A model of CTranslate2 made of it translates in the same way; all but the marks have the same ids in Heddle.
         const TemporaryFolder other;
         write_export(to_ctranslate2(back, ExportDType::f32, "back"), other.path());
         const HeddleModel through = to_heddle(read_ctranslate2(other.path()), "through");

@@ -23,7 +23,7 @@
 
 namespace {
 
-// What the program holds outside of tensors, and the most since it was last reset.
+// The memory that the program holds outside of tensors, and the most since it was last reset.
 std::atomic<std::int64_t> held{0}, most_held{0};
 
 void* counted(void* memory) {

@@ -1,5 +1,5 @@
-// What Heddle writes for Marian is read back bit for bit, and Marian computes the same with it (with pymarian, where Python has
-// it).
+// Files that Heddle writes for Marian are read back bit for bit, and Marian computes the same with them (with pymarian, where
+// Python has it).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(MarianWrite, RefusesByTheOption) {
     expect_error([&] { to_marian(exchanged(model), ExportDType::f16, "run"); }, "--dtype f16");
     ExchangedModel pre = exchanged(made_model(marian_cases[1]));
     EXPECT_THAT(to_marian(pre, ExportDType::f32, "run").notes.back(), HasSubstr("--norm pre"));
-    // What decoder.yml says of the search.
+    // The search is in decoder.yml.
     pre.forbid_unknown = true;
     pre.length_penalty = 0.6;
     const std::string decoder = to_marian(pre, ExportDType::f32, "run").files.back().bytes;

@@ -71,7 +71,7 @@ TEST(TorchFile, CallsNothing) {
         const std::string pickle = std::string("\x80\x02") + "c" + global + "\n(" + pickled_text("touch /tmp/harm") + "tR.";
         EXPECT_THAT(complaint_of_pickle(pickle), HasSubstr("nothing was executed")) << global;
     }
-    // What is known by name is called in its one way only.
+    // Functions that are known by name are called in their one way only.
     EXPECT_THAT(complaint_of_pickle("\x80\x02"
                                     "ccollections\nOrderedDict\nK\x01\x85R."),
                 HasSubstr("OrderedDict of something"));

@@ -63,7 +63,7 @@ TEST(TokenMap, NumbersTheSpecialTokensFirst) {
     EXPECT_THAT(other.toolkit_ids(99), ElementsAre(3, 5, -1, 4, 0, 1, 2)) << "a begin mark that is not read is like any token";
     other.begin.reset();
     EXPECT_THAT(other.toolkit_ids(99), ElementsAre(3, 5, -1, 4, 0, 1, 2));
-    // As in Marian: the ids are those of the .spm, and the decoder reads zeros first.
+    // The way of Marian: the ids are those of the .spm, and the decoder reads zeros first.
     const TokenMap marian{.unk = 1, .end = 0, .start = StartToken::zeros};
     EXPECT_THAT(marian.toolkit_ids(5), ElementsAre(-1, 1, -1, 0, 2, 3, 4));
 }
@@ -324,7 +324,7 @@ TEST(MappedVocabulary, WithAnotherMapIsAnotherVocabulary) {
     EXPECT_NO_THROW(check_numbering(tied, {mapped(), mapped()}, "RUN"));
 }
 
-// What transformers gives for the same folders: 40 sentences each. The .spm of hf_opus has other pieces than its vocab.json.
+// Results of transformers for the same folders: 40 sentences each. The .spm of hf_opus has other pieces than its vocab.json.
 TEST(MappedVocabulary, GivesTheIdsOfTransformers) {
     for (const std::string name : {"hf_opus", "hf_bin"}) {
         const fs::path folder = fs::path(HEDDLE_SOURCE_DIR "/../shared/oracles") / name;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr nn::Marks text_marks{.begin = bos_id, .end = eos_id};
 
-// Models of other toolkits may give pad and bos a probability; their own searches never write them. (Models that Heddle has
-// trained are not asked: without forbidden tokens a search ranks fewer.)
+// Models of other toolkits may give pad and bos a probability; their own searches never write them. Models with Heddle's own
+// vocabularies learned never to write them, and a search that forbids nothing ranks fewer tokens.
 void forbid_marks(DecodeOptions& options, const Vocabulary& target) {
     if (target.token_map() == nullptr) return;
     for (const std::int32_t mark : {pad_id, bos_id})

@@ -11,7 +11,7 @@
 
 namespace heddle::app {
 
-/// What the toolkit's decoder reads first: its own begin mark, its pad, its end mark, or no token (a row of zeros).
+/// The token that the toolkit's decoder reads first: its own begin mark, its pad, its end mark, or no token (a row of zeros).
 enum class StartToken : std::uint8_t { begin, pad, end, zeros };
 
 constexpr auto enum_words(StartToken) {
