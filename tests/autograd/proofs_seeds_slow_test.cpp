@@ -38,7 +38,7 @@ TEST_P(Seeds, ProveEveryCase) {
     });
     // The limits that exact_check.h states for 50 seeds.
     EXPECT_LE(forward, 5e-10);
-    EXPECT_LE(adjoint, 9e-15);
+    EXPECT_LE(adjoint, 1e-14);
     EXPECT_LE(hessian, 2e-15);
 }
 
