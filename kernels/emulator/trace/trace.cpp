@@ -138,12 +138,14 @@ bool is_same_access(const TraceEvent& a, const TraceEvent& b) {
            a.shared == b.shared && a.action == b.action;
 }
 
-// A launch of the front end goes on after some mistakes. Of a write that is reported after it was made, its event is the last of its
-// thread.
+// A launch of the front end goes on after some mistakes. A write may be reported after it was made, at the next write: its event
+// is the last of its thread but for reads.
 bool was_made(TracedLaunch& launch, const TraceEvent& mistake) {
+    if (mistake.action == Action::read) return false;
     for (std::size_t i = launch.events.size(); i-- > 0;) {
         if (launch.events[i].block != mistake.block || launch.events[i].thread != mistake.thread) continue;
-        if (mistake.action == Action::read || !is_same_access(launch.events[i], mistake)) return false;
+        if (launch.events[i].action == Action::read) continue;
+        if (!is_same_access(launch.events[i], mistake)) return false;
         launch.mistake = static_cast<std::uint32_t>(i);
         launch.mistake_is_made = true;
         return true;
