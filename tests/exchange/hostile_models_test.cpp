@@ -333,6 +333,15 @@ std::vector<Case> hostile_variables() {
     cases.push_back(with_bytes(file, std::string("decoder/num_heads\0\0\x02\x02\0\0\0", 24), std::string("\xff\x7f", 2), 24));
     cases.push_back(with_bytes(file, std::string("decoder/num_heads\0\0\x02\x02\0\0\0", 24), std::string("\0\0", 2), 24));
     cases.push_back(with_bytes(file, std::string("decoder/activation\0\0\x01\x01\0\0\0", 25), "\x05", 25));
+    cases.push_back({"two and a half heads", [](const fs::path& folder) {
+                         std::string all = read_file(folder / "model.bin");
+                         for (const std::string side : {"encoder", "decoder"}) {
+                             const std::size_t end = all.find(side + "/num_heads") + 17;
+                             all[end + 2] = 4;                                     // f16
+                             all.replace(end + 7, 2, std::string("\x00\x41", 2));  // 2.5
+                         }
+                         write(folder / "model.bin", all);
+                     }});
     cases.push_back({"many aliases", [](const fs::path& folder) {
                          const std::string whole = read_file(folder / "model.bin"), to = "decoder/embeddings/weight";
                          constexpr std::uint32_t count = 400'000;

@@ -368,6 +368,7 @@ TEST_F(MarianHostile, OptionsThatLie) {
     refuses_option("enc-depth: 2", "enc-depth: -1\n", "no possible model");
     refuses_option("dec-depth: 1", "dec-depth: 1000000000\n", "layers");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n", "dim-vocabs is [60]");
+    refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n  - many\n", "dim-vocabs is [many]");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n  - 61\n", "no possible model");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 99\n  - 99\n", "Wemb is [60, 16], wanted [99, 16]");
     refuses_option("tied-embeddings-all: true", "tied-embeddings-all: maybe\n", "wanted true or false");
