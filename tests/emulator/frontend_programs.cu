@@ -1133,3 +1133,278 @@ int main() {
     if (cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost) != cudaSuccess) return 3;
     return h[0] != 31;
 }
+// CASE look_back_scan_with_shared_memory: right
+// Blocks that end give their shared memory to blocks that begin beside those that wait.
+__global__ void scan(const int* x, int* y, int* sums, int* flags) {
+    __shared__ int tile[64], before;
+    const int t = threadIdx.x, b = blockIdx.x;
+    tile[t] = x[b * 64 + t];
+    __syncthreads();
+    for (int step = 1; step < 64; step *= 2) {
+        const int other = t >= step ? tile[t - step] : 0;
+        __syncthreads();
+        tile[t] += other;
+        __syncthreads();
+    }
+    if (t == 63) {
+        before = 0;
+        if (b > 0) {
+            while (atomicAdd(&flags[b - 1], 0) == 0) {}
+            __threadfence();
+            before = sums[b - 1];
+        }
+        sums[b] = before + tile[63];
+        __threadfence();
+        atomicExch(&flags[b], 1);
+    }
+    __syncthreads();
+    y[b * 64 + t] = before + tile[t];
+}
+int main() {
+    const int blocks = 24;
+    int *x, *y, *sums, *flags;
+    cudaMallocManaged(&x, blocks * 256), cudaMallocManaged(&y, blocks * 256);
+    cudaMalloc(&sums, blocks * 4), cudaMalloc(&flags, blocks * 4);
+    for (int i = 0; i < blocks * 64; ++i) x[i] = i % 3;
+    cudaMemset(flags, 0, blocks * 4);
+    scan<<<blocks, 64>>>(x, y, sums, flags);
+    if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+    for (int i = 0, sum = 0; i < blocks * 64; ++i)
+        if (y[i] != (sum += i % 3)) return 2;
+    return 0;
+}
+// CASE flag_of_a_later_block: right
+__global__ void k(int* flag, int* x) {
+    if (blockIdx.x + 1 < gridDim.x) {
+        while (atomicAdd(flag, 0) == 0) {}
+        __threadfence();
+        x[blockIdx.x] = x[gridDim.x - 1] + 1;
+    } else {
+        x[blockIdx.x] = 6;
+        __threadfence();
+        atomicExch(flag, 1);
+    }
+}
+int main() {
+    int *flag, *x;
+    cudaMalloc(&flag, 4), cudaMallocManaged(&x, 48);
+    cudaMemset(flag, 0, 4);
+    k<<<12, 1>>>(flag, x);
+    return cudaDeviceSynchronize() != cudaSuccess || x[0] != 7 || x[10] != 7;
+}
+// CASE flag_of_a_block_for_which_the_chip_has_no_room: no-progress 3 no room
+__global__ void k(volatile int* flag) {
+    if (blockIdx.x + 1 < gridDim.x)
+        while (*flag == 0) {}
+    *flag = 1;
+}
+int main() {
+    int* flag;
+    cudaMalloc(&flag, 4);
+    cudaMemset(flag, 0, 4);
+    k<<<100000, 128>>>(flag);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+// CASE barrier_object_of_several_blocks: right
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_device>;
+__global__ void begin(Barrier* meeting, int count) { init(meeting, count); }
+__global__ void k(Barrier* meeting, int* x) {
+    x[blockIdx.x * 32 + threadIdx.x] = threadIdx.x;
+    meeting->arrive_and_wait();
+    atomicAdd(&x[0], 1);
+}
+int main() {
+    Barrier* meeting;
+    int* x;
+    cudaMalloc(&meeting, sizeof *meeting), cudaMallocManaged(&x, 640);
+    begin<<<1, 1>>>(meeting, 160);
+    k<<<5, 32>>>(meeting, x);
+    return cudaDeviceSynchronize() != cudaSuccess || x[0] != 160 || x[159] != 31;
+}
+// CASE barrier_object_that_a_block_never_comes_to: deadlock 5
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_device>;
+__global__ void begin(Barrier* meeting, int count) { init(meeting, count); }
+__global__ void k(Barrier* meeting) {
+    if (blockIdx.x != 3) meeting->arrive_and_wait();
+}
+int main() {
+    Barrier* meeting;
+    cudaMalloc(&meeting, sizeof *meeting);
+    begin<<<1, 1>>>(meeting, 5);
+    k<<<5, 1>>>(meeting);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+// CASE sum_of_the_last_block: right
+__global__ void k(int* sum, int* ticket, int* result) {
+    atomicAdd(sum, 1);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    if (atomicAdd(ticket, 1) != gridDim.x - 1) return;
+    __threadfence();
+    *result = *sum;
+    *sum = 0;
+}
+int main() {
+    int* x;
+    cudaMallocManaged(&x, 12);
+    cudaMemset(x, 0, 12);
+    k<<<3, 64>>>(x, x + 1, x + 2);
+    return cudaDeviceSynchronize() != cudaSuccess || x[0] != 0 || x[2] != 192;
+}
+// CASE sum_of_the_last_block_without_a_barrier: race 8
+// All have added by then, but only what thread 0 of each block did is ordered.
+__global__ void k(int* sum, int* ticket) {
+    atomicAdd(sum, 1);
+    if (threadIdx.x != 0) return;
+    while (*static_cast<volatile int*>(sum) < 3 * 64) {}
+    __threadfence();
+    if (atomicAdd(ticket, 1) != gridDim.x - 1) return;
+    __threadfence(), *sum = 0;
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 8);
+    cudaMemset(x, 0, 8);
+    k<<<3, 64>>>(x, x + 1);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE wide_read_and_a_plain_one_before_an_update: race 10
+// The plain read alone might stand beside the update.
+__global__ void k(float4* x, volatile int* flag, float* y) {
+    if (threadIdx.x == 0) {
+        const float4 all = *x;
+        __threadfence_block();
+        *y = all.y + all.z + x->x;
+        *flag = 1;
+    } else {
+        while (*flag == 0) {}
+        atomicAdd(&x->x, 1);
+    }
+}
+int main() {
+    float4* x;
+    int* flag;
+    float* y;
+    cudaMalloc(&x, 16), cudaMalloc(&flag, 4), cudaMalloc(&y, 4);
+    cudaMemset(x, 0, 16), cudaMemset(flag, 0, 4);
+    k<<<1, 2>>>(x, flag, y);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE pairs_and_complex_numbers: right
+#include <algorithm>
+#include <complex>
+#include <thrust/complex.h>
+#include <thrust/pair.h>
+#include <tuple>
+__global__ void k(thrust::pair<int, float>* x, std::tuple<int, float>* y, std::complex<float>* z, int* f) {
+    const int i = threadIdx.x;
+    x[i] = thrust::make_pair(i, 2.0f);
+    y[i] = std::make_tuple(i, 3.0f);
+    z[i] = std::complex<float>(1, 2);
+    z[i] += std::complex<float>(i, i);
+    std::fill(f + i * 2, f + i * 2 + 2, i);
+}
+int main() {
+    thrust::pair<int, float>*x, a[32];
+    std::tuple<int, float>*y, b[32];
+    std::complex<float>*z, c[32];
+    int *f, d[64];
+    cudaMalloc(&x, sizeof a), cudaMalloc(&y, sizeof b), cudaMalloc(&z, sizeof c), cudaMalloc(&f, sizeof d);
+    k<<<1, 32>>>(x, y, z, f);
+    cudaMemcpy(a, x, sizeof a, cudaMemcpyDeviceToHost), cudaMemcpy(b, y, sizeof b, cudaMemcpyDeviceToHost);
+    cudaMemcpy(c, z, sizeof c, cudaMemcpyDeviceToHost), cudaMemcpy(d, f, sizeof d, cudaMemcpyDeviceToHost);
+    return a[7].first != 7 || std::get<0>(b[7]) != 7 || c[7].imag() != 9 || d[15] != 7;
+}
+// CASE race_of_a_pair: race 2
+#include <thrust/pair.h>
+__global__ void k(thrust::pair<int, int>* x) { *x = thrust::make_pair<int, int>(threadIdx.x, 1); }
+int main() {
+    thrust::pair<int, int>* x;
+    cudaMalloc(&x, sizeof *x);
+    k<<<1, 64>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_of_a_complex_sum: race 2
+#include <complex>
+__global__ void k(std::complex<float>* x) { *x += std::complex<float>(threadIdx.x, 1); }
+int main() {
+    std::complex<float>* x;
+    cudaMalloc(&x, sizeof *x);
+    cudaMemset(x, 0, sizeof *x);
+    k<<<1, 64>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_helper_of_the_host: race 1
+void put(int* x, int v) { *x = v; }
+__global__ void k(int* x) { put(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_helper_of_an_operator: race 1
+void put(int* x, int v) { *x = v; }
+struct Put {
+    void operator()(int* x, int v) const { put(x, v); }
+};
+template <class F> __global__ void k(F f, int* x) { f(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(Put(), x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_member_of_a_functor: race 2
+struct Put {
+    void put(int* x, int v) const { *x = v; }
+};
+template <class F> __global__ void k(F f, int* x) { f.put(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(Put(), x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_lambda_of_main: race 5
+template <class F> __global__ void k(F f) { f(threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>([=](int i) { *x = i; });
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE out_of_bounds_in_an_overrider: out-of-bounds 3
+struct Shape { __device__ virtual void put(int* x, int i) const = 0; };
+struct Square final : Shape {
+    void put(int* x, int i) const override { x[i] = i; }
+};
+__global__ void k(int* x) {
+    const Square square;
+    const Shape& shape = square;
+    shape.put(x, threadIdx.x);
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 128);
+    k<<<1, 33>>>(x);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+// CASE race_in_what_a_header_declares_for_the_device: race put.cu 2
+#include "put.cuh"
+__global__ void k(int* x, Put f) { f(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(x, Put());
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// FILE put.cuh
+__device__ void put(int* x, int v);
+struct Put { __device__ void operator()(int* x, int v) const { put(x, v); } };
+// FILE put.cu
+#include "put.cuh"
+void put(int* x, int v) { *x = v; }

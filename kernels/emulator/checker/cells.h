@@ -90,7 +90,7 @@ inline Entered enter(Cell& cell, const Access& now, const Block& block, std::uin
     if (!is_write(kind))
         for (Access& old : cell.reads)
             if (detail::is_repeated(old, now)) {  // accesses in between were compared with the first one
-                old = now;
+                if (old.mixes() || !now.mixes()) old = now;
                 return {};
             }
     const Access* mixed = nullptr;
@@ -144,6 +144,8 @@ inline EnteredAlone enter_alone(Access& kept, const Access& now, const Block& bl
         return EnteredAlone::yes;
     }
     if (!is_ordered) return EnteredAlone::no;
+    // A read that mixes does not stand for one that does not: an atomic update beside the latter is a race.
+    if (now.mixes() && !kept.mixes()) return is_same_thread ? EnteredAlone::yes : EnteredAlone::no;
     kept = now;
     return EnteredAlone::yes;
 }

@@ -25,7 +25,7 @@ void Block::begin(std::uint64_t its_number, std::uint32_t its_ordinal, std::size
     epoch = 1;
     base.reset();
     has_own = false;
-    is_uniform = false;  // before the first barrier no thread knows anything, not even the clock 0 of an atomic
+    is_uniform = false;  // before the first barrier no thread knows anything
     arena = nullptr;
     clocks.assign(count, 1);
     crowds.assign(count, new_crowd());

@@ -62,7 +62,7 @@ struct RecentReads {
 
 /// What few threads have.
 struct Thread {
-    std::uint32_t fence_clock = 0;    // at its last fence
+    std::uint32_t fence_clock = 0;    // at its last fence; 0: none yet
     std::uint32_t overlay_epoch = 0;  // its overlay is valid while this is the block's epoch
     std::unique_ptr<Fences> fences;
     RecentReads reads;
@@ -144,7 +144,8 @@ void pass_fence(Block& block, int thread, bool device_wide);
 /// released has also seen the atomic itself, and may then access its memory plainly (the last block resets its ticket).
 inline std::uint32_t clock_of_atomic(const Block& block, int thread) {
     const std::uint32_t clock = block.clocks[thread], of_fence = block.thread(thread).fence_clock;
-    return of_fence + 1 == clock ? of_fence : clock;
+    // Clock 0 is no fence's, and a thread of which nothing is known counts as known until then.
+    return of_fence != 0 && of_fence + 1 == clock ? of_fence : clock;
 }
 /// The thread made an atomic access to a location; `releases` (null: none) is what the location passes on. `acquires`: a later
 /// fence learns from what it read.

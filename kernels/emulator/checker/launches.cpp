@@ -103,7 +103,10 @@ Block* block_begins(std::uint64_t number, int threads, std::span<std::byte> memo
     Space& shadow = *(*arena)->shadow;
     shadow.set(&Page::allocated, 0, shadow.bytes(), false, true);
     shadow.set(&Page::written, 0, shadow.bytes(), false, true);
-    shadow.since = time_of(s.blocks.front()->ordinal, 0);  // of the blocks that are resident with it
+    // Accesses of an ended block to the same memory do not count. In a cluster or a cooperative grid the blocks that began with
+    // this one may reach its memory.
+    const bool is_of_a_group = s.request->cluster > 1 || s.request->cooperative;
+    shadow.since = time_of(is_of_a_group ? s.blocks.front()->ordinal : block->ordinal, 0);
     (*arena)->block = block;
     (*arena)->pieces.clear();
     block->arena = arena->get();

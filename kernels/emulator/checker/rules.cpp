@@ -397,9 +397,9 @@ void atomic_access(const void* address, std::size_t bytes, bool reads, bool writ
     if (running.thread >= 0) atomic_access(address, bytes, reads, writes, reads, intern(place));
 }
 
-void arrival(const void* address, std::size_t bytes, bool is_last, Place place) {
+void arrival(const void* address, std::size_t bytes, bool is_last, int scope, Place place) {
     if (running.thread < 0) return;
-    fence(0);
+    fence(scope);
     atomic_access(address, bytes, true, true, is_last, intern(place));
 }
 

@@ -84,7 +84,7 @@ struct Access {
     static constexpr std::uint64_t kCell = (std::uint64_t{1} << kCellBits) - 1;
     std::uint64_t bits = 0;
 
-    /// Null times come before all others.
+    /// Time 0 means no access.
     std::uint64_t time() const { return bits & kTime; }
     /// The ordinal; 0: no access.
     std::uint32_t block() const { return static_cast<std::uint32_t>(time() >> clock_bits); }

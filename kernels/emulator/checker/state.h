@@ -66,7 +66,6 @@ struct State {
     std::vector<std::unique_ptr<Block>> blocks;  // the live ones
     std::vector<std::unique_ptr<Block>> spare_blocks;
     std::unordered_map<std::uint64_t, Block*> by_number;  // the live ones
-    std::uint32_t most_blocks = 0;                        // as many as a time holds
     std::vector<Origin> origins;                          // of accesses, by number
     struct KnownOrigin {
         Origin origin;
@@ -86,8 +85,9 @@ struct State {
     bool tells_same_values = false;  // each write of the value that already stands there, not only the first
     std::vector<std::pair<std::uint64_t, std::uint64_t>> same_values;  // the origins of those that were told
     bool variables_are_device_memory = false;                          // those of the program without __device__, too
-    bool keeps_accesses = false, is_annotated = false;  // for annotations (annotations.cpp); the second for whatever reason
-    bool is_quiet = false;                              // that violation is told: accesses are only noted from then on
+    bool keeps_accesses = false;                                       // annotations ask about them (annotations.cpp)
+    bool is_annotated = false;                                         // keeps_accesses, or memory holds what nobody knows
+    bool is_quiet = false;  // a violation of the launch was reported: accesses are only noted from then on
     bool same_value_is_told = false, mix_is_told = false;
     /// A read of shared memory before its write: it is told when the launch ends, unless the write comes and is told as the race.
     std::optional<ViolationRecord> held;

@@ -116,9 +116,9 @@ void joined(Block& block);
 void fence(int scope);
 /// The running thread made an atomic access (it orders nothing by itself). Called before the access.
 void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Place place);
-/// The running thread arrives at a barrier that is an object in memory: a fence for the block and an atomic change, of which only
+/// The running thread arrives at a barrier that is an object in memory: a fence of this scope and an atomic change, of which only
 /// the last arrival learns what the others released.
-void arrival(const void* address, std::size_t bytes, bool is_last, Place place);
+void arrival(const void* address, std::size_t bytes, bool is_last, int scope, Place place);
 /// A plain access of the running thread that is not instrumented: vector accesses, ldmatrix rows. Called before the access.
 void read(const void* address, std::size_t bytes, Place place);
 void write(void* address, std::size_t bytes, Place place);
@@ -171,7 +171,7 @@ inline void joined(std::span<const ThreadId>) {}
 inline void joined(Block&) {}
 inline void fence(int) {}
 inline void atomic_access(const void*, std::size_t, bool, bool, Place) {}
-inline void arrival(const void*, std::size_t, bool, Place) {}
+inline void arrival(const void*, std::size_t, bool, int, Place) {}
 inline void read(const void*, std::size_t, Place) {}
 inline void write(void*, std::size_t, Place) {}
 inline void copy_issued(std::uint64_t, void*, const void*, int, int, Place) {}

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 
@@ -127,7 +128,8 @@ Thread* Scheduler::draw() {
         look_at_conditions();
         if (ready_.empty()) {
             if (unfinished_ == 0) return nullptr;
-            deadlock();
+            // Perhaps the barrier that a thread waits at lies in global memory, and a block that has not begun comes to it.
+            if (!waits_outside_of_its_block() || !admit()) deadlock();
         }
     }
     const std::size_t place = random.below(ready_.size());
@@ -161,8 +163,9 @@ void Scheduler::wait(const char* what, Place place) {
     if (next != thread) enter(*thread->fiber, next);
 }
 
-void Scheduler::wait_until(bool (*condition)(void*), void* argument, const char* what, Place place) {
+void Scheduler::wait_until(bool (*condition)(void*), void* argument, const std::byte* awaited, const char* what, Place place) {
     if (condition(argument)) return;
+    current->awaited = awaited;
     current->condition = condition;
     current->argument = argument;
     conditional_.push_back(current);
@@ -180,6 +183,13 @@ void Scheduler::look_at_conditions() {
             ++i;
         }
     }
+}
+
+bool Scheduler::waits_outside_of_its_block() const {
+    return std::any_of(conditional_.begin(), conditional_.end(), [](const Thread* thread) {
+        return std::less()(thread->awaited, thread->block->arena) ||
+               !std::less()(thread->awaited, thread->block->arena + thread->block->arena_bytes);
+    });
 }
 
 void Scheduler::step_aside() {
@@ -318,6 +328,7 @@ bool Scheduler::admit() {
     const std::size_t slot = static_cast<std::size_t>(ended - blocks.begin());
     if (ended != blocks.end()) {
         end_block(*ended);
+        if (is_cost_counted()) end_costs_of_block(*ended);
     } else {
         blocks.emplace_back();  // within what work() has reserved: others point to their blocks and threads
         give_memory(blocks.back(), slot);

@@ -71,6 +71,7 @@ struct alignas(64) Thread {
     const void* frame = nullptr;  ///< where its stack begins
     bool (*condition)(void*) = nullptr;
     void* argument = nullptr;
+    const std::byte* awaited = nullptr;  ///< what the condition is about
     std::vector<PendingCopy> copies;
     std::uint64_t groups = 0;  ///< committed groups of copies
     int lane() const { return number % 32; }
@@ -193,8 +194,9 @@ class Scheduler {
         thread->state = State::ready;
         ready_.push_back({thread, thread->fiber, stack_top(*thread->fiber)});
     }
-    /// Waits until condition(argument) holds; it is checked whenever no thread is ready.
-    void wait_until(bool (*condition)(void*), void* argument, const char* what, Place place);
+    /// Waits until condition(argument) holds; it is checked whenever no thread is ready. `awaited` is the memory that it is
+    /// about.
+    void wait_until(bool (*condition)(void*), void* argument, const std::byte* awaited, const char* what, Place place);
     /// Lets another thread run first, if one can.
     void step_aside();
     /// The running thread reads or changes memory by which threads wait for each other: an atomic or a volatile access. Another
@@ -220,6 +222,8 @@ class Scheduler {
     void enter(Fiber& from, Thread* thread);
     Thread* draw();
     void look_at_conditions();
+    /// Whether some thread waits for a change of memory that other blocks reach.
+    bool waits_outside_of_its_block() const;
     [[noreturn]] void deadlock();
     Fiber* idle_fiber();
     Fiber* new_fiber();

@@ -1,7 +1,8 @@
 // Barriers that are objects in memory, whose arrival and wait are two calls: cuda::barrier, and PTX's mbarrier.
 //
-// For the checker an arrival is a fence and an atomic, and the end of a wait an atomic and a fence, all for the block. The start
-// is a plain write, so an arrival that no barrier orders after it is a race.
+// For the checker an arrival is a fence and an atomic, and the end of a wait an atomic and a fence: for the block if the object
+// lies in its shared memory, else for the device. The start is a plain write, so an arrival that no barrier orders after it is a
+// race.
 //
 // Behind them: functions for the groups of cooperative_groups.h, beside a warp's collectives and the block's barrier.
 #include <cstring>
@@ -48,10 +49,17 @@ bool is_over(const AwaitedPhase& phase) {
     return phase.parity_only ? (now & 1u) != (phase.token & 1u) : now != phase.token;
 }
 
+/// The scope of the fences: 0 for an object in the block's shared memory, else 1.
+[[maybe_unused]] int scope_of(const void* object) {
+    const Block& block = *scheduler->current->block;
+    const auto offset = reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(block.arena);
+    return offset < block.arena_bytes ? 0 : 1;
+}
+
 void acquire(void* object, Place place) {
     if constexpr (checker::kEnabled) {
         checker::atomic_access(object, 8, true, false, place);
-        checker::fence(0);
+        checker::fence(scope_of(object));
     }
     race_acquire(object);
 }
@@ -59,7 +67,7 @@ void acquire(void* object, Place place) {
 void wait_for(AwaitedPhase phase, Place place) {
     check_address(phase.object, "a barrier's wait", place);
     scheduler->wait_until([](void* argument) { return is_over(*static_cast<AwaitedPhase*>(argument)); }, &phase,
-                          "a barrier's wait", place);
+                          static_cast<const std::byte*>(phase.object), "a barrier's wait", place);
     acquire(phase.object, place);
 }
 
@@ -91,7 +99,7 @@ std::uint64_t split_barrier_arrive(void* barrier, std::uint32_t count, bool drop
     copies_of_barriers_land();
     race_release(barrier);
     SplitBarrier state = SplitBarrier::of(barrier);
-    if constexpr (checker::kEnabled) checker::arrival(barrier, 8, count == state.pending, place);
+    if constexpr (checker::kEnabled) checker::arrival(barrier, 8, count == state.pending, scope_of(barrier), place);
     if (count > state.pending || (drop && count > state.expected))
         violate(mistake("barrier", place,
                         "a barrier's arrive at " + text_of(place) + ": " + std::to_string(count) +
@@ -104,7 +112,7 @@ std::uint64_t split_barrier_arrive(void* barrier, std::uint32_t count, bool drop
         state.phase = (state.phase + 1) & 0xffffff;
         state.pending = state.expected;
         if constexpr (checker::kEnabled) {  // the last one passes on what all have told, so that the list does not grow
-            checker::fence(0);
+            checker::fence(scope_of(barrier));
             checker::atomic_access(barrier, 8, false, true, place);
         }
     }
