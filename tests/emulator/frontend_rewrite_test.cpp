@@ -317,6 +317,19 @@ TEST(FrontendRewrite, HostCodeIsUnwatched) {
     // Code that a GPU may run, and what it calls, although nvcc would want it marked.
     EXPECT_EQ(marked("__device__ void f() {} __host__ __device__ void g() {}"), " void f() {}   void g() {}");
     EXPECT_EQ(marked("constexpr int f(int x) { return x; }"), "constexpr int f(int x) { return x; }");
+    EXPECT_EQ(marked("__device__ int f(int x); int f(int x) { return x; }"), " int f(int x); int f(int x) { return x; }");
+    EXPECT_EQ(marked("struct S { __device__ int f(); int g(); }; int S::f() {} int S::g() {}"),
+              "struct S {  int f(); int g(); }; int S::f() {} #int S::g() {}");
+    EXPECT_EQ(marked("int g() {} int h() {} struct F { int operator()(int) { return g(); } };"),
+              "int g() {} #int h() {} struct F { int operator()(int) { return g(); } };");
+    // Of the standard library, headers that kernels use, and containers, which no GPU has.
+    const auto of_library = [](const std::string& file) {
+        const std::string line = "# 1 \"/usr/include/c++/12/" + file + "\"\n";
+        return marked(line + "int f() {} struct S { constexpr int g() {} void operator=(int) {} };").substr(line.size());
+    };
+    EXPECT_EQ(of_library("bits/stl_pair.h"), "int f() {} struct S { constexpr int g() {} void operator=(int) {} };");
+    EXPECT_EQ(of_library("bits/stl_vector.h"), "#int f() {} struct S { #constexpr int g() {} #void operator=(int) {} };");
+    EXPECT_EQ(of_library("map"), "#int f() {} struct S { constexpr int g() {} #void operator=(int) {} };");
     EXPECT_EQ(
         marked(
             "int h(int* x) { return *x; } int g(int* x) { return h(x); } int f(int* x) { return g(x); } __device__ int d(int* x) "

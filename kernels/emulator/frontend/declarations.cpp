@@ -285,6 +285,12 @@ class Walk {
     void finish_declaration(Head& head, Range range) {
         if (head.is_typedef || range.empty()) return;
         if (head.function.kernel && head.function.parameters != kNone) return finish_function(head, range);
+        if (head.function.device && head.function.parameters != kNone) {
+            head.function.head = range;
+            name_function(head.function);
+            if (head.function.name != kNone && !is_operator(head.function)) found_.device_names.push_back(head.function.name);
+            return;
+        }
         Variables& variables = head.variables;
         if (variables.space == Word::other || head.function.parameters != kNone) return;
         if (head.is_class && tokens_.is(range.end - 1, '}')) return;

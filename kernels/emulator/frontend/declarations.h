@@ -58,6 +58,7 @@ struct Body {
 struct Declarations {
     std::vector<Function> kernels;  // with and without a body
     std::vector<Body> bodies;
+    std::vector<std::uint32_t> device_names;  // the last words of functions that are declared __device__ without a body
     std::vector<Variables> variables;
     std::vector<std::string> scopes = {""};  // names like "ns::S::"
     bool has_main = false;

@@ -3,8 +3,13 @@
 //     void reference(float* y) { ... }
 //     [[gnu::no_sanitize_thread, gnu::no_sanitize("alignment")]] void reference(float* y) { ... }
 //
-// A function is the host's if it is neither __global__, __device__ nor constexpr. Because the emulator runs what nvcc refuses,
-// too, a function stays watched if code of the GPU contains its name, and so does what such a function names in turn.
+// A function is the host's if it is neither __global__, __device__ nor constexpr, and was nowhere declared __device__. Because
+// the emulator runs what nvcc refuses, too, a function stays watched if code of the GPU contains its name, and so does what such
+// a function names in turn. Operators have no name that would be seen: those of the program stay watched with all that they name.
+// Those of the standard library are the host's, except in the headers that the emulator's thrust and kernels themselves use.
+#include <algorithm>
+#include <array>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,12 +22,30 @@ namespace {
 
 constexpr const char* kUnwatched = "[[gnu::no_sanitize_thread, gnu::no_sanitize(\"alignment\")]] ";
 
-enum class Origin : std::uint8_t { users, systems, emulators };
+enum class Origin : std::uint8_t {
+    users,
+    systems,
+    containers,  ///< which no GPU has: also their constexpr functions are the host's
+    devices,     ///< headers whose functions kernels use, by names that they do not contain
+    emulators
+};
+
+template <std::size_t N>
+bool is_one_of(std::string_view file, const std::array<std::string_view, N>& ends) {
+    return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return file.ends_with(end); });
+}
 
 Origin origin_of(const std::string& file) {
     if (file.find("kernels/emulator/") != std::string::npos || file.find("/headers-") != std::string::npos)
         return Origin::emulators;
-    return file.starts_with("/usr/") ? Origin::systems : Origin::users;
+    constexpr std::array<std::string_view, 7> kContainers = {
+        "/bits/stl_vector.h",     "/bits/vector.tcc", "/bits/stl_bvector.h", "/bits/basic_string.h",
+        "/bits/basic_string.tcc", "/v1/vector",       "/v1/string"};
+    constexpr std::array<std::string_view, 8> kDevices = {"/complex",     "/tuple",           "/utility",
+                                                          "/optional",    "/bits/stl_pair.h", "/bits/stl_algobase.h",
+                                                          "/bits/move.h", "/bits/utility.h"};
+    if (!file.starts_with("/usr/")) return Origin::users;
+    return is_one_of(file, kContainers) ? Origin::containers : is_one_of(file, kDevices) ? Origin::devices : Origin::systems;
 }
 
 /// The names in code that a GPU may run.
@@ -34,7 +57,10 @@ class DeviceNames {
         for (const Function& kernel : declarations.kernels)
             if (kernel.body != kNone) add(kernel.body);
         for (const Body& body : declarations.bodies)
-            if (body.device || has_device_lambda(body)) add(body.brace);
+            if (body.device || has_device_lambda(body) ||
+                (body.name == kNone && origin_of(tokens.file(body.brace)) == Origin::users))
+                add(body.brace);
+        for (const std::uint32_t name : declarations.device_names) add_name(tokens.text(name));
         while (!open_.empty()) {
             const std::uint32_t brace = open_.back();
             open_.pop_back();
@@ -51,12 +77,15 @@ class DeviceNames {
     }
     void add(std::uint32_t brace) {
         for (std::uint32_t i = brace; i < tokens_[brace].pair && i < tokens_.size(); ++i) {
-            if (!tokens_.is_word(i) || !tokens_.is(i, Word::other) || !names_.insert(tokens_.text(i)).second) continue;
-            const auto found = bodies_.find(tokens_.text(i));
-            if (found == bodies_.end()) continue;
-            for (const Body* const body : found->second)
-                if (origin_of(tokens_.file(body->brace)) == Origin::users) open_.push_back(body->brace);
+            if (tokens_.is_word(i) && tokens_.is(i, Word::other)) add_name(tokens_.text(i));
         }
+    }
+    void add_name(std::string_view name) {
+        if (!names_.insert(name).second) return;
+        const auto found = bodies_.find(name);
+        if (found == bodies_.end()) return;
+        for (const Body* const body : found->second)
+            if (origin_of(tokens_.file(body->brace)) == Origin::users) open_.push_back(body->brace);
     }
 
     const Tokens& tokens_;
@@ -71,10 +100,10 @@ void leave_host_code_unwatched(TranslationUnit& unit, const Declarations& declar
     const Tokens& tokens = unit.tokens;
     const DeviceNames device(tokens, declarations);
     for (const Body& body : declarations.bodies) {
-        if (body.device || body.is_constexpr || body.begin == kNone || tokens[body.brace].pair == kNone) continue;
+        if (body.device || body.begin == kNone || tokens[body.brace].pair == kNone) continue;
         const Origin origin = origin_of(tokens.file(body.brace));
-        if (origin == Origin::emulators) continue;
-        // Operators have no name that would be seen: those of std::vector are the host's, those of a program may be a functor's.
+        if (origin == Origin::emulators || origin == Origin::devices) continue;
+        if (body.is_constexpr && origin != Origin::containers) continue;  // since C++20 a vector's functions are
         if (body.name == kNone ? origin == Origin::users : device.contain(tokens.text(body.name))) continue;
         unit.changes.before(body.begin, kUnwatched);
     }
