@@ -387,6 +387,11 @@ TEST_F(Check, GpuverifysFilesSayWhatTheyExpect) {
     const ProgramResult left_out = file("//xfail:BUGLE_ERROR", own);
     EXPECT_EQ(left_out.status, 2);
     EXPECT_THAT(left_out.err, HasSubstr("left out"));
+    for (const char* const option : {"--orders 5", "-O2"}) {
+        const ProgramResult refused = check(std::string("--gpuverify kernel.cu ") + option);
+        EXPECT_EQ(refused.status, 2) << option;
+        EXPECT_THAT(refused.err, HasSubstr("leave out -")) << option;
+    }
 }
 
 // What GPUVerify knows and a plain run does not: each of these is a mistake, and its twin is none.

@@ -197,6 +197,11 @@ std::string counted_draws(std::size_t number) { return std::to_string(number) + 
 int check_as_gpuverify(const Settings& given) {
     Settings settings = given;
     if (settings.sources.size() != 1) throw Refused("--gpuverify takes one file");
+    if (settings.orders != Settings().orders)
+        throw Refused("--gpuverify runs each of its draws once; leave out --orders and change --seed for others");
+    if (std::any_of(settings.compile_options.begin(), settings.compile_options.end(),
+                    [](const std::string& option) { return option.rfind("-O", 0) == 0; }))
+        throw Refused("--gpuverify compiles without optimisation, so that no call is removed; leave out -O");
     if (settings.cost || settings.leaks || settings.same_value || settings.repeats != 0 || !settings.json.empty() ||
         !settings.sarif.empty() || !settings.program_arguments.empty())
         throw Refused(
