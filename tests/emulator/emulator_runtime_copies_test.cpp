@@ -38,6 +38,12 @@ TEST(EmulatorRuntimeCopies, FillsAgainWhatSomethingElseHasWritten) {
     expect_ok(cudaMemcpy(x, y, 4, cudaMemcpyDeviceToDevice));
     expect_ok(cudaMemset(x, 0, 400));
     EXPECT_EQ(x.values()[0], 0);
+    // A kernel, too.
+    DeviceArray<float> z(100, 7);
+    expect_ok(cudaMemset(z, 0, 400));
+    expect_ok(add(z, 1, 100, nullptr));
+    expect_ok(cudaMemset(z, 0, 400));
+    EXPECT_EQ(z.values()[99], 0);
     expect_ok(cudaMemset(x, 0, 400));
     expect_ok(cudaMemset(y, 0, 396));
     EXPECT_EQ(y.values()[98], 0);
