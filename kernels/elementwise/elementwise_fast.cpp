@@ -47,8 +47,15 @@ VecF erf(VecF x) {
     for (const float coefficient :
          {0.00011265959f, -0.00084840803f, 0.0052210316f, -0.02686543f, 0.11283782f, -0.37612638f, 0.128379167f})
         p = p * square + coefficient;
-    const VecF wide = 1.0f - 2.0f * normal_distribution(size * -1.41421356f).phi;
-    return size < 1.0f ? x + x * p : with_sign(wide, x);
+    const VecF narrow = x + x * p, wide = with_sign(1.0f - 2.0f * normal_distribution(size * -1.41421356f).phi, x);
+    // Chosen as integers: with AVX-512 a choice of a sum becomes a masked addition, which is not fused with its product.
+    VecI of_narrow, of_wide;
+    std::memcpy(&of_narrow, &narrow, sizeof narrow);
+    std::memcpy(&of_wide, &wide, sizeof wide);
+    const VecI chosen = size < 1.0f ? of_narrow : of_wide;
+    VecF y;
+    std::memcpy(&y, &chosen, sizeof y);
+    return y;
 }
 
 // No formula for vectors: lane by lane.

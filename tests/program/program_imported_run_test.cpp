@@ -121,7 +121,7 @@ TEST_P(ImportedRun, BeginsATraining) {
         EXPECT_EQ(here_.read("TUNED/" + name), here_.read("RUN/" + name)) << name;
     }
     EXPECT_THAT(here_.read("TUNED/config.toml"), Not(HasSubstr("vocab-model = \"RUN")));
-    EXPECT_EQ(here_.exists("TUNED/search.toml"), here_.exists("RUN/search.toml"));
+    EXPECT_EQ(here_.exists("TUNED/search.toml"), GetParam() == "marian_post") << "what Marian forbids; a penalty is chosen anew";
     // A token that is never written takes no part in label smoothing: its output bias would make the loss enormous.
     int losses = 0;
     for (const std::string& line : lines_of(here_.read("TUNED/log.jsonl"))) {

@@ -160,7 +160,10 @@ struct Beside {
 // that this one conflicts with.
 void report(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {},
             const Access* earlier = nullptr, const Beside& beside = {}) {
-    if (target.kind == Kind::read) settle();  // what came first is told first
+    if (target.kind == Kind::read) {
+        settle();
+        if (state().is_quiet) return;  // what came first was told, and is all that is told
+    }
     trace_reported(target, earlier);
     const SourceLine line = line_of(target.origin);
     about.mistake = kind;
