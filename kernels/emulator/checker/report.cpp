@@ -161,8 +161,9 @@ struct Beside {
 void report(Mistake kind, const Target& target, const std::string& what, ReportedAccess about = {},
             const Access* earlier = nullptr, const Beside& beside = {}) {
     if (target.kind == Kind::read) {
+        const bool was_quiet = state().is_quiet;
         settle();
-        if (state().is_quiet) return;  // what came first was told, and is all that is told
+        if (state().is_quiet && !was_quiet) return;  // what came first was told instead
     }
     trace_reported(target, earlier);
     const SourceLine line = line_of(target.origin);
