@@ -70,7 +70,7 @@ TEST_P(FrontendPrograms, GetTheirVerdict) {
     std::istringstream verdict(program.verdict);
     std::string kind, file = program.files[0].name, line;
     verdict >> kind >> line;
-    if (std::string last; line.ends_with("h") && verdict >> last) {
+    if (std::string last; (line.ends_with("h") || line.ends_with(".cu")) && verdict >> last) {
         file = line;
         line = last;
     }
