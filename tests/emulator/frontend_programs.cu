@@ -1202,7 +1202,7 @@ int main() {
     int* flag;
     cudaMalloc(&flag, 4);
     cudaMemset(flag, 0, 4);
-    k<<<100000, 128>>>(flag);
+    k<<<100000, 1024>>>(flag);
     return cudaDeviceSynchronize() == cudaSuccess;
 }
 // CASE barrier_object_of_several_blocks: right
