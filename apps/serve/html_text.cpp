@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "apps/translation/text/markup.h"
 #include "apps/translation/text/unicode.h"
 
 namespace heddle::app {
@@ -15,8 +16,7 @@ constexpr std::string_view blank = " \t\r\n\f";
 
 std::string lower(std::string_view text) {
     std::string result(text);
-    for (char& c : result)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    std::ranges::transform(result, result.begin(), ascii_lower);
     return result;
 }
 
@@ -27,7 +27,7 @@ std::size_t end_of_tag(std::string_view html, std::size_t at) {
         return end == std::string_view::npos ? html.size() : end + 3;
     }
     const char next = at + 1 < html.size() ? html[at + 1] : ' ';
-    if (!((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '/' || next == '!' || next == '?')) return at;
+    if (!is_ascii_letter(next) && next != '/' && next != '!' && next != '?') return at;
     char quote = 0;
     for (std::size_t i = at + 1; i < html.size(); ++i) {
         const char c = html[i];
@@ -55,7 +55,7 @@ constexpr std::array without_content = {"area",  "base", "br",   "col",   "embed
 std::size_t end_of_element(std::string_view html, std::size_t end, const std::string& name) {
     if (name == "script" || name == "style" || name == "textarea") {  // their content has no tags
         for (std::size_t at = html.find("</", end); at != std::string_view::npos; at = html.find("</", at + 2)) {
-            if (lower(html.substr(at + 2, name.size())) != name) continue;
+            if (!same_name(html.substr(at + 2, name.size()), name)) continue;
             const std::size_t close = html.find('>', at);
             return close == std::string_view::npos ? html.size() : close + 1;
         }
@@ -160,11 +160,11 @@ HtmlText::HtmlText(std::string_view html) {
             break;
         }
         const std::string_view tag = html.substr(at, end - at);
-        const std::string name = name_of(tag), lowered = lower(tag);
+        const std::string name = name_of(tag);
         const bool opens =
             !tag.starts_with("</") && !tag.ends_with("/>") && std::ranges::find(without_content, name) == without_content.end();
-        const bool no = lowered.find("translate=\"no\"") != std::string::npos ||
-                        lowered.find("translate='no'") != std::string::npos || lowered.find("translate=no") != std::string::npos;
+        const std::string_view attributes = opens ? tag.substr(1 + name.size(), tag.size() - name.size() - 2) : "";
+        const bool no = same_name(attribute_in(attributes, "translate"), "no");
         if (opens && (no || std::ranges::find(kept, name) != kept.end())) end = end_of_element(html, end, name);
         markup_.back() += html.substr(at, end - at);
         at = begin = end;

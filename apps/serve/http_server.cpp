@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "apps/translation/text/markup.h"
 #include "core/error.h"
 #include "core/format.h"
 
@@ -58,8 +58,7 @@ int headers_named(MHD_Connection* connection, const char* name) {
 std::string media_type(const std::string& header) {
     std::string type = header.substr(0, header.find(';'));
     while (!type.empty() && type.back() == ' ') type.pop_back();
-    std::ranges::transform(type, type.begin(),
-                           [](unsigned char c) { return static_cast<char>(c | (c >= 'A' && c <= 'Z' ? 32 : 0)); });
+    std::ranges::transform(type, type.begin(), ascii_lower);
     return type;
 }
 
@@ -383,8 +382,7 @@ void HttpServer::finish(std::int64_t seconds) { daemon_->finish(seconds); }
 
 bool is_this_machine(std::string_view host) {
     std::string name(host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host);
-    for (char& c : name)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    std::ranges::transform(name, name.begin(), ascii_lower);
     in_addr four{};
     if (inet_pton(AF_INET, name.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
     return name == "localhost" || name == "::1";

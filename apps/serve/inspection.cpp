@@ -23,9 +23,7 @@ DecodeOptions options_of(const ServedModel& served, const InspectionRequest& req
 }
 
 std::vector<Translation> translations_of(const ServedModel& served, const std::string& line, const DecodeOptions& options) {
-    Translator translator(*served.model, served.vocabularies, options);
-    if (served.replace) translator.replace_unknown(*served.replace);
-    return std::move(translator.translate({line}).front());
+    return std::move(translator_of(served, options).translate({line}).front());
 }
 
 Json attention(const TranslationAttention& of) {

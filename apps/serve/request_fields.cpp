@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "apps/translation/run/json.h"
 #include "apps/translation/text/unicode.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {
@@ -113,7 +113,7 @@ double RequestFields::number(const std::string& name, double otherwise, double l
     const std::string given = text(name);
     if (given.empty()) return otherwise;
     double value = 0;
-    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    const auto [end, error] = from_chars(given.data(), given.data() + given.size(), value);
     if (error != std::errc() || end != given.data() + given.size() || !(value >= least && value <= most))
         throw RequestError(400, fmt::format("{} must be a number from {} to {}", name, least, most));
     return value;

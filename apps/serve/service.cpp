@@ -206,6 +206,7 @@ std::vector<KnownLanguage> TranslationService::sources_for(const std::string& ta
 // The beginning of a text says enough, in whole characters and on one line.
 std::vector<DetectedLanguage> TranslationService::detected_in(const std::string& text, const std::vector<KnownLanguage>& known,
                                                               const HttpRequest& request) {
+    if (known.size() == 1) return {{known.front().code, 100}};  // nothing to choose from, and no work for the queue
     std::size_t end = std::min<std::size_t>(text.size(), 1000);
     while (end < text.size() && (text[end] & 0xC0) == 0x80) --end;
     std::string beginning = text.substr(0, end);

@@ -13,6 +13,12 @@ constexpr std::chrono::milliseconds between_looks{200};  // for a client that ha
 
 }  // namespace
 
+Translator translator_of(const ServedModel& served, const DecodeOptions& options) {
+    Translator translator(*served.model, served.vocabularies, options);
+    if (served.replace) translator.replace_unknown(*served.replace);
+    return translator;
+}
+
 TranslationQueue::TranslationQueue(std::int64_t most) : most_(most), thread_([this] { work(); }) {}
 
 TranslationQueue::~TranslationQueue() {
@@ -108,9 +114,7 @@ void TranslationQueue::translate(const std::vector<Piece>& batch, const std::vec
     const ServedModel& served = *batch.front().job->model;
     DecodeOptions decode = served.decode;
     decode.n_best = batch.front().job->n_best;
-    Translator translator(*served.model, served.vocabularies, decode);
-    if (served.replace) translator.replace_unknown(*served.replace);
-    std::vector<std::vector<Translation>> translations = translator.translate(lines);
+    std::vector<std::vector<Translation>> translations = translator_of(served, decode).translate(lines);
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < batch.size(); ++i) batch[i].job->done[batch[i].line] = std::move(translations[i]);
 }

@@ -27,6 +27,9 @@ struct ServedModel {
     std::optional<UnknownWords> replace = {};
 };
 
+/// A translator by the model, with these options.
+Translator translator_of(const ServedModel& served, const DecodeOptions& options);
+
 /// As many requests or lines wait as may.
 class QueueFull : public std::runtime_error {
   public:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "autograd/tape.h"
 #include "core/device.h"
@@ -68,39 +69,47 @@ TEST_F(Bf16Model, GivesTheF64LogitsWithinRoundingAndAsF32) {
     EXPECT_FALSE(same_bits(logits[1].to(DType::bf16).to(DType::f32), logits[1])) << "nothing was rounded to bf16 on the way out";
 }
 
+// Decodes two sentences step by step, with the logits of decode() for the whole. `launches`: of each step, if it is known.
+void expect_steps_as_whole(const TransformerOptions& options, std::optional<std::int64_t> launches = {}) {
+    const NoGrad no_grad;
+    const auto model = model_in(DType::bf16, options);
+    const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
+    const Tokens first = random_tokens(6, 13, 3), second = random_tokens(6, 13, 4);
+    const Variable memory = model->encode(source.tokens, source.spans);
+    const Sentences target = packed({first, second});
+    const Tensor whole = model->logits(model->decode(target.tokens, target.spans, memory, source.spans).value()).to(Device::cpu);
+    DecoderCache cache = model->start_decoding(memory.value(), source.spans, 2, 6);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        const std::int64_t before = device::statistics().launches;
+        const Tensor step = model->step(tokens_of({first[i], second[i]}), cache).to(Device::cpu);
+        if (launches) {
+            EXPECT_EQ(device::statistics().launches - before, *launches);
+        }
+        ASSERT_EQ(step.dtype(), DType::f32);
+        const auto at = static_cast<std::int64_t>(i);
+        EXPECT_LE(relative_error(step.slice(0, 1), whole.slice(at, at + 1)), 30 * std::exp2(-8)) << i;
+        EXPECT_LE(relative_error(step.slice(1, 2), whole.slice(6 + at, 7 + at)), 30 * std::exp2(-8)) << i;
+    }
+}
+
 // In widths that the fused products of few rows take, and where one of them is no multiple of 32.
 TEST_F(Bf16Model, DecodesWithACacheAsWithout) {
-    const NoGrad no_grad;
     struct Widths {
         std::int64_t d_model, head_dim, d_ff;
     };
     for (const Widths& at : {Widths{8, 4, 16}, Widths{64, 32, 48}, Widths{64, 24, 96}}) {
+        SCOPED_TRACE(at.d_ff);
         TransformerOptions options = tiny_options();
         options.d_model = at.d_model;
         options.head_dim = at.head_dim;
         options.d_ff = at.d_ff;
-        const auto model = model_in(DType::bf16, options);
-        const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
-        const Tokens first = random_tokens(6, 13, 3), second = random_tokens(6, 13, 4);
-        const Variable memory = model->encode(source.tokens, source.spans);
-        const Sentences target = packed({first, second});
-        const Tensor whole =
-            model->logits(model->decode(target.tokens, target.spans, memory, source.spans).value()).to(Device::cpu);
-        DecoderCache cache = model->start_decoding(memory.value(), source.spans, 2, 6);
-        for (std::size_t i = 0; i < first.size(); ++i) {
-            const Tensor step = model->step(tokens_of({first[i], second[i]}), cache).to(Device::cpu);
-            ASSERT_EQ(step.dtype(), DType::f32);
-            const auto place = static_cast<std::int64_t>(i);
-            EXPECT_LE(relative_error(step.slice(0, 1), whole.slice(place, place + 1)), 30 * std::exp2(-8)) << at.d_ff;
-            EXPECT_LE(relative_error(step.slice(1, 2), whole.slice(6 + place, 7 + place)), 30 * std::exp2(-8)) << at.d_ff;
-        }
+        expect_steps_as_whole(options);
     }
 }
 
 // Few rows go through products fused with norms, activations and residual sums: the expected number of launches, and the same
 // logits as the separate ops.
 TEST_F(Bf16Model, DecodesFewRowsInFewLaunches) {
-    const NoGrad no_grad;
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
         for (const bool final_norm : {false, true})
             for (const ops::Activation activation : {ops::Activation::relu, ops::Activation::gelu, ops::Activation::silu}) {
@@ -111,26 +120,10 @@ TEST_F(Bf16Model, DecodesFewRowsInFewLaunches) {
                 options.final_norm = final_norm;
                 options.key_heads = activation == ops::Activation::gelu ? 1 : 2;
                 options.activation = activation;
-                const auto model = model_in(DType::bf16, options);
-                const Sentences source = packed({random_tokens(4, 11, 1), random_tokens(9, 11, 2)});
-                const Tokens first = random_tokens(6, 13, 3), second = random_tokens(6, 13, 4);
-                const Variable memory = model->encode(source.tokens, source.spans);
-                const Sentences target = packed({first, second});
-                const Tensor whole =
-                    model->logits(model->decode(target.tokens, target.spans, memory, source.spans).value()).to(Device::cpu);
-                DecoderCache cache = model->start_decoding(memory.value(), source.spans, 2, 6);
-                for (std::size_t i = 0; i < first.size(); ++i) {
-                    const std::int64_t before = device::statistics().launches;
-                    const Tensor step = model->step(tokens_of({first[i], second[i]}), cache).to(Device::cpu);
-                    // Two consecutive norms are not fused. Otherwise 8 launches per layer, the embedding, the cache's table, the
-                    // logits.
-                    if (norm == NormPlace::pre || !final_norm) {
-                        EXPECT_EQ(device::statistics().launches - before, 2 * 8 + 3);
-                    }
-                    const auto at = static_cast<std::int64_t>(i);
-                    EXPECT_LE(relative_error(step.slice(0, 1), whole.slice(at, at + 1)), 30 * std::exp2(-8)) << i;
-                    EXPECT_LE(relative_error(step.slice(1, 2), whole.slice(6 + at, 7 + at)), 30 * std::exp2(-8)) << i;
-                }
+                // Two consecutive norms are not fused. Otherwise 8 launches per layer, the embedding, the cache's table, the
+                // logits.
+                const bool fused = norm == NormPlace::pre || !final_norm;
+                expect_steps_as_whole(options, fused ? std::optional<std::int64_t>(2 * 8 + 3) : std::nullopt);
             }
 }
 
