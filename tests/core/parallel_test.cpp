@@ -1,6 +1,9 @@
 // core/parallel.h: parallel_for and the thread pool.
 #include "core/parallel.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -174,6 +177,33 @@ TEST_F(Parallel, SeveralThreadsMayUseItAtOnce) {
         });
     for (std::thread& caller : callers) caller.join();
     EXPECT_EQ(total, 3 * 20 * 100);
+}
+
+// fork() copies the calling thread alone: the child's pool starts threads of its own, and two bodies can wait for each other
+// again.
+TEST_F(Parallel, AChildOfForkHasThreadsOfItsOwn) {
+    set_threads(2);
+    const auto both_at_once = [] {
+        std::atomic<int> inside = 0;
+        std::atomic<bool> met = true;
+        parallel_for(2, 1, [&](std::int64_t, std::int64_t) {
+            ++inside;
+            const auto start = std::chrono::steady_clock::now();
+            while (inside < 2 && met) {
+                std::this_thread::yield();
+                if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) met = false;
+            }
+        });
+        return met.load();
+    };
+    ASSERT_TRUE(both_at_once());
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) _exit(both_at_once() ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(both_at_once());
 }
 
 TEST_F(Parallel, RefusesNoThreads) {

@@ -58,6 +58,23 @@ TEST(Shape, ComparesRankAndExtents) {
     EXPECT_FALSE(Shape({2}) == Shape({2, 1}));
 }
 
+TEST(Tensor, LiesOverMemoryOfSomebodyElseAndKeepsItAlive) {
+    auto owner = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3, 4, 5, 6});
+    const std::weak_ptr<std::vector<float>> alive = owner;
+    float* const memory = owner->data();
+    Tensor row;
+    {
+        const Tensor whole = Tensor::over(memory, {3, 2}, DType::f32, std::move(owner));
+        EXPECT_EQ(whole.data<float>(), memory);
+        row = whole.slice(1, 2);
+    }
+    ASSERT_FALSE(alive.expired());
+    EXPECT_EQ(row.to_vector(), (std::vector<double>{3, 4}));
+    row = {};
+    EXPECT_TRUE(alive.expired());
+    expect_error([&] { Tensor::over(memory, {1}, DType::f32, nullptr); }, "who is not named");
+}
+
 TEST(Tensor, ViewsShareTheStorageAndClonesDoNot) {
     const Tensor whole = counting({4, 3});
     Tensor rows = whole.slice(1, 3);
