@@ -88,6 +88,18 @@ inline Vec<T> broadcast(T value) {
     return value - Vec<T>{};
 }
 
+/// `v` as it was rounded: the compiler joins no operation before this call with one after it to a fused multiply-add. Needed
+/// where a sum has a product on either side: which of the two is fused would be the compiler's choice, and the bits of a level
+/// its own.
+inline VecF rounded(VecF v) {
+#if defined(__aarch64__)
+    __asm__("" : "+w"(v));
+#elif defined(__SSE2__)
+    __asm__("" : "+x"(v));
+#endif
+    return v;
+}
+
 template <class T>
 inline Vec<T> maximum(Vec<T> a, Vec<T> b) {
     return a > b ? a : b;

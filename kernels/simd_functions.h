@@ -90,6 +90,27 @@ inline VecF softplus(VecF x) {
     return above + log1p(exp_gradual_below_zero(-magnitude(x)));
 }
 
+/// exp(z^2) erfc(z) for z >= 0 in f32: t times a polynomial of degree 8 in t = 2 / (2 + z), fitted for z <= 9.7 (above, erfc(z)
+/// is 0 in f32): relative error 1.7e-7.
+inline VecF scaled_complement(VecF z) {
+    const VecF t = 2.0f / (z + 2.0f);
+    VecF r = broadcast(-0.05954839289188385f);
+    for (const float coefficient : {0.2869803309440613f, -0.49228909611701965f, 0.28396937251091003f, -0.030707022175192833f,
+                                    0.20439951121807098f, 0.2426805943250656f, 0.2824312448501587f, 0.2820833921432495f})
+        r = r * t + coefficient;
+    return t * r;
+}
+
+/// erf x: an odd polynomial near 0, and 1 - erfc |x| beyond.
+inline VecF erf(VecF x) {
+    const VecF size = magnitude(x), square = rounded(size * size);
+    VecF p = broadcast(8.5341206e-05f);
+    for (const float coefficient : {-0.00081807812f, 0.0052043316f, -0.026860708f, 0.11283719f, -0.37612635f, 0.12837917f})
+        p = p * square + coefficient;
+    const VecF wide = 1.0f - rounded(scaled_complement(size) * exp_below_zero(-square));
+    return with_sign(size < 0.9f ? size * p + size : wide, x);
+}
+
 /// sin x and cos x by x = n pi / 2 + r. r is computed in double: x may be near to a multiple of pi / 2, where r has few digits of
 /// x.
 struct QuarterTurns {

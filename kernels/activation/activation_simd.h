@@ -1,7 +1,7 @@
 // GELU and SiLU on vectors, for *_fast.cpp files.
 #pragma once
 
-#include "kernels/simd.h"
+#include "kernels/simd_functions.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
@@ -14,19 +14,11 @@ struct NormalDistribution {
     VecF bell;
 };
 
-/// Phi(-|x|) = erfcx(z) exp(-z^2) / 2 with z = |x| / sqrt 2. The scaled complement erfcx(z) = exp(z^2) erfc(z) is t times a
-/// polynomial of degree 8 in t = 2 / (2 + z), fitted at Chebyshev's points for z <= 9.7 (above, exp(-z^2) is 0 in f32): relative
-/// error 1.7e-7. No difference of near numbers, so small probabilities keep their digits.
+/// Phi(-|x|) = erfc(z) / 2 with z = |x| / sqrt 2. No difference of near numbers, so small probabilities keep their digits.
 inline NormalDistribution normal_distribution(VecF x) {
-    using ::heddle::HEDDLE_LEVEL::broadcast;
-    const VecF magnitude = x < 0.0f ? -x : x;
-    const VecF t = 2.0f / (magnitude * 0.707106781f + 2.0f);
-    VecF r = broadcast(-0.05954839289188385f);
-    for (const float coefficient : {0.2869803309440613f, -0.49228909611701965f, 0.28396937251091003f, -0.030707022175192833f,
-                                    0.20439951121807098f, 0.2426805943250656f, 0.2824312448501587f, 0.2820833921432495f})
-        r = r * t + coefficient;
-    const VecF bell = ::heddle::HEDDLE_LEVEL::exp(x * x * -0.5f);
-    const VecF below = 0.5f * bell * t * r;
+    using namespace ::heddle::HEDDLE_LEVEL;
+    const VecF bell = exp_below_zero(rounded(x * x * -0.5f));
+    const VecF below = rounded(0.5f * bell * scaled_complement(magnitude(x) * 0.707106781f));
     return {x < 0.0f ? below : 1.0f - below, bell};
 }
 
@@ -70,7 +62,13 @@ inline ValueAndSlope gelu_tanh_and_slope(VecF x) {
     return {value, s + x * (s * e) * s * (x * x * 0.214064449f + 1.59576912f)};
 }
 
-inline VecF silu(VecF x) { return x / (1.0f + ::heddle::HEDDLE_LEVEL::exp(-x)); }
+/// x / (1 + e^-x). Below e^-30 the exponential changes nothing, so one shift of the exponent is enough: twice e^-x / 2.
+inline VecF silu(VecF x) {
+    using namespace ::heddle::HEDDLE_LEVEL;
+    const VecF high = x < -89.0f ? broadcast(-89.0f) : x;
+    const auto [p, bits] = exp_parts(-(high > 30.0f ? broadcast(30.0f) : high));
+    return x / (p * float_of((bits << 23) + (126 << 23)) * 2.0f + 1.0f);
+}
 
 /// silu(x) with silu's bits, and d silu / dx = s + x s (1 - s), of one exponential.
 inline ValueAndSlope silu_and_slope(VecF x) {
