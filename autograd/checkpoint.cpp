@@ -76,10 +76,10 @@ void go_back(Gradients& g, const Inside& inside) {
               "checkpoint at {}: the second run gave another value than the first; a parameter was changed in place between "
               "forward "
               "and backward, or the function depends on something that changed",
-              place(inside.where));
+              inside.where);
         // The output is a leaf if the function returned an input, or nothing inside requires a gradient.
         check(!output.is_leaf() || !output.requires_grad(), "checkpoint at {}: the function returns one of its inputs",
-              place(inside.where));
+              inside.where);
         if (output.requires_grad()) backward(output, g.take_output());
     }
     for (std::size_t i = 0; i < leaves.size(); ++i) {

@@ -29,8 +29,6 @@ const std::shared_ptr<Tape>& tape() {
 
 }  // namespace
 
-std::string place(const Where& where) { return fmt::format("{}:{}", where.file_name(), where.line()); }
-
 const std::string& module_to_record() {
     static const std::string none;
     return anomaly_mode && current_module != nullptr ? *current_module : none;
@@ -48,7 +46,7 @@ void search_for_anomaly(const Tensor& found, const Origin& origin, const char* w
             if (isfinite(values[i])) continue;
             const std::string module = origin.module.empty() ? "" : fmt::format(" in module {}", origin.module);
             fail_with("anomaly: {} {} {} of {}{} at {} holds {} at element {} of {}", what, number, tensor.shape(), origin.op,
-                      module, place(origin.where), static_cast<double>(values[i]), i, tensor.numel());
+                      module, origin.where, static_cast<double>(values[i]), i, tensor.numel());
         }
     });
 }
@@ -77,7 +75,7 @@ void tell_observer(std::span<const Tensor> outputs, const Record& entry, bool re
 }  // namespace
 
 std::vector<Variable> record_many(std::vector<Tensor> outputs, Record entry) {
-    check(entry.op != nullptr, "record: .op is missing at {}; give the op a name", place(entry.where));
+    check(entry.op != nullptr, "record: .op is missing at {}; give the op a name", entry.where);
     for (std::size_t i = 0; i < outputs.size(); ++i)
         search_for_anomaly(outputs[i], {entry.op, entry.where, module_to_record()}, "output", static_cast<int>(i));
     const bool recorded = will_record(entry.inputs) || (entry.always && grad_mode);

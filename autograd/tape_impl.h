@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "autograd/tape.h"
+#include "core/format.h"
 
 namespace heddle {
 
@@ -93,9 +94,6 @@ class Tape {
     bool walking_ = false;
 };
 
-/// "file:line"
-std::string place(const Where& where);
-
 /// The op that made a tensor, for the messages of anomaly mode.
 struct Origin {
     const char* op;
@@ -112,3 +110,11 @@ bool in_anomaly_mode();
 void search_for_anomaly(const Tensor& tensor, const Origin& origin, const char* what, int number);
 
 }  // namespace heddle
+
+/// "file:line"
+template <>
+struct fmt::formatter<heddle::Where> : heddle::TextFormatter {
+    auto format(const heddle::Where& where, format_context& context) const {
+        return fmt::format_to(context.out(), "{}:{}", where.file_name(), where.line());
+    }
+};

@@ -57,7 +57,7 @@ TapeNode::Input Tape::input_of(const Variable& variable, const Record& entry) co
     check(slot.tape.get() == this,
           "{} at {}: an input {} was recorded on another tape; a Variable belongs to the thread that made it, and what a "
           "checkpointed function reads must be among its inputs",
-          entry.op, place(entry.where), input.shape);
+          entry.op, entry.where, input.shape);
     input.node = slot.node;
     input.output = slot.output;
     return input;

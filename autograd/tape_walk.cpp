@@ -29,13 +29,13 @@ namespace {
 
 const TapeNode::Input& input_of(const TapeNode& node, int i) {
     check(i >= 0 && i < static_cast<int>(node.inputs.size()), "{} at {}: backward asks for input {} of {}, numbered from 0",
-          node.op, place(node.where), i, node.inputs.size());
+          node.op, node.where, i, node.inputs.size());
     return node.inputs[static_cast<std::size_t>(i)];
 }
 
 TapeNode::Output& output_of(TapeNode& node, int i) {
     check(i >= 0 && i < static_cast<int>(node.outputs.size()), "{} at {}: backward asks for output {} of {}, numbered from 0",
-          node.op, place(node.where), i, node.outputs.size());
+          node.op, node.where, i, node.outputs.size());
     return node.outputs[static_cast<std::size_t>(i)];
 }
 
@@ -63,14 +63,13 @@ Tensor Gradients::take_output(int i) {
 
 const Tensor& Gradients::saved(int i) const {
     check(i >= 0 && i < static_cast<int>(node_.saved.size()), "{} at {}: backward reads saved tensor {}, but {} were saved",
-          node_.op, place(node_.where), i, node_.saved.size());
+          node_.op, node_.where, i, node_.saved.size());
     const TapeNode::Saved& saved = node_.saved[static_cast<std::size_t>(i)];
     if (saved.tensor.version() != saved.version)
         fail_with(
             "{} at {} saved a tensor {} for backward, but it was changed in place at {} since (version {} instead of "
             "{}); run backward before the change or change a clone()",
-            node_.op, place(node_.where), saved.tensor.shape(), place(saved.tensor.changed_at()), saved.tensor.version(),
-            saved.version);
+            node_.op, node_.where, saved.tensor.shape(), saved.tensor.changed_at(), saved.tensor.version(), saved.version);
     return saved.tensor;
 }
 
@@ -80,11 +79,11 @@ void Gradients::give(int i, Tensor gradient) {
     const TapeNode::Input& input = input_of(node_, i);
     if (!input.needs) return;
     if (!gradient.defined())
-        fail_with("{} at {}: backward gave input {} an undefined tensor, wanted {} {}", node_.op, place(node_.where), i,
-                  input.shape, input.dtype);
+        fail_with("{} at {}: backward gave input {} an undefined tensor, wanted {} {}", node_.op, node_.where, i, input.shape,
+                  input.dtype);
     if (gradient.shape() != input.shape || gradient.dtype() != input.dtype)
-        fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, place(node_.where), i,
-                  gradient.shape(), gradient.dtype(), input.shape, input.dtype);
+        fail_with("{} at {}: backward gave input {} a gradient {} {}, wanted {} {}", node_.op, node_.where, i, gradient.shape(),
+                  gradient.dtype(), input.shape, input.dtype);
     search_for_anomaly(gradient, {node_.op, node_.where, node_.module}, "the gradient of input", i);
     Tensor& target = tape_.target(node_, input);
     device::Branches::before_use_of(target);
@@ -100,7 +99,7 @@ void Gradients::give(int i, Tensor gradient) {
 Tensor Gradients::accumulate_into(int i) {
     const TapeNode::Input& input = input_of(node_, i);
     check(input.needs, "{} at {}: backward adds into input {}, which wants no gradient; ask needs({}) first", node_.op,
-          place(node_.where), i, i);
+          node_.where, i, i);
     Tensor& target = tape_.target(node_, input);
     if (!target.defined()) target = Tensor::zeros(input.shape, input.dtype, input.device);
     device::Branches::before_use_of(target);
@@ -169,7 +168,7 @@ Tensor& Tape::target(const TapeNode& consumer, const TapeNode::Input& input) {
     TapeNode* producer = find(input.node);
     check(producer != nullptr,
           "{} at {} reads a value {} whose part of the tape an earlier backward freed; pass retain there, or detach() the value",
-          consumer.op, place(consumer.where), input.shape);
+          consumer.op, consumer.where, input.shape);
     return producer->outputs[static_cast<std::size_t>(input.output)].gradient;
 }
 
@@ -243,7 +242,7 @@ void Tape::visit(TapeNode& node, bool retain) {
     }
     Gradients gradients(*this, node);
     const NoGrad no_grad;
-    check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, place(node.where));
+    check(node.backward != nullptr, "{} at {} was recorded without a backward call", node.op, node.where);
     node.backward(gradients);
     if (OpTimer::timing() || in_anomaly_mode())
         kernels::BiasSums::flush();  // so that the time, or the NaN, is attributed to this op
