@@ -7,16 +7,23 @@
 #include "core/device.h"
 #include "core/dual.h"
 #include "core/format.h"
+#include "core/parallel.h"
 
 namespace heddle {
 namespace {
 
+constexpr std::int64_t kPieceBytes = std::int64_t{1} << 18;  // that one thread copies or sets at a time
+
 /// Copies all bytes of `from` to `to` on any devices; they do not overlap.
 void copy_bytes(Tensor& to, const Tensor& from) {
     if (to.bytes() == 0) return;
-    if (to.device() == Device::cpu && from.device() == Device::cpu)
-        std::memcpy(to.mutable_bytes_data(), from.bytes_data(), static_cast<std::size_t>(to.bytes()));
-    else
+    if (to.device() == Device::cpu && from.device() == Device::cpu) {
+        std::byte* target = to.mutable_bytes_data();
+        const std::byte* source = from.bytes_data();
+        parallel_for(to.bytes(), kPieceBytes, [=](std::int64_t begin, std::int64_t end) {
+            std::memcpy(target + begin, source + begin, static_cast<std::size_t>(end - begin));
+        });
+    } else
         device::copy(to.mutable_bytes_data(), to.device(), from.bytes_data(), from.device(), to.bytes());
 }
 
@@ -24,7 +31,9 @@ void copy_bytes(Tensor& to, const Tensor& from) {
 void fill_bytes(Tensor& tensor, int byte) {
     if (tensor.bytes() == 0) return;
     if (tensor.device() == Device::cpu)
-        std::memset(tensor.mutable_bytes_data(), byte, static_cast<std::size_t>(tensor.bytes()));
+        parallel_for(tensor.bytes(), kPieceBytes, [to = tensor.mutable_bytes_data(), byte](std::int64_t begin, std::int64_t end) {
+            std::memset(to + begin, byte, static_cast<std::size_t>(end - begin));
+        });
     else
         device::fill(tensor.mutable_bytes_data(), byte, tensor.bytes());
 }

@@ -15,6 +15,7 @@ namespace {
 using VecD = Vec<double>;
 constexpr int kDoubles = kLanes<double>;
 constexpr int kSumLanesOfRow = 32;  // on every level: v3 and v4 give the same bits
+constexpr int kAhead = 1024;        // floats to fetch ahead: a long row comes from memory
 constexpr int kParts = kSumLanesOfRow / kDoubles;
 
 typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
@@ -39,7 +40,11 @@ template <int... i>
 double sum_in_lanes(const float* x, std::int64_t n, std::integer_sequence<int, i...>) {
     VecD lanes[kParts] = {(static_cast<void>(i), VecD{})...};
     std::int64_t k = 0;
-    for (; k + kSumLanesOfRow <= n; k += kSumLanesOfRow) ((lanes[i] += widened(x + k + i * kDoubles)), ...);
+    for (; k + kSumLanesOfRow <= n; k += kSumLanesOfRow) {
+        __builtin_prefetch(x + k + kAhead);
+        __builtin_prefetch(x + k + kAhead + kSumLanesOfRow / 2);
+        ((lanes[i] += widened(x + k + i * kDoubles)), ...);
+    }
     if (k < n) {
         float rest[kSumLanesOfRow];
         for (int j = 0; j < kSumLanesOfRow; ++j) rest[j] = k + j < n ? x[k + j] : 0;
