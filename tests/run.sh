@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds Heddle and runs its tests:  bash tests/run.sh [--all]
-# Without options, one build:
+# Builds Heddle and runs its tests:  bash tests/run.sh [--all | --stamps | PIECE...]
+# Without arguments, one build and a reading:
 #   emulated       everything, with the CUDA kernels compiled for the emulated device: the tests of the CPU and of the kernels. The kernels are
 #                  compiled twice: as they are, and with every access watched by the emulator (tests named race:...). All other code is shared.
-# --all adds
+#   compilers      each other compiler that is installed reads the program (tests/compilers.sh --syntax), so that it keeps building with them
+# --all adds these; each is a piece that can be named alone, and takes at most 45 minutes on two cores:
 #   plain          the program without CUDA and MPI, without a precompiled header and each source alone: no file relies on its neighbours. Of the
 #                  tests it has those of the program, the device and the levels: the others would test code again that emulated has, too.
 #   emulated-asan  everything but *_slow_test.cpp under AddressSanitizer with UndefinedBehaviorSanitizer
@@ -16,37 +17,62 @@
 #   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs. Then tests/gpu/promises.py checks what ptxas
 #                  made of the fast kernels
-# Each other compiler that is installed reads the program (tests/compilers.sh --syntax), so that it keeps building with them.
-# HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary.
+# A piece that passes leaves its commit and date in build/tested/PIECE; --stamps prints them, so that all can be run in parts.
+# HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary, where tests ran.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tested=(emulated)
-built=()
+every="emulated compilers plain emulated-asan tsan emulated-tsan emulated-fma mutants fuzz cuda"
+tree() { git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo "no checkout"; }
 case "${1:-}" in
-    "") ;;
-    --all)
-        export HEDDLE_LEARN_ALL=1  # all wrong answers to the exercises, not every eighth one
-        tested+=(plain emulated-asan tsan emulated-tsan)
-        if [ "$(uname -m)" != x86_64 ] || grep -qw fma /proc/cpuinfo; then tested+=(emulated-fma); fi
-        if bash tests/fuzz/run.sh --can; then tested+=(fuzz); fi
-        if { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then built+=(cuda); fi
+    "") pieces=(emulated compilers) ;;
+    --all) read -ra pieces <<<"$every" ;;
+    --stamps)
+        echo "this tree: $(tree)"
+        for piece in $every; do echo "$piece: $(cat "build/tested/$piece" 2>/dev/null || echo "not run")"; done
+        exit
         ;;
-    *)
-        echo "usage: bash tests/run.sh [--all]" >&2
-        exit 2
-        ;;
+    *) pieces=("$@") ;;
 esac
+for piece in "${pieces[@]}"; do
+    if [[ " $every " != *" $piece "* ]]; then
+        echo "run.sh: there is no piece $piece; wanted: $every" >&2
+        exit 2
+    fi
+done
+
+asked() { [[ " ${pieces[*]} " == *" $1 "* ]]; }
+can() {
+    case $1 in
+        emulated-fma) [ "$(uname -m)" != x86_64 ] || grep -qw fma /proc/cpuinfo ;;
+        fuzz) bash tests/fuzz/run.sh --can ;;
+        mutants) command -v python3 >/dev/null ;;
+        cuda) { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null ;;
+    esac
+}
+tested=()
+wanted=()
+for piece in "${pieces[@]}"; do
+    if ! can "$piece"; then
+        echo "run.sh: $piece is left out: what it needs is not here" >&2
+        continue
+    fi
+    wanted+=("$piece")
+    if [[ $piece != @(compilers|mutants|cuda) ]]; then tested+=("$piece"); fi
+done
+pieces=("${wanted[@]}")
+if asked emulated-asan; then export HEDDLE_LEARN_ALL=1; fi  # all wrong answers to the exercises, not every eighth one
 
 bash apps/setup.sh libgtest-dev libopenmpi-dev openmpi-bin mkdocs
-for build in "${tested[@]}" "${built[@]}"; do
-    tests=ON
-    if [ "$build" = fuzz ]; then tests=OFF; fi  # it has none but its own
-    werror=${HEDDLE_WERROR:-OFF}
-    if [ "$build" = cuda ]; then werror=ON; fi  # its warnings are what it is compiled for
-    cmake --preset "$build" -DHEDDLE_TESTS="$tests" -DHEDDLE_WERROR="$werror"
-    cmake --build --preset "$build"
-done
+build() {
+    local tests=ON werror=${HEDDLE_WERROR:-OFF}
+    if [ "$1" = fuzz ]; then tests=OFF; fi  # it has none but its own
+    if [ "$1" = cuda ]; then werror=ON; fi  # its warnings are what it is compiled for
+    cmake --preset "$1" -DHEDDLE_TESTS="$tests" -DHEDDLE_WERROR="$werror"
+    cmake --build --preset "$1"
+}
+for piece in "${tested[@]}"; do build "$piece"; done
+if asked mutants && ! asked emulated; then build emulated; fi
 
 # Tests write and sync thousands of small files, which takes ten times as long on a disk as in memory.
 if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail -B1M /dev/shm 2>/dev/null | tail -n 1)" -ge 2048 ] 2>/dev/null; then
@@ -55,21 +81,38 @@ if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail -B1M /dev/shm 2>/dev/null | ta
     trap 'rm -rf "$TMPDIR"' EXIT
 fi
 
+mkdir -p build/tested
+stamp() { echo "$(tree), $(date -u +%Y-%m-%d), passed" >"build/tested/$1"; }
 status=0
-HEDDLE_WERROR=${HEDDLE_WERROR:-OFF} bash tests/compilers.sh --syntax || status=1
-if [[ " ${built[*]} " == *" cuda "* ]]; then
-    python3 tests/gpu/promises.py build/cuda || [ $? -eq 77 ] || status=1  # 77: skipped, and it says why
+ended() {  # PIECE STATUS
+    if [ "$2" -eq 0 ]; then stamp "$1"; else status=1; fi
+}
+if asked compilers; then
+    code=0
+    HEDDLE_WERROR=${HEDDLE_WERROR:-OFF} bash tests/compilers.sh --syntax || code=$?
+    ended compilers "$code"
 fi
-
-if [ "${1:-}" = --all ] && command -v python3 >/dev/null; then
-    python3 tests/mutation/mutate.py build/emulated --count 30 || status=1
+if asked cuda; then
+    build cuda
+    code=0
+    python3 tests/gpu/promises.py build/cuda || code=$?
+    if [ "$code" -eq 77 ]; then code=0; fi  # skipped, and it says why
+    ended cuda "$code"
 fi
+if asked mutants; then
+    code=0
+    python3 tests/mutation/mutate.py build/emulated --count 30 || code=$?
+    ended mutants "$code"
+fi
+if [ ${#tested[@]} -eq 0 ]; then exit "$status"; fi
 
 # One run over all builds, so that one summary counts every test of each.
 together=build/together
 mkdir -p "$together"
 printf 'subdirs("../%s")\n' "${tested[@]}" >"$together/CTestTestfile.cmake"
-ctest --test-dir "$together" -j "$(nproc)" --output-on-failure --no-label-summary | tee "$together/ctest.log" || status=$?
+code=0
+ctest --test-dir "$together" -j "$(nproc)" --output-on-failure --no-label-summary | tee "$together/ctest.log" || code=$?
+for piece in "${tested[@]}"; do ended "$piece" "$code"; done
 # ctest lists skipped and failed tests behind its summary.
 grep -E '^[0-9]+% tests passed, ' "$together/ctest.log"
 exit "$status"
