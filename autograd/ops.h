@@ -133,13 +133,63 @@ Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end
 Variable concat(std::span<const Variable> parts, int axis, Where where = Where::current());
 /// Row indices[i] of x [rows, ...] for each i; indices i32 [n] may repeat.
 Variable gather(const Variable& x, const Tensor& indices, Where where = Where::current());
+/// y[i][j][k] = x[i][indices[i][j][k]][k], here with `axis` 1 (torch.gather). The indices i32 have x's shape but for the extent
+/// of `axis`. On CUDA the host waits for them.
+Variable gather(const Variable& x, int axis, const Tensor& indices, Where where = Where::current());
+/// The places indices[i] of `axis`, i32 [n] that may repeat.
+Variable index_select(const Variable& x, int axis, const Tensor& indices, Where where = Where::current());
+
+/// Axes `a` and `b` change places; without them, the order of all axes is reversed.
+Variable transpose(const Variable& x, int a, int b, Where where = Where::current());
+Variable transpose(const Variable& x, Where where = Where::current());
+/// The axes `first` to `last` as one.
+Variable flatten(const Variable& x, int first = 0, int last = -1, Where where = Where::current());
+/// Without these axes, or without any axis of extent 1. Error when an axis has another extent.
+Variable squeeze(const Variable& x, const Axes& axes = {}, Where where = Where::current());
+/// With a new axis of extent 1, which has the number `axis` in the result.
+Variable unsqueeze(const Variable& x, int axis, Where where = Where::current());
+/// The parts, of one shape, side by side along a new axis, which has the number `axis` in the result.
+Variable stack(std::span<const Variable> parts, int axis = 0, Where where = Where::current());
+Variable stack(std::initializer_list<Variable> parts, int axis = 0, Where where = Where::current());
+/// Parts of `size` places of `axis`, the last one perhaps of fewer; or parts of these sizes, which add up to its extent.
+std::vector<Variable> split(const Variable& x, std::int64_t size, int axis = 0, Where where = Where::current());
+std::vector<Variable> split(const Variable& x, const std::vector<std::int64_t>& sizes, int axis = 0,
+                            Where where = Where::current());
+/// Up to `count` parts of equal size, the last one perhaps smaller.
+std::vector<Variable> chunk(const Variable& x, std::int64_t count, int axis = 0, Where where = Where::current());
+/// The parts at the places of an axis, without it.
+std::vector<Variable> unbind(const Variable& x, int axis = 0, Where where = Where::current());
+/// x repeated to this shape as NumPy's broadcasting does it; broadcast_to is its name in NumPy and MLX.
+Variable expand(const Variable& x, const Shape& shape, Where where = Where::current());
+inline Variable broadcast_to(const Variable& x, const Shape& shape, Where where = Where::current()) {
+    return expand(x, shape, where);
+}
+/// The whole of x so many times along each axis (NumPy's tile); there may be more axes than x has.
+Variable repeat(const Variable& x, const Shape& times, Where where = Where::current());
+inline Variable tile(const Variable& x, const Shape& times, Where where = Where::current()) { return repeat(x, times, where); }
+/// Each place of `axis` so many times, one after the other (NumPy's and MLX's repeat); of the elements in one row without an
+/// axis.
+Variable repeat_interleave(const Variable& x, std::int64_t times, const std::optional<int>& axis = {},
+                           Where where = Where::current());
+/// Backwards along these axes.
+Variable flip(const Variable& x, const Axes& axes = {}, Where where = Where::current());
+/// What leaves the end of the axis comes in at its beginning; of the elements in one row without an axis.
+Variable roll(const Variable& x, std::int64_t shift, const std::optional<int>& axis = {}, Where where = Where::current());
+/// The lower or upper triangle of the last two axes, zeros elsewhere: columns up to, or from, row + diagonal.
+Variable tril(const Variable& x, std::int64_t diagonal = 0, Where where = Where::current());
+Variable triu(const Variable& x, std::int64_t diagonal = 0, Where where = Where::current());
+/// `value` where the mask u8, which broadcasts to x's shape, is not 0.
+Variable masked_fill(const Variable& x, const Tensor& mask, double value, Where where = Where::current());
+/// [..., classes]: 1 at the place indices[...], i32, else 0. Error when an index is not in [0, classes); on CUDA it gives zeros.
+Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType::f32);
 
 // ---- products
 
-/// a [..., m, k] times b [..., k, n], each optionally transposed in its last two axes; leading axes equal, or absent in b.
+/// a [..., m, k] times b [..., k, n], each optionally transposed in its last two axes; the leading axes broadcast. A vector [k]
+/// is a row on the left and a column on the right, and the result has no axis for it.
 Variable matmul(const Variable& a, const Variable& b, bool transpose_a = false, bool transpose_b = false,
                 Where where = Where::current());
-/// x [rows, in] times weight^T + bias; weight [out, in], bias [out] or undefined.
+/// x [..., in] times weight^T + bias; weight [out, in], bias [out] or undefined. Result [..., out].
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias = {}, Where where = Where::current());
 
 // ---- activations and dropout
@@ -185,6 +235,9 @@ struct SoftmaxScores {
 Variable softmax(const Variable& x, const Tensor& mask = {}, const SoftmaxReach& reach = {}, const SoftmaxScores& scores = {},
                  Where where = Where::current());
 Variable log_softmax(const Variable& x, Where where = Where::current());
+/// The plain forms over another axis.
+Variable softmax(const Variable& x, int axis, Where where = Where::current());
+Variable log_softmax(const Variable& x, int axis, Where where = Where::current());
 /// gamma (x - mean) / sqrt(variance + eps) + beta over the last axis, biased variance. gamma, beta [cols].
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps = 1e-5,
                     Where where = Where::current());
@@ -250,6 +303,49 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets, const Loss
 /// undefined.
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const LossOptions& options = {}, Tensor* statistics = nullptr, Where where = Where::current());
+
+/// What becomes of a loss that has one value for each element: their mean, their sum, all of them, or their sum over the extent
+/// of the first axis.
+enum class Reduction { mean, sum, none, batch_mean };
+
+/// The squared distance (x - target)^2, and the distance |x - target|. Error when the two shapes differ, here and below: they do
+/// not broadcast.
+Variable mse_loss(const Variable& x, const Variable& target, Reduction reduction = Reduction::mean,
+                  Where where = Where::current());
+Variable l1_loss(const Variable& x, const Variable& target, Reduction reduction = Reduction::mean,
+                 Where where = Where::current());
+/// With d = x - target: d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2). Huber 1964; delta > 0.
+Variable huber_loss(const Variable& x, const Variable& target, double delta = 1, Reduction reduction = Reduction::mean,
+                    Where where = Where::current());
+/// huber_loss over its delta: d^2 / (2 beta) where |d| <= beta, else |d| - beta / 2.
+Variable smooth_l1_loss(const Variable& x, const Variable& target, double beta = 1, Reduction reduction = Reduction::mean,
+                        Where where = Where::current());
+
+struct BinaryLossOptions {
+    Tensor weight = {};           ///< factors of the losses, that broadcast to their shape; or undefined
+    Tensor positive_weight = {};  ///< factors of the targets' part (torch's pos_weight), that broadcast; or undefined
+    Reduction reduction = Reduction::mean;
+};
+/// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits) and targets t in [0, 1], numbers or a mask u8, computed as (1 - t) x
+/// + softplus(-x): exact for logits of any size.
+Variable bce_with_logits(const Variable& logits, const Variable& targets, const BinaryLossOptions& options = {},
+                         Where where = Where::current());
+/// The same of probabilities; a logarithm counts as at least -100, as in PyTorch, and sends no gradient there.
+Variable bce_loss(const Variable& probabilities, const Variable& targets, const BinaryLossOptions& options = {},
+                  Where where = Where::current());
+
+/// -log p(target) of log probabilities [rows, classes], from log_softmax, and targets i32 [rows]: cross_entropy's second half.
+/// Error when options ask for label smoothing.
+Variable nll_loss(const Variable& log_probabilities, const Tensor& targets, const LossOptions& options = {},
+                  Where where = Where::current());
+
+struct DivergenceOptions {
+    Reduction reduction = Reduction::batch_mean;  ///< the divergence of distributions in rows (PyTorch's default is the mean)
+    bool log_target = false;                      ///< the targets are logarithms, too
+};
+/// t (log t - x) for log probabilities x and probabilities t; 0 where t is 0 (Kullback and Leibler 1951).
+Variable kl_div(const Variable& log_probabilities, const Variable& target, const DivergenceOptions& options = {},
+                Where where = Where::current());
 
 }  // namespace ops
 }  // namespace heddle

@@ -20,6 +20,8 @@ std::vector<GradientCase> proofs() {
         {"linear", "with bias", with_bias, {random_input({5, 3}, 1), random_input({4, 3}, 2), random_input({4}, 3)}},
         {"linear", "without bias", without, {random_input({5, 3}, 1), random_input({4, 3}, 2)}},
         {"linear", "one row", with_bias, {random_input({1, 3}, 1), random_input({4, 3}, 2), random_input({4}, 3)}},
+        {"linear", "three axes", with_bias, {random_input({2, 2, 3}, 1), random_input({4, 3}, 2), random_input({4}, 3)}},
+        {"linear", "a vector", with_bias, {random_input({3}, 1), random_input({4, 3}, 2), random_input({4}, 3)}},
         {"linear", "wider than a panel", with_bias, {random_input({3, 2}, 1), random_input({37, 2}, 2), random_input({37}, 3)}}};
 }
 
@@ -73,7 +75,7 @@ std::vector<KernelCase> kernel_cases() {
 // ---- a random call
 
 std::optional<Step> draw(Draw& draw) {
-    const Number x = draw.any(2, 2);
+    const Number x = draw.any(1, 3);
     const std::int64_t out = draw.between(1, draw.alone() ? 40 : 5);  // more than one panel of outputs
     const Number weight = draw.of({out, draw.shape_of(x).cols()});
     return Step{.inputs = {x, weight, draw.chance(0.7) ? draw.of({out}) : kNone}};

@@ -18,6 +18,7 @@ std::vector<GradientCase> proofs() {
     const GradientFunction function = [](auto in) { return ops::log_softmax(in[0]); };
     return {
         {"log_softmax", "plain", function, {random_input({3, 7}, 15, 2)}},
+        {"log_softmax", "the middle axis", [](auto in) { return ops::log_softmax(in[0], 1); }, {random_input({2, 3, 4}, 17, 2)}},
         {"log_softmax", "far apart", function, {random_input({2, 5}, 16, 30)}},
     };
 }
@@ -105,7 +106,11 @@ std::vector<KernelCase> kernel_cases() {
 
 // ---- a random call
 
-std::optional<Step> draw(Draw& draw) { return Step{.inputs = {draw.any(1, 3)}}; }
+std::optional<Step> draw(Draw& draw) {
+    const Number x = draw.any(1, 3);
+    const int rank = draw.shape_of(x).rank();
+    return Step{.inputs = {x}, .options = {{"axis", draw.chance(0.5) ? -1 : draw.between(-rank, rank - 1)}}};
+}
 
 // ---- what is timed
 
@@ -129,8 +134,9 @@ OpCases table() {
             .proofs = proofs,
             .kernels = kernel_cases,
             .large = true,
-            .functions = {{"log_softmax", draw, [](const Step&, Inputs in) -> Outputs { return {ops::log_softmax(in[0])}; },
-                           "return [F.log_softmax(inputs[0], -1)]"}},
+            .functions = {{"log_softmax", draw,
+                           [](const Step& s, Inputs in) -> Outputs { return {ops::log_softmax(in[0], s.option<int>("axis"))}; },
+                           "return [F.log_softmax(inputs[0], options['axis'])]"}},
             .benches = {{.cases = bench, .place = 120},
                         {.cases = at_row_shapes<bench>, .place = 120, .sizes = "rows"},
                         {.cases = bench_wide, .place = 320, .sizes = "large"}},

@@ -29,6 +29,11 @@ std::vector<GradientCase> proofs() {
     add("batched, both transposed", {2, 4, 3}, {2, 5, 4}, true, true);
     add("one b for the whole batch", {2, 3, 4}, {4, 5}, false, false);
     add("one b for the whole batch, transposed", {2, 3, 4}, {5, 4}, false, true);
+    add("one a for the whole batch", {3, 4}, {2, 4, 5}, false, false);
+    add("leading axes that broadcast, a transposed", {2, 1, 4, 3}, {3, 4, 5}, true, false);
+    add("a vector and a batch", {4}, {2, 4, 5}, false, false);
+    add("a batch and a vector", {2, 3, 4}, {4}, false, false);
+    add("two vectors", {4}, {4}, true, true);
     return cases;
 }
 
@@ -94,14 +99,19 @@ std::vector<KernelCase> kernel_cases() {
 
 // ---- a random call
 
-// b has a's leading axes or none.
+// b has a's leading axes, or none, or some that broadcast; either may be a vector.
 std::optional<Step> draw(Draw& draw) {
-    const Number a = draw.any(2, 4);
+    const Number a = draw.any(1, 4);
     const Shape shape = draw.shape_of(a);
-    const bool transpose_a = draw.chance(0.5), transpose_b = draw.chance(0.5), shared = draw.chance(0.4);
+    const bool vector = shape.rank() == 1, transpose_a = !vector && draw.chance(0.5), transpose_b = draw.chance(0.5);
     const std::int64_t inner = shape[transpose_a ? -2 : -1], cols = draw.between(1, 4);
+    if (draw.chance(0.1))
+        return Step{.inputs = {a, draw.of({inner})}, .options = {{"transpose_a", transpose_a}, {"transpose_b", false}}};
     Shape wanted;
-    for (int axis = 0; !shared && axis + 2 < shape.rank(); ++axis) wanted.append(shape[axis]);
+    const bool shared = draw.chance(0.4);
+    if (!shared && shape.rank() < 4 && draw.chance(0.2)) wanted.append(draw.between(1, 3));
+    for (int axis = 0; !shared && axis + 2 < shape.rank(); ++axis)
+        wanted.append(shape[axis] == 1 ? draw.between(1, 3) : draw.chance(0.2) ? 1 : shape[axis]);
     wanted.append(transpose_b ? cols : inner);
     wanted.append(transpose_b ? inner : cols);
     return Step{.inputs = {a, draw.of(wanted)}, .options = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}};

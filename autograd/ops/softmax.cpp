@@ -21,4 +21,9 @@ Variable softmax(const Variable& x, const Tensor& mask, const SoftmaxReach& reac
                       }});
 }
 
+Variable softmax(const Variable& x, int axis, Where where) {
+    if (axis == -1 || axis == x.shape().rank() - 1) return softmax(x, {}, {}, {}, where);
+    return transpose(softmax(transpose(x, axis, -1, where), {}, {}, {}, where), axis, -1, where);
+}
+
 }  // namespace heddle::inline ops

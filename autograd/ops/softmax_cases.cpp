@@ -50,6 +50,7 @@ std::vector<GradientCase> proofs() {
          biased(1, per_row),
          {random_input({2, 3, 4}, 19), random_input({3, 4}, 20)}},
         {"softmax", "scale and a bias of the last axis", biased(2, {}), {random_input({2, 3, 4}, 21), random_input({4}, 22)}},
+        {"softmax", "the first axis", [](auto in) { return ops::softmax(in[0], 0); }, {random_input({3, 4, 2}, 23)}},
         {"softmax", "one column", masked({}), {random_input({4, 1}, 14)}, {.zero_by_symmetry = {0}}},
     };
 }

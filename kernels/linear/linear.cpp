@@ -17,14 +17,21 @@ namespace {
 
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_rank("linear", "weight", weight, 2);
-    check_rank("linear", "x", x, 2);
     check_dtype("linear", "x", x, weight.dtype());
+    check(x.rank() >= 1, "linear: x is a scalar, wanted rows of {}", weight.cols());
     check_device("linear", {{"x", x}, {"weight", weight}, {"bias", bias}});
     check(x.cols() == weight.cols(), "linear: x has shape {}, but weight {} takes rows of {}", x.shape(), weight.shape(),
           weight.cols());
     if (!bias.defined()) return;
     check_shape("linear", "bias", bias, {weight.dim(0)});
     check_dtype("linear", "bias", bias, weight.dtype());
+}
+
+// x's shape with other columns.
+Shape with_cols(const Shape& shape, std::int64_t cols) {
+    Shape changed = shape;
+    changed.set(-1, cols);
+    return changed;
 }
 
 // The bias has the dtype of y.
@@ -44,7 +51,7 @@ void forward_cuda(const Tensor& x, const Tensor& weight, const Tensor& bias, Ten
 Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, PackedWeight* packed) {
     check_linear(x, weight, bias);
     const std::int64_t rows = x.rows(), in = x.cols(), out = weight.dim(0);
-    Tensor y = Tensor::empty({rows, out}, x.dtype(), x.device());
+    Tensor y = Tensor::empty(with_cols(x.shape(), out), x.dtype(), x.device());
     if (x.device() == Device::cuda) {
         forward_cuda(x, weight, bias, y);
         return y;
@@ -64,16 +71,16 @@ Tensor linear_forward_f32(const Tensor& x, const Tensor& weight, const Tensor& b
     check_linear(x, weight, bias);
     check(x.dtype() == DType::bf16 && x.device() == Device::cuda,
           "linear: an f32 result of its own is for bf16 on cuda, not {} on {}", x.dtype(), name(x.device()));
-    Tensor y = Tensor::empty({x.rows(), weight.dim(0)}, DType::f32, Device::cuda);
+    Tensor y = Tensor::empty(with_cols(x.shape(), weight.dim(0)), DType::f32, Device::cuda);
     forward_cuda(x, weight, bias.defined() ? cast(bias, DType::f32) : bias, y);
     return y;
 }
 
 Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
-    check_shape("linear_backward", "dy", dy, {dy.rows(), weight.dim(0)});
+    check_shape("linear_backward", "dy", dy, with_cols(dy.shape(), weight.dim(0)));
     check_device("linear_backward", {{"dy", dy}, {"weight", weight}});
     const std::int64_t rows = dy.rows(), out = dy.cols(), in = weight.cols();
-    Tensor dx = Tensor::empty({rows, in}, dy.dtype(), dy.device());
+    Tensor dx = Tensor::empty(with_cols(dy.shape(), in), dy.dtype(), dy.device());
     if (dy.device() == Device::cuda) {
         product_cuda({.op = "linear_backward",
                       .m = rows,
@@ -92,7 +99,7 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
 
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) {
     check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
-    check_shape("linear_backward", "dy", dy, {x.rows(), dy.cols()});
+    check_shape("linear_backward", "dy", dy, with_cols(x.shape(), dy.cols()));
     check_device("linear_backward", {{"dy", dy}, {"x", x}, {"dweight", dweight}});
     if (dy.device() == Device::cuda) {
         const auto multiply = [&] {

@@ -1,7 +1,7 @@
 // The linear map of a layer.
 //
-//     forward    y = x W^T + b                         x [rows, in], W [out, in] (PyTorch's layout), b [out], y [rows, out]
-//     backward   dx = dy W,  dW = dy^T x,  db = sum of dy over the rows
+//     forward    y = x W^T + b                         x [..., in], W [out, in] (PyTorch's layout), b [out], y [..., out]
+//     backward   dx = dy W,  dW = dy^T x,  db = sum of dy over its rows
 //
 // f32 and f64 on the CPU, bf16 too on CUDA; there the gradients of a bf16 weight and bias may be f32 tensors.
 // Saved for backward: x and W. dW and db are added to what their tensors hold: dW row by row in ascending order, db in sums of
@@ -22,7 +22,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
 /// The same in f32 from bf16 x, weight and bias, on CUDA: the logits of a bf16 model, whose neighbours in rank are closer than
 /// the next bf16 number.
 Tensor linear_forward_f32(const Tensor& x, const Tensor& weight, const Tensor& bias);
-/// dx [rows, in].
+/// dx [..., in].
 Tensor linear_backward_x(const Tensor& dy, const Tensor& weight);
 /// dweight += dy^T x.
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight);

@@ -1,0 +1,153 @@
+// Losses made of other ops. Each formula stays exact for arguments of any size.
+#include <limits>
+
+#include "autograd/operators.h"
+#include "autograd/ops.h"
+#include "core/check.h"
+#include "core/format.h"
+#include "kernels/cast/cast.h"
+#include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace heddle::inline ops {
+namespace {
+
+void check_same_shape(const char* op, const char* name, const Variable& x, const Variable& target) {
+    check(x.shape() == target.shape(), "{}: {} has shape {}, but the target {}; wanted one shape", op, name, x.shape(),
+          target.shape());
+}
+
+Variable reduced(const char* op, const Variable& losses, Reduction reduction, Where where) {
+    switch (reduction) {
+        case Reduction::none: return losses;
+        case Reduction::mean: return mean(losses, {}, false, where);
+        case Reduction::sum: return sum(losses, {}, false, where);
+        case Reduction::batch_mean: break;
+    }
+    check(losses.shape().rank() >= 1 && losses.dim(0) > 0, "{}: x has shape {}, there is no batch to divide by", op,
+          losses.shape());
+    return scale(sum(losses, {}, false, where), 1 / static_cast<double>(losses.dim(0)), where);
+}
+
+// Times the options' weight, and reduced.
+Variable weighted(const char* op, const Variable& losses, const BinaryLossOptions& options, Where where) {
+    if (!options.weight.defined()) return reduced(op, losses, options.reduction, where);
+    check(kernels::broadcast_shape(op, options.weight.shape(), losses.shape()) == losses.shape(),
+          "{}: the weight has shape {}, which does not broadcast to x {}", op, options.weight.shape(), losses.shape());
+    return reduced(op, mul(losses, options.weight, where), options.reduction, where);
+}
+
+// 1 - x
+Variable rest_of_one(const Variable& x, Where where) { return sub(Tensor::full({}, 1, x.dtype(), x.device()), x, where); }
+
+// A mask as numbers of the other side's dtype.
+Variable as_numbers(const Variable& targets, const Variable& beside) {
+    return targets.dtype() == DType::u8 ? Variable(kernels::cast(targets.value(), beside.dtype())) : targets;
+}
+
+// The targets' part times the weight of positive targets.
+Variable positive_part(const char* op, const Variable& targets, const BinaryLossOptions& options, Where where) {
+    if (!options.positive_weight.defined()) return targets;
+    const Tensor& weight = options.positive_weight;
+    check(kernels::broadcast_shape(op, weight.shape(), targets.shape()) == targets.shape(),
+          "{}: the weight of positive targets has shape {}, which does not broadcast to x {}", op, weight.shape(),
+          targets.shape());
+    return mul(targets, weight, where);
+}
+
+}  // namespace
+
+// ---- distances
+
+Variable mse_loss(const Variable& x, const Variable& target, Reduction reduction, Where where) {
+    check_same_shape("mse_loss", "x", x, target);
+    return reduced("mse_loss", square(sub(x, target, where), where), reduction, where);
+}
+
+Variable l1_loss(const Variable& x, const Variable& target, Reduction reduction, Where where) {
+    check_same_shape("l1_loss", "x", x, target);
+    return reduced("l1_loss", abs(sub(x, target, where), where), reduction, where);
+}
+
+// With c = d within [-delta, delta] it is c (d - c / 2): d^2 / 2 inside, and delta (|d| - delta / 2) outside.
+Variable huber_loss(const Variable& x, const Variable& target, double delta, Reduction reduction, Where where) {
+    check_same_shape("huber_loss", "x", x, target);
+    check(delta > 0, "huber_loss: delta is {}, wanted a number above 0", delta);
+    const Variable d = sub(x, target, where), c = clamp(d, -delta, delta, where);
+    return reduced("huber_loss", mul(c, sub(d, scale(c, 0.5, where), where), where), reduction, where);
+}
+
+Variable smooth_l1_loss(const Variable& x, const Variable& target, double beta, Reduction reduction, Where where) {
+    check(beta > 0, "smooth_l1_loss: beta is {}, wanted a number above 0; with 0 it is l1_loss", beta);
+    return scale(huber_loss(x, target, beta, reduction, where), 1 / beta, where);
+}
+
+// ---- of two classes
+
+// softplus(-x) = -log sigmoid(x), and -log(1 - sigmoid(x)) = x + softplus(-x). With weight w of positive targets:
+//     w t softplus(-x) + (1 - t) (x + softplus(-x)) = (1 - t) x + (w t + 1 - t) softplus(-x)
+Variable bce_with_logits(const Variable& logits, const Variable& given, const BinaryLossOptions& options, Where where) {
+    const char* op = "bce_with_logits";
+    check_same_shape(op, "logits", logits, given);
+    const Variable targets = as_numbers(given, logits);
+    const Variable negative = rest_of_one(targets, where);
+    Variable rest = softplus(neg(logits, where), where);
+    if (options.positive_weight.defined())
+        rest = mul(add(positive_part(op, targets, options, where), negative, where), rest, where);
+    return weighted(op, add(mul(negative, logits, where), rest, where), options, where);
+}
+
+Variable bce_loss(const Variable& probabilities, const Variable& given, const BinaryLossOptions& options, Where where) {
+    const char* op = "bce_loss";
+    check_same_shape(op, "probabilities", probabilities, given);
+    const Variable targets = as_numbers(given, probabilities);
+    constexpr double kLeastLog = -100, kNoBound = std::numeric_limits<double>::infinity();
+    const Variable yes = clamp(log(probabilities, where), kLeastLog, kNoBound, where);
+    const Variable no = clamp(log(rest_of_one(probabilities, where), where), kLeastLog, kNoBound, where);
+    const Variable sums =
+        add(mul(positive_part(op, targets, options, where), yes, where), mul(rest_of_one(targets, where), no, where), where);
+    return weighted(op, neg(sums, where), options, where);
+}
+
+// ---- of several classes
+
+Variable nll_loss(const Variable& log_probabilities, const Tensor& targets, const LossOptions& options, Where where) {
+    const char* op = "nll_loss";
+    const Tensor& x = log_probabilities.value();
+    check_rank(op, "log_probabilities", x, 2);
+    check(options.label_smoothing == 0, "nll_loss: label smoothing is {}; cross_entropy has it, for logits",
+          options.label_smoothing);
+    kernels::check_targets(op, targets, x.rows(), options);
+    check_device(op, {{"log_probabilities", x}, {"targets", targets}, {"divisor_in_memory", options.divisor_in_memory}});
+    const Device device = x.device();
+    Tensor divisor;  // on CUDA the count stays on the device
+    if (device == Device::cuda) {
+        divisor = kernels::loss_divisor_cuda(targets, x.cols(), options).slice(0, 1).reshape({});
+    } else {
+        const std::int64_t counted = kernels::count_targets(op, targets, x.rows(), x.cols(), options);
+        divisor = Tensor::full({}, kernels::loss_divisor(options, counted), DType::f64);
+    }
+    const Tensor column = targets.reshape({x.rows(), 1});
+    Tensor taken = kernels::compare(kernels::Comparison::equal, column, Tensor::arange(x.cols(), DType::i32, device));
+    if (options.ignore >= 0)  // a class may be the one that is ignored
+        taken = taken &
+                kernels::compare(kernels::Comparison::not_equal, column, Tensor::full({}, options.ignore, DType::i32, device));
+    const Variable total = sum(ops::where(taken, log_probabilities, 0.0, where), {}, false, where);
+    return neg(div(total, kernels::cast(divisor, x.dtype()), where), where);
+}
+
+Variable kl_div(const Variable& log_probabilities, const Variable& target, const DivergenceOptions& options, Where where) {
+    const char* op = "kl_div";
+    check_same_shape(op, "log_probabilities", log_probabilities, target);
+    if (options.log_target) {
+        const Variable losses = mul(exp(target, where), sub(target, log_probabilities, where), where);
+        return reduced(op, losses, options.reduction, where);
+    }
+    // Where the target is 0 neither its logarithm nor log_probabilities of -infinity may reach the sum.
+    const Tensor none = target == 0;
+    const Variable log_target = log(ops::where(none, 1.0, target, where), where);
+    const Variable distance = ops::where(none, 0.0, sub(log_target, log_probabilities, where), where);
+    return reduced(op, mul(target, distance, where), options.reduction, where);
+}
+
+}  // namespace heddle::inline ops
