@@ -21,4 +21,11 @@ __host__ __device__ constexpr int swizzled(int row, int col, int rows) {
            swizzle_128((row * kWidth + col % kWidth) * static_cast<int>(sizeof(T))) / static_cast<int>(sizeof(T));
 }
 
+/// The place of (row + down, col + right) in a tile of bf16, given that of (row, col): `down` is a multiple of 8, `right` one of
+/// 16, and col % 64 less than 16. With constants one XOR and a sum that is part of the access: a lane works out one place and
+/// moves on.
+__host__ __device__ constexpr int swizzled_from(int place, int down, int right, int rows) {
+    return (place ^ right % 64) + right / 64 * rows * 64 + down * 64;
+}
+
 }  // namespace heddle::device

@@ -7,32 +7,35 @@
 
 namespace heddle::kernels {
 
-/// Eight neighbours of a row [cols] from `col` on to 16 bytes of shared memory; zeros beyond the row's end, and all zeros without
-/// `exists` (`row` must point somewhere all the same). N = 8: an asynchronous copy; cols is a multiple of 8 and the row aligned
-/// to 16 bytes. N = 1: any row, loaded by element and there at once.
-template <int N>
-__device__ __forceinline__ void copy_eight(bf16* to, const bf16* row, std::int64_t col, std::int64_t cols, bool exists) {
-    if constexpr (N == 8) {
-        const bool inside = exists && col < cols;
-        device::copy_async<16>(to, inside ? row + col : row, inside ? 16 : 0);
-    } else {
-        device::Vector<bf16, 8> eight;
-        for (int i = 0; i < 8; ++i) eight[i] = exists && col + i < cols ? row[col + i] : device::store<bf16>(0);
-        device::store_vector(to, eight);
-    }
-}
-
-/// The tile [Rows, Cols] of matrix [rows, cols] that begins at (row, col) to shared memory, swizzled; zeros beyond the matrix.
-/// All `threads` threads of the block call it. The copies are under way when it returns.
-template <int Rows, int Cols, int N>
+/// The tile [Rows, Cols] of matrix [rows, cols] that begins at (row, col) to shared memory, swizzled; zeros beyond the matrix. N
+/// = 8: by asynchronous copies, which are under way when it returns; rows are multiples of 16 bytes and begin at one. N = 1: any
+/// rows, loaded by element and there at once.
+///
+/// All Threads threads of the block call it. Neighbouring threads copy neighbouring chunks, and from one copy of a thread to the
+/// next only the row changes, by a multiple of eight: its place moves by a constant.
+template <int Rows, int Cols, int N, int Threads>
 __device__ __forceinline__ void copy_tile(bf16* tile, const bf16* matrix, std::int64_t row, std::int64_t col, std::int64_t rows,
-                                          std::int64_t cols, int threads) {
-    constexpr int kChunks = Cols / 8;  // of a row; neighbouring threads read neighbouring chunks
-    for (int i = device::thread_in_block(); i < Rows * kChunks; i += threads) {
-        const int r = i / kChunks, c = i % kChunks * 8;
-        const bool exists = row + r < rows;
-        copy_eight<N>(tile + device::swizzled<bf16, Cols>(r, c, Rows), exists ? matrix + (row + r) * cols : matrix, col + c, cols,
-                      exists);
+                                          std::int64_t cols) {
+    constexpr int kChunks = Cols / 8;         // of a row
+    constexpr int kStep = Threads / kChunks;  // rows that are copied at a time
+    static_assert(Threads % kChunks == 0 && kStep % 8 == 0 && Rows % kStep == 0);
+    const int first = device::thread_in_block() / kChunks, c = device::thread_in_block() % kChunks * 8;
+    bf16* const to = tile + device::swizzled<bf16, Cols>(first, c, Rows);
+    // Of the matrix, from this thread's first chunk on; in 32 bits, as each copy compares.
+    const int width = static_cast<int>(min(std::int64_t{8}, cols - col - c));
+    const int left = width > 0 ? static_cast<int>(min(std::int64_t{Rows}, rows - row - first)) : 0;
+    const bf16* from = matrix + (row + first) * cols + col + c;
+    const std::int64_t step = kStep * cols;
+    if constexpr (N == 8) {
+#pragma unroll
+        for (int r = 0; r < Rows; r += kStep, from += step) device::copy_async<16>(to + r * 64, from, r < left ? 16 : 0);
+    } else {
+#pragma unroll 1
+        for (int r = 0; r < Rows; r += kStep, from += step) {
+            device::Vector<bf16, 8> eight;
+            for (int i = 0; i < 8; ++i) eight[i] = r < left && i < width ? from[i] : device::store<bf16>(0);
+            device::store_vector(to + r * 64, eight);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "core/device.h"
 #include "core/format.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
@@ -129,6 +130,11 @@ bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_mode
     if (d_model > kFusedWidth || out > kFusedWidth) return false;
     if (dtype == DType::bf16) return d_ff <= kShortWalk || (rows >= kManyRows && !batch_invariant());
     return dtype == DType::f32 && !keep && d_ff <= kShortWalk && rows <= kFewRowsF32 && !batch_invariant();
+}
+
+int fused_tiles(std::int64_t rows) {
+    constexpr int kRowsOfTile = 4 * 16;  // of a block
+    return rows >= 2 * kRowsOfTile * std::int64_t{device::multiprocessors()} ? 2 : 1;
 }
 
 FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights& weights, Activation activation,

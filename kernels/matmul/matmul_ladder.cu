@@ -242,8 +242,8 @@ __global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const
     // Asks for the tiles of a step: 1024 chunks of 16 bytes each, four a thread.
     const auto copy_tiles = [&](std::int64_t step) {
         const std::int64_t stage = step % kStages * kTileElements;
-        copy_tile<kBlockTile, kDeep, N>(tiles_a + stage, a, tile.row, step * kDeep, e.m, e.k, kCoreThreads);
-        copy_tile<kDeep, kBlockTile, N>(tiles_b + stage, b, step * kDeep, tile.col, e.k, e.n, kCoreThreads);
+        copy_tile<kBlockTile, kDeep, N, kCoreThreads>(tiles_a + stage, a, tile.row, step * kDeep, e.m, e.k);
+        copy_tile<kDeep, kBlockTile, N, kCoreThreads>(tiles_b + stage, b, step * kDeep, tile.col, e.k, e.n);
     };
 
     device::Accumulator16x8 sum[kRowsOfWarp / 16][kColsOfWarp / 8];

@@ -1,9 +1,11 @@
 // The feed-forward network on every device, and the fully fused kernel.
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <optional>
 
 #include "kernels/activation/activation.h"
+#include "kernels/device/inspect.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
 #include "kernels/feed_forward/feed_forward.h"
@@ -101,9 +103,10 @@ TEST(FeedForwardDevice, ReluKeepsANaN) {
 
 // Both widths of the kernels, with copies of 16 bytes and of single elements, and enough tiles of 64 units for all memory to be
 // used again.
-constexpr NetworkCase kFusedCases[] = {{1, 8, 8, 8},      {70, 32, 200, 48}, {65, 120, 136, 128, false},
-                                       {33, 31, 193, 17}, {5, 100, 33, 65},  {17, 64, 70, 20, false},
-                                       {0, 8, 8, 8},      {3, 8, 0, 8},      {3, 0, 8, 4}};
+constexpr NetworkCase kFusedCases[] = {{1, 8, 8, 8},        {70, 32, 200, 48}, {65, 120, 136, 128, false},
+                                       {33, 31, 193, 17},   {5, 100, 33, 65},  {17, 64, 70, 20, false},
+                                       {150, 128, 136, 64}, {0, 8, 8, 8},      {3, 8, 0, 8},
+                                       {3, 0, 8, 4}};
 
 // A network in bf16 or f32 on the device, the same rounded to these numbers in f64, and that in f32.
 struct FusedCase {
@@ -140,6 +143,9 @@ TEST(FeedForwardFused, IsTheNetworkOfTheTwoProducts) {
         expect_close(kept.hidden, wanted.hidden, on.numbers, on.what + ", hidden", kAllowed, stepwise.hidden);
         const auto alone = kernels::feed_forward_fused_cuda(on.given.x, on.given.weights, on.activation, on.dropout, false);
         EXPECT_FALSE(alone.hidden.defined());
+        const auto wide = kernels::feed_forward_fused_cuda(on.given.x, on.given.weights, on.activation, on.dropout, true, 2);
+        EXPECT_TRUE(same_bits(wide.y.to(Device::cpu), kept.y.to(Device::cpu))) << on.what << ", two tiles a warp";
+        EXPECT_TRUE(same_bits(wide.hidden.to(Device::cpu), kept.hidden.to(Device::cpu))) << on.what << ", two tiles a warp";
         EXPECT_TRUE(same_bits(alone.y.to(Device::cpu), kept.y.to(Device::cpu))) << on.what;
     });
 }
@@ -173,12 +179,18 @@ TEST(FeedForwardFused, IsTheBackwardPassOfTheTwoProducts) {
         const Tensor unasked = kernels::feed_forward_fused_backward_cuda(on.given.dy, hidden, on.given.weights, on.activation,
                                                                          on.dropout, nullptr, dx);
         EXPECT_TRUE(same_bits(unasked.to(Device::cpu), du.to(Device::cpu))) << on.what;
+        Tensor wide_h, wide_dx;
+        const Tensor wide = kernels::feed_forward_fused_backward_cuda(on.given.dy, hidden, on.given.weights, on.activation,
+                                                                      on.dropout, &wide_h, wide_dx, 2);
+        EXPECT_TRUE(same_bits(wide.to(Device::cpu), du.to(Device::cpu))) << on.what << ", two tiles a warp";
+        EXPECT_TRUE(same_bits(wide_dx.to(Device::cpu), dx.to(Device::cpu))) << on.what << ", two tiles a warp";
+        EXPECT_TRUE(same_bits(wide_h.to(Device::cpu), h.to(Device::cpu))) << on.what << ", two tiles a warp";
     });
 }
 
 // ---- products with an epilogue of their own
 
-// Blocks of 128 rows and units, tiles of 64 terms in three stages; copies of 16 bytes and of single elements; nothing to sum.
+// Blocks of 128 rows and units, tiles of 64 terms in two stages; copies of 16 bytes and of single elements; nothing to sum.
 TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Numbers numbers{Device::cuda, DType::bf16};
@@ -216,6 +228,47 @@ TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
                 EXPECT_TRUE(same_bits(du.to(Device::cpu), du_alone.to(Device::cpu))) << what;
                 if (!relu) expect_close(again, kernels::dropout_forward(act(kept), dropout), numbers, what + ", h", kAllowed);
             }
+}
+
+// ---- what they cost
+
+// Of tiles that lie within the matrices: at least 60 % of the shared-memory cycles go to the tensor cores' operands and each
+// element of h, u, du and hidden is moved once, in whole sectors.
+TEST(FeedForwardCosts, FewSharedCyclesForAProductAndWholeSectors) {
+    if (!device::available() || !device::emulated()) GTEST_SKIP() << "a GPU counts neither cycles nor sectors";
+    const auto half = [](const Shape& shape, std::uint64_t seed) {
+        return in({Device::cuda, DType::bf16}, normal(shape, DType::f64, seed));
+    };
+    constexpr std::int64_t kSector = 32, kMma = 16 * 8 * 16;
+    constexpr double kPerMma = 1.6;
+    const auto expect_cheap = [&](const char* what, std::int64_t multiply_adds, const auto& run) {
+        const device::Traffic traffic = device::traffic_of(run);
+        const double each = static_cast<double>(traffic.shared_cycles) / (static_cast<double>(multiply_adds) / kMma);
+        std::cout << what << ": " << each << " shared-memory cycles for each mma, " << traffic.sectors << " sectors\n";
+        EXPECT_LE(each, kPerMma) << what;
+        return traffic.sectors * kSector;
+    };
+    const std::int64_t rows = 256, d_ff = 512;
+    for (const std::int64_t width : {64, 128}) {
+        const FeedForwardWeights weights{half({d_ff, width}, 3), {}, half({width, d_ff}, 5), {}};
+        const Tensor x = half({rows, width}, 1);
+        Tensor hidden, h, dx;
+        expect_cheap("fused", 2 * rows * width * d_ff,
+                     [&] { hidden = kernels::feed_forward_fused_cuda(x, weights, Activation::relu, {}, true, 2).hidden; });
+        expect_cheap("fused, backward", 2 * rows * width * d_ff,
+                     [&] { kernels::feed_forward_fused_backward_cuda(x, hidden, weights, Activation::relu, {}, &h, dx, 2); });
+    }
+    const std::int64_t terms = 512;
+    const Tensor x = half({rows, terms}, 1), w1 = half({d_ff, terms}, 2), w2 = half({terms, d_ff}, 3);
+    Tensor u = half({rows, d_ff}, 4), h = half({rows, d_ff}, 5), du = half({rows, d_ff}, 6);
+    const std::int64_t tensor = 2 * rows * d_ff;  // bytes of one with d_ff columns
+    const std::int64_t factors = 2 * (rows * terms * (d_ff / 128) + d_ff * terms * (rows / 128));
+    EXPECT_EQ(expect_cheap("product", rows * terms * d_ff,
+                           [&] { kernels::feed_forward_product_cuda(x, w1, {}, Activation::gelu, {}, &u, h); }),
+              factors + 2 * tensor);
+    EXPECT_EQ(expect_cheap("product, gradient", rows * terms * d_ff,
+                           [&] { kernels::feed_forward_product_gradient_cuda(x, w2, u, Activation::gelu, {}, du, &h); }),
+              factors + 3 * tensor);
 }
 
 // ---- what all of them must not do

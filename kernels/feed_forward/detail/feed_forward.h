@@ -1,6 +1,7 @@
 // Interfaces used by feed_forward.cpp: the vectorised CPU path and the CUDA side.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -75,15 +76,20 @@ void with_fused_width(const char* op, std::int64_t d_model, std::int64_t out, St
 /// row's bits must not (kernels/matmul/batch_invariant.h).
 bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
                              bool keep);
+/// Tiles of 16 rows that a warp takes, 1 or 2: two of them use the weights better, if there are rows for all multiprocessors. A row's
+/// bits are the same with both.
+int fused_tiles(std::int64_t rows);
 /// feed_forward_forward in one kernel: only the kept part of the hidden tile leaves the chip. bf16; x [rows, d_model], W1 [d_ff,
-/// d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error.
+/// d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error. `tiles` instead of fused_tiles(rows): for tests and measurements.
 HEDDLE_CUDA_FUNCTION(FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights,
-                                                               Activation activation, const Dropout& dropout, bool keep))
+                                                               Activation activation, const Dropout& dropout, bool keep,
+                                                               std::optional<int> tiles = {}))
 /// Its backward pass but for the parameters' gradients: returns du [rows, d_ff] and makes dx, and h (for dW2) where the pointer
 /// is given. `hidden` is what forward kept.
 HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused_backward_cuda(const Tensor& dy, const Tensor& hidden,
                                                              const FeedForwardWeights& weights, Activation activation,
-                                                             const Dropout& dropout, Tensor* h, Tensor& dx))
+                                                             const Dropout& dropout, Tensor* h, Tensor& dx,
+                                                             std::optional<int> tiles = {}))
 /// The forward pass in f32, by multiply-adds; nothing is kept.
 HEDDLE_CUDA_FUNCTION(Tensor feed_forward_fused_f32_cuda(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                                         const Dropout& dropout))
