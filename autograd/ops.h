@@ -241,15 +241,34 @@ Variable log_softmax(const Variable& x, int axis, Where where = Where::current()
 /// gamma (x - mean) / sqrt(variance + eps) + beta over the last axis, biased variance. gamma, beta [cols].
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps = 1e-5,
                     Where where = Where::current());
+/// gamma x / sqrt(mean(x^2) + eps) over the last axis (Zhang and Sennrich 2019, equation 4). gamma [cols].
+Variable rms_norm(const Variable& x, const Variable& gamma, double eps = 1e-6, Where where = Where::current());
 struct ResidualNorm {
     Variable sum;         ///< x + dropout(sublayer)
-    Variable normalised;  ///< layer_norm(sum)
+    Variable normalised;  ///< layer_norm(sum), or rms_norm(sum)
 };
 /// The residual connection and the normalisation after it in one pass.
 ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, const Variable& beta,
                                  double eps = 1e-5, const Dropout& dropout = {}, Where where = Where::current());
+/// The same with RMS normalisation.
+ResidualNorm residual_rms_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, double eps = 1e-6,
+                               const Dropout& dropout = {}, Where where = Where::current());
 
 // ---- attention
+
+struct RotaryOptions {
+    double base = 10000;              ///< above 1
+    std::int64_t first_position = 0;  ///< the position of each span's first row
+    Tensor positions = {};            ///< i32 [rows], instead of the rows' places in their spans (decoding)
+    bool inverse = false;             ///< turns back
+};
+/// Rotary positions (Su et al. 2021, equation 34): of x [rows, cols] the first `columns` columns are turned by angles that grow
+/// with the row's position, in heads of `head_dim` columns; the others are copied. So queries and keys of one projection [rows,
+/// (heads + 2 key_heads) head_dim] are turned by one call. A head's pairs are its columns i and i + head_dim / 2, as in LLaMA at
+/// Hugging Face; the paper pairs neighbours. Rows outside the spans become zero. Error when head_dim is odd, or `columns` is not
+/// whole heads.
+Variable rotary(const Variable& x, const Spans& spans, std::int64_t head_dim, std::int64_t columns,
+                const RotaryOptions& options = {}, Where where = Where::current());
 
 /// Columns [begin, begin + count) of a [rows, pitch] Variable; several may share one base (q, k, v of one projection).
 struct ColumnsOf {
@@ -288,6 +307,11 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
 /// undefined.
 Variable feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
                       Activation activation, const Dropout& dropout = {}, Where where = Where::current());
+/// dropout(gate(x Wg^T + bg) * (x Wu^T + bu)) w2^T + b2 (Shazeer 2020, equation 6): SwiGLU with silu, GEGLU with gelu, ReGLU with
+/// relu. x [rows, d_model], w_gate_and_up [2 d_ff, d_model] with the rows of Wg first, b [2 d_ff] likewise, w2 [d_model, d_ff];
+/// biases may be undefined.
+Variable gated_feed_forward(const Variable& x, const Variable& w_gate_and_up, const Variable& b, const Variable& w2,
+                            const Variable& b2, Activation gate, const Dropout& dropout = {}, Where where = Where::current());
 
 // ---- losses
 

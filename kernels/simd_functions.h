@@ -111,6 +111,16 @@ inline VecF erf(VecF x) {
     return with_sign(size < 0.9f ? size * p + size : wide, x);
 }
 
+/// sin r and cos r for |r| <= pi / 4.
+struct SinCos {
+    VecF sin, cos;
+};
+inline SinCos sin_cos_near_zero(VecF r) {
+    const VecF square = r * r;
+    return {r + r * (square * (((square * 2.7249926e-06f + -0.00019840087f) * square + 0.008333332f) * square + -0.16666667f)),
+            square * (square * ((square * 2.4547942e-05f + -0.0013888302f) * square + 0.041666664f) - 0.5f) + 1.0f};
+}
+
 /// sin x and cos x by x = n pi / 2 + r. r is computed in double: x may be near to a multiple of pi / 2, where r has few digits of
 /// x.
 struct QuarterTurns {
@@ -134,10 +144,9 @@ inline QuarterTurns quarter_turns(VecF x) {
     QuarterTurns result;
     std::memcpy(&r, parts, sizeof r);
     std::memcpy(&result.n, turns, sizeof result.n);
-    const VecF square = r * r;
-    result.sin_r =
-        r + r * (square * (((square * 2.7249926e-06f + -0.00019840087f) * square + 0.008333332f) * square + -0.16666667f));
-    result.cos_r = square * (square * ((square * 2.4547942e-05f + -0.0013888302f) * square + 0.041666664f) - 0.5f) + 1.0f;
+    const SinCos at = sin_cos_near_zero(r);
+    result.sin_r = at.sin;
+    result.cos_r = at.cos;
     return result;
 }
 

@@ -41,4 +41,38 @@ ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, co
     return {outputs[0], outputs[1]};
 }
 
+Variable rms_norm(const Variable& x, const Variable& gamma, double eps, Where where) {
+    kernels::LayerNormResult result = kernels::rms_norm_forward(x.value(), gamma.value(), eps);
+    return record(result.y, {.op = "rms_norm",
+                             .where = where,
+                             .inputs = {x, gamma},
+                             .saved = {x.value(), gamma.value(), result.rstd},
+                             .backward = [](Gradients& g) {
+                                 const Tensor dgamma = g.needs(1) ? g.accumulate_into(1) : Tensor();
+                                 Tensor dx = kernels::rms_norm_backward(g.output(), g.saved(0), g.saved(1), g.saved(2),
+                                                                        g.needs(0), dgamma);
+                                 if (g.needs(0)) g.give(0, std::move(dx));
+                             }});
+}
+
+ResidualNorm residual_rms_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, double eps,
+                               const Dropout& dropout, Where where) {
+    kernels::LayerNormResult result =
+        kernels::residual_rms_norm_forward(x.value(), sublayer.value(), gamma.value(), eps, dropout);
+    auto backward = [dropout](Gradients& g) {
+        const Tensor dgamma = g.needs(2) ? g.accumulate_into(2) : Tensor();
+        const Tensor d_sum = g.has_output(0) ? g.output(0) : Tensor();
+        auto [dx, d_sublayer] = kernels::residual_rms_norm_backward(d_sum, g.output(1), g.saved(0), g.saved(1), g.saved(2),
+                                                                    dropout, g.needs(1), dgamma);
+        if (g.needs(1)) g.give(1, std::move(d_sublayer));
+        if (g.needs(0)) g.give(0, std::move(dx));
+    };
+    std::vector<Variable> outputs = record_many({result.sum, result.y}, {.op = "residual_rms_norm",
+                                                                         .where = where,
+                                                                         .inputs = {x, sublayer, gamma},
+                                                                         .saved = {result.sum, gamma.value(), result.rstd},
+                                                                         .backward = std::move(backward)});
+    return {outputs[0], outputs[1]};
+}
+
 }  // namespace heddle::inline ops

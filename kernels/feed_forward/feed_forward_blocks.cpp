@@ -26,7 +26,8 @@ void each_block(std::int64_t rows, std::int64_t block, const Body& body) {
     });
 }
 
-// A thread's own memory for a block of h that nobody keeps.
+}  // namespace
+
 float* own_block(std::int64_t count) {
     struct alignas(64) Line {
         float values[16];
@@ -36,8 +37,6 @@ float* own_block(std::int64_t count) {
     if (lines.size() < wanted) lines.resize(wanted);
     return lines.data()->values;
 }
-
-}  // namespace
 
 FeedForwardResult feed_forward_blocks(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                       const Dropout& dropout, bool keep) {

@@ -24,13 +24,13 @@ struct Moments {
     A mean, variance;
 };
 
-// Mean and variance of the row times `factor`, in two passes.
+// Mean and variance of the row times `factor`, in two passes; or 0 and the mean square.
 template <class T>
-Moments<Accumulator<T>> moments(const T* x, std::int64_t cols, double factor) {
+Moments<Accumulator<T>> moments(const T* x, std::int64_t cols, double factor, bool centred) {
     using A = Accumulator<T>;
     const auto n = static_cast<double>(cols);
     A total = 0;
-    for (std::int64_t j = 0; j < cols; ++j) total += factor * A(x[j]);
+    for (std::int64_t j = 0; centred && j < cols; ++j) total += factor * A(x[j]);
     const A mean = total / n;
     A squares = 0;
     for (std::int64_t j = 0; j < cols; ++j) {
@@ -43,16 +43,16 @@ Moments<Accumulator<T>> moments(const T* x, std::int64_t cols, double factor) {
 }  // namespace
 
 template <class T>
-RowStatistics<Accumulator<T>> row_statistics(const T* x, std::int64_t cols, double eps) {
+RowStatistics<Accumulator<T>> row_statistics(const T* x, std::int64_t cols, double eps, bool centred) {
     using std::isfinite;
     using std::sqrt;
     using A = Accumulator<T>;
-    const auto [mean, variance] = moments(x, cols, 1);
+    const auto [mean, variance] = moments(x, cols, 1, centred);
     if (isfinite(variance)) return {mean, 1 / sqrt(variance + eps)};
     // The squares of a row far above 1e150 overflow, perhaps its sum, too; an infinite variance would turn it into beta. A power
     // of two changes no digit of the row, and eps matters only if the true variance is 0.
     constexpr double factor = 0x1p-540;
-    const auto [small_mean, small_variance] = moments(x, cols, factor);
+    const auto [small_mean, small_variance] = moments(x, cols, factor, centred);
     return {small_mean / factor, 1 / std::max(sqrt(small_variance) / factor, A(std::sqrt(eps)))};  // a NaN stays
 }
 
@@ -71,10 +71,13 @@ void layer_norm_rows(const LayerNormArrays<T>& a, std::int64_t begin, std::int64
             }
             x = sum;
         }
-        const auto [mean, rstd] = row_statistics(x, a.cols, a.eps);
+        const auto [mean, rstd] = row_statistics(x, a.cols, a.eps, a.mean != nullptr);
         T* y = a.y + row * a.cols;
-        for (std::int64_t j = 0; j < a.cols; ++j) y[j] = static_cast<T>((A(x[j]) - mean) * rstd) * a.gamma[j] + a.beta[j];
-        a.mean[row] = static_cast<T>(mean);
+        for (std::int64_t j = 0; j < a.cols; ++j) {
+            y[j] = static_cast<T>((A(x[j]) - mean) * rstd) * a.gamma[j];
+            if (a.beta) y[j] += a.beta[j];
+        }
+        if (a.mean) a.mean[row] = static_cast<T>(mean);
         a.rstd[row] = static_cast<T>(rstd);
     }
 }
@@ -86,7 +89,7 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t 
     for (std::int64_t row = begin; row < end; ++row) {
         const T* dy = a.dy + row * a.cols;
         const T* x = a.x + row * a.cols;
-        const T mean = a.mean[row];
+        const T mean = a.mean ? a.mean[row] : T{0};
         const T rstd = a.rstd[row];
         Accumulator<T> sum_g = 0, sum_g_xhat = 0;
         for (std::int64_t j = 0; j < a.cols; ++j) {
@@ -100,7 +103,7 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t 
             }
         }
         if (!a.dx) continue;
-        const T mean_g = static_cast<T>(sum_g / n);
+        const T mean_g = a.mean ? static_cast<T>(sum_g / n) : T{0};
         const T mean_g_xhat = static_cast<T>(sum_g_xhat / n);
         for (std::int64_t j = 0; j < a.cols; ++j) {
             const std::int64_t at = row * a.cols + j;
@@ -113,7 +116,7 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<T>& a, std::int64_t 
     }
 }
 
-template RowStatistics<double> row_statistics(const float*, std::int64_t, double);
+template RowStatistics<double> row_statistics(const float*, std::int64_t, double, bool);
 template void layer_norm_rows(const LayerNormArrays<float>&, std::int64_t, std::int64_t);
 template void layer_norm_rows(const LayerNormArrays<double>&, std::int64_t, std::int64_t);
 template void layer_norm_backward_rows(const LayerNormBackwardArrays<float>&, std::int64_t, std::int64_t, float*);
@@ -163,17 +166,20 @@ void check_input(const char* op, const char* argument, const Tensor& x) {
 
 DType statistics_dtype(const Tensor& x) { return x.dtype() == DType::bf16 ? DType::f32 : x.dtype(); }
 
-LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
-                        double eps, const Dropout& dropout) {
+enum class Norm { layer, rms };
+
+LayerNormResult forward(const char* op, Norm norm, const Tensor& x, const Tensor& sublayer, const Tensor& gamma,
+                        const Tensor& beta, double eps, const Dropout& dropout) {
     check_input(op, "x", x);
+    if (sublayer.defined()) check_like(op, "sublayer", sublayer, x, x.shape());
     check_like(op, "gamma", gamma, x, {x.cols()});
-    check_like(op, "beta", beta, x, {x.cols()});
+    if (norm == Norm::layer) check_like(op, "beta", beta, x, {x.cols()});
     check_device(op, {{"x", x}, {"sublayer", sublayer}, {"gamma", gamma}, {"beta", beta}});
     check(eps > 0, "{}: eps is {}, wanted a positive number", op, eps);
     LayerNormResult result;
     if (sublayer.defined()) result.sum = Tensor::empty(x.shape(), x.dtype(), x.device());
     result.y = Tensor::empty(x.shape(), x.dtype(), x.device());
-    result.mean = Tensor::empty({x.rows()}, statistics_dtype(x), x.device());
+    if (norm == Norm::layer) result.mean = Tensor::empty({x.rows()}, statistics_dtype(x), x.device());
     result.rstd = Tensor::empty({x.rows()}, statistics_dtype(x), x.device());
     if (x.device() == Device::cuda) {
         layer_norm_forward_cuda(x, sublayer, gamma, beta, eps, dropout, result);
@@ -183,10 +189,10 @@ LayerNormResult forward(const char* op, const Tensor& x, const Tensor& sublayer,
         const LayerNormArrays<T> arrays{.x = x.data<T>(),
                                         .sublayer = data_or_null<T>(sublayer),
                                         .gamma = gamma.data<T>(),
-                                        .beta = beta.data<T>(),
+                                        .beta = data_or_null<T>(beta),
                                         .sum = mutable_data_or_null<T>(result.sum),
                                         .y = result.y.mutable_data<T>(),
-                                        .mean = result.mean.mutable_data<T>(),
+                                        .mean = mutable_data_or_null<T>(result.mean),
                                         .rstd = result.rstd.mutable_data<T>(),
                                         .cols = x.cols(),
                                         .eps = eps,
@@ -218,10 +224,11 @@ void check_affine_gradient(const char* op, const char* argument, const Tensor& g
     check_dtype(op, argument, gradient, gradient.dtype() == DType::f32 ? statistics_dtype(x) : x.dtype());
 }
 
-void check_backward(const char* op, const char* x_name, const LayerNormBackwardTensors& t) {
+void check_backward(const char* op, Norm norm, const char* x_name, const LayerNormBackwardTensors& t) {
     check_input(op, x_name, t.x);
     check_like(op, "gamma", t.gamma, t.x, {t.x.cols()});
     for (const auto& [argument, values] : {std::pair{"mean", &t.mean}, std::pair{"rstd", &t.rstd}}) {
+        if (norm == Norm::rms && values == &t.mean) continue;
         check_shape(op, argument, *values, {t.x.rows()});
         check_dtype(op, argument, *values, statistics_dtype(t.x));
     }
@@ -247,7 +254,7 @@ void backward(const char* op, LayerNormBackwardTensors& t, const Dropout& dropou
                                                 .d_sum = data_or_null<T>(t.d_sum),
                                                 .x = t.x.data<T>(),
                                                 .gamma = t.gamma.data<T>(),
-                                                .mean = t.mean.data<T>(),
+                                                .mean = data_or_null<T>(t.mean),
                                                 .rstd = t.rstd.data<T>(),
                                                 .dx = mutable_data_or_null<T>(t.dx),
                                                 .d_sublayer = mutable_data_or_null<T>(t.d_sublayer),
@@ -265,48 +272,79 @@ void backward(const char* op, LayerNormBackwardTensors& t, const Dropout& dropou
     });
 }
 
-}  // namespace
-
-// ---- the op
-
-LayerNormResult layer_norm_forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
-    return forward("layer_norm", x, {}, gamma, beta, eps, {});
-}
-
-LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
-                                            double eps, const Dropout& dropout) {
-    check_input("residual_layer_norm", "x", x);
-    check_like("residual_layer_norm", "sublayer", sublayer, x, x.shape());
-    return forward("residual_layer_norm", x, sublayer, gamma, beta, eps, dropout);
-}
-
-Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                           bool need_dx, Tensor dgamma, Tensor dbeta) {
-    const char* op = "layer_norm_backward";
+Tensor backward(const char* op, Norm norm, const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean,
+                const Tensor& rstd, bool need_dx, Tensor dgamma, Tensor dbeta) {
     check_defined(op, "x", x);
     const Tensor dx = need_dx ? Tensor::empty(x.shape(), x.dtype(), x.device()) : Tensor();
     LayerNormBackwardTensors tensors{dy, {}, x, gamma, mean, rstd, dx, {}, std::move(dgamma), std::move(dbeta)};
-    check_backward(op, "x", tensors);
+    check_backward(op, norm, "x", tensors);
     check_like(op, "dy", dy, x, x.shape());
     backward(op, tensors, {});
     return dx;
 }
 
-ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
-                                                        const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                                                        const Dropout& dropout, bool need_sublayer, Tensor dgamma, Tensor dbeta) {
-    const char* op = "residual_layer_norm_backward";
+ResidualLayerNormGradients residual_backward(const char* op, Norm norm, const Tensor& d_sum, const Tensor& d_normalised,
+                                             const Tensor& sum, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                             const Dropout& dropout, bool need_sublayer, Tensor dgamma, Tensor dbeta) {
     check_defined(op, "sum", sum);
     const bool masked = need_sublayer && dropout.active();
     const Tensor dx = Tensor::empty(sum.shape(), sum.dtype(), sum.device());
     const Tensor d_sublayer = masked ? Tensor::empty(sum.shape(), sum.dtype(), sum.device()) : Tensor();
     LayerNormBackwardTensors tensors{d_normalised,      d_sum,           sum, gamma, mean, rstd, dx, d_sublayer,
                                      std::move(dgamma), std::move(dbeta)};
-    check_backward(op, "sum", tensors);
+    check_backward(op, norm, "sum", tensors);
     check_like(op, "d_normalised", d_normalised, sum, sum.shape());
     if (d_sum.defined()) check_like(op, "d_sum", d_sum, sum, sum.shape());
     backward(op, tensors, dropout);
     return {dx, need_sublayer && !masked ? dx : d_sublayer};
+}
+
+}  // namespace
+
+// ---- the ops
+
+LayerNormResult layer_norm_forward(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+    return forward("layer_norm", Norm::layer, x, {}, gamma, beta, eps, {});
+}
+
+LayerNormResult rms_norm_forward(const Tensor& x, const Tensor& gamma, double eps) {
+    return forward("rms_norm", Norm::rms, x, {}, gamma, {}, eps, {});
+}
+
+LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, const Tensor& beta,
+                                            double eps, const Dropout& dropout) {
+    check_defined("residual_layer_norm", "sublayer", sublayer);
+    return forward("residual_layer_norm", Norm::layer, x, sublayer, gamma, beta, eps, dropout);
+}
+
+LayerNormResult residual_rms_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, double eps,
+                                          const Dropout& dropout) {
+    check_defined("residual_rms_norm", "sublayer", sublayer);
+    return forward("residual_rms_norm", Norm::rms, x, sublayer, gamma, {}, eps, dropout);
+}
+
+Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                           bool need_dx, Tensor dgamma, Tensor dbeta) {
+    return backward("layer_norm_backward", Norm::layer, dy, x, gamma, mean, rstd, need_dx, std::move(dgamma), std::move(dbeta));
+}
+
+Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& rstd, bool need_dx,
+                         Tensor dgamma) {
+    return backward("rms_norm_backward", Norm::rms, dy, x, gamma, {}, rstd, need_dx, std::move(dgamma), {});
+}
+
+ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
+                                                        const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                                        const Dropout& dropout, bool need_sublayer, Tensor dgamma, Tensor dbeta) {
+    return residual_backward("residual_layer_norm_backward", Norm::layer, d_sum, d_normalised, sum, gamma, mean, rstd, dropout,
+                             need_sublayer, std::move(dgamma), std::move(dbeta));
+}
+
+ResidualLayerNormGradients residual_rms_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
+                                                      const Tensor& gamma, const Tensor& rstd, const Dropout& dropout,
+                                                      bool need_sublayer, Tensor dgamma) {
+    return residual_backward("residual_rms_norm_backward", Norm::rms, d_sum, d_normalised, sum, gamma, {}, rstd, dropout,
+                             need_sublayer, std::move(dgamma), {});
 }
 
 }  // namespace heddle::kernels

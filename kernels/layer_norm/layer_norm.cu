@@ -1,4 +1,4 @@
-// Layer normalisation on CUDA, forward; layer_norm.h has the formula.
+// Layer and RMS normalisation on CUDA, forward; layer_norm.h has the formulas.
 //
 //     narrow   a warp a row, the row in its lanes' registers (up to 1024 columns)
 //     wide     a block a row, the row in shared memory when it fits
@@ -6,6 +6,8 @@
 // Numbers. A first mean m is rounded to f32, then the deviations d = x - m give mean(d), which corrects m, and the variance
 // mean(d^2) - mean(d)^2: no digit is lost to a large mean, and a constant row gives exactly beta. A row whose squares overflow is
 // read once more, each number times a power of two.
+//
+// RMS: m = 0, its deviations are the numbers, and mean(d) counts as 0. All threads know which of the two it is from the start.
 //
 // Memory traffic of an element of s bytes: x is read and y written once, 2 s; the residual form reads the sublayer and writes the
 // sum as well, 4 s. A wide row that does not fit in shared memory is read twice more, from the caches.
@@ -26,14 +28,16 @@ struct Arrays {
     const T* x;            // [rows, cols]
     const T* sublayer;     // [rows, cols], or null: x alone is normalised
     const T* gamma;        // [cols]
-    const T* beta;         // [cols]
+    const T* beta;         // [cols], null for RMS
     T* sum;                // [rows, cols], null without a sublayer
     T* y;                  // [rows, cols]
-    Accumulator<T>* mean;  // [rows]
+    Accumulator<T>* mean;  // [rows], null for RMS
     Accumulator<T>* rstd;  // [rows]
     std::int64_t rows, cols;
     Accumulator<T> eps;
     DropoutRule dropout;
+
+    __device__ __forceinline__ bool centred() const { return mean != nullptr; }
 };
 
 // N elements of the row to normalise: those of x, or of sum = x + dropout(sublayer), which is written on the way. The sum is
@@ -53,14 +57,20 @@ __device__ __forceinline__ Vector<T, N> take_input(const Arrays<T>& a, std::int6
     return values;
 }
 
-// y = gamma (x - mean) rstd + beta for N elements.
+// y = gamma (x - mean) rstd + beta for N elements, or without beta.
 template <int N, class T>
 __device__ __forceinline__ void put_output(const Arrays<T>& a, std::int64_t row, std::int64_t column, const Accumulator<T>* x,
                                            Accumulator<T> mean, Accumulator<T> rstd) {
-    const Vector<T, N> gamma = load_vector<N>(a.gamma + column), beta = load_vector<N>(a.beta + column);
+    const Vector<T, N> gamma = load_vector<N>(a.gamma + column);
     Vector<T, N> y;
+    if (a.beta != nullptr) {
+        const Vector<T, N> beta = load_vector<N>(a.beta + column);
 #pragma unroll
-    for (int i = 0; i < N; ++i) y[i] = store<T>((x[i] - mean) * rstd * load(gamma[i]) + load(beta[i]));
+        for (int i = 0; i < N; ++i) y[i] = store<T>((x[i] - mean) * rstd * load(gamma[i]) + load(beta[i]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) y[i] = store<T>(x[i] * rstd * load(gamma[i]));
+    }
     store_vector(a.y + row * a.cols + column, y);
 }
 
@@ -88,7 +98,7 @@ struct Statistics {
 template <int N, class T, class Sum>
 __device__ __forceinline__ Statistics<Accumulator<T>> statistics_of(const Moments<Accumulator<T>>& moments, const T* x,
                                                                     std::int64_t cols, std::int64_t begin, std::int64_t stride,
-                                                                    Accumulator<T> eps, Sum sum) {
+                                                                    Accumulator<T> eps, bool centred, Sum sum) {
     using A = Accumulator<T>;
     const A rstd = inverse_root(moments.variance + eps);
     if (rstd > 0) return {moments.mean, rstd};
@@ -102,10 +112,10 @@ __device__ __forceinline__ Statistics<Accumulator<T>> statistics_of(const Moment
     };
     const auto n = static_cast<A>(cols);
     A total = 0, deviations = 0, squares = 0;
-    for_each([&](A value) { total += value; });
+    if (centred) for_each([&](A value) { total += value; });
     const A first = sum(total) / n;
     for_each([&](A value) {
-        deviations += value - first;
+        if (centred) deviations += value - first;
         squares += (value - first) * (value - first);
     });
     deviations = sum(deviations);
@@ -137,7 +147,7 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_narrow_kernel(
             total += x[step * N + i];
         }
     }
-    const A first = warp_sum(total) / n;
+    const A first = a.centred() ? warp_sum(total) / n : A{0};
     A sum = 0, squares = 0;
 #pragma unroll
     for (int step = 0; step < kSteps<N>; ++step) {
@@ -149,10 +159,10 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_narrow_kernel(
             squares += deviation * deviation;
         }
     }
-    sum = warp_sum(sum);
+    sum = a.centred() ? warp_sum(sum) : A{0};
     const Moments<A> moments(first, sum, warp_sum(squares), n);
     const auto [mean, rstd] = statistics_of<N>(moments, (a.sublayer == nullptr ? a.x : a.sum) + row * a.cols, a.cols, lane() * N,
-                                               kWarp * N, a.eps, [](A value) { return warp_sum(value); });
+                                               kWarp * N, a.eps, a.centred(), [](A value) { return warp_sum(value); });
 #pragma unroll
     for (int step = 0; step < kSteps<N>; ++step) {
         const int column = (step * kWarp + lane()) * N;
@@ -160,7 +170,7 @@ __global__ void __launch_bounds__(kNarrowWarps* kWarp) layer_norm_narrow_kernel(
         put_output<N>(a, row, column, x + step * N, mean, rstd);
     }
     if (lane() == 0) {
-        a.mean[row] = mean;
+        if (a.centred()) a.mean[row] = mean;
         a.rstd[row] = rstd;
     }
 }
@@ -186,7 +196,7 @@ __global__ void __launch_bounds__(kWideThreads) layer_norm_wide_kernel(Arrays<T>
         for (int i = 0; i < N; ++i) total += load(values[i]);
     }
     const T* x = fits ? kept : (a.sublayer == nullptr ? a.x : a.sum) + row * a.cols;
-    const A first = block_sum(total, scratch) / n;
+    const A first = a.centred() ? block_sum(total, scratch) / n : A{0};
     A sum = 0, squares = 0;
     for (std::int64_t column = begin; column < a.cols; column += stride) {
         const Vector<T, N> values = load_vector<N>(x + column);
@@ -197,9 +207,9 @@ __global__ void __launch_bounds__(kWideThreads) layer_norm_wide_kernel(Arrays<T>
             squares += deviation * deviation;
         }
     }
-    sum = block_sum(sum, scratch);
+    sum = a.centred() ? block_sum(sum, scratch) : A{0};
     squares = block_sum(squares, scratch);
-    const auto [mean, rstd] = statistics_of<N>(Moments<A>(first, sum, squares, n), x, a.cols, begin, stride, a.eps,
+    const auto [mean, rstd] = statistics_of<N>(Moments<A>(first, sum, squares, n), x, a.cols, begin, stride, a.eps, a.centred(),
                                                [scratch](A value) { return block_sum(value, scratch); });
     for (std::int64_t column = begin; column < a.cols; column += stride) {
         const Vector<T, N> values = load_vector<N>(x + column);
@@ -209,7 +219,7 @@ __global__ void __launch_bounds__(kWideThreads) layer_norm_wide_kernel(Arrays<T>
         put_output<N>(a, row, column, numbers, mean, rstd);
     }
     if (thread_in_block() == 0) {
-        a.mean[row] = mean;
+        if (a.centred()) a.mean[row] = mean;
         a.rstd[row] = rstd;
     }
 }
@@ -231,10 +241,10 @@ void layer_norm_forward_cuda(const Tensor& x, const Tensor& sublayer, const Tens
         const Arrays<T> a{.x = x.data<T>(),
                           .sublayer = residual ? sublayer.data<T>() : nullptr,
                           .gamma = gamma.data<T>(),
-                          .beta = beta.data<T>(),
+                          .beta = beta.defined() ? beta.data<T>() : nullptr,
                           .sum = residual ? result.sum.mutable_data<T>() : nullptr,
                           .y = result.y.mutable_data<T>(),
-                          .mean = result.mean.mutable_data<A>(),
+                          .mean = result.mean.defined() ? result.mean.mutable_data<A>() : nullptr,
                           .rstd = result.rstd.mutable_data<A>(),
                           .rows = x.rows(),
                           .cols = x.cols(),

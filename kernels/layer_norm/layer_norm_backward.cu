@@ -1,4 +1,5 @@
-// Layer normalisation on CUDA, backward; layer_norm.h has the formula.
+// Layer and RMS normalisation on CUDA, backward; layer_norm.h has the formulas. RMS takes the mean of a row and that of g as 0,
+// and drops the sums for dbeta.
 //
 //     register kernel   1, 2 or 8 warps a row, whose dy, x and column sums stay in their registers (up to 4096 columns)
 //     wide kernel       a block a row; its second pass over dy and x comes from the caches
@@ -36,13 +37,17 @@ struct Arrays {
     const T* d_sum;              // [rows, cols], or null: nothing to add to dx
     const T* x;                  // [rows, cols]: what was normalised
     const T* gamma;              // [cols]
-    const Accumulator<T>* mean;  // [rows]
+    const Accumulator<T>* mean;  // [rows], null for RMS
     const Accumulator<T>* rstd;  // [rows]
     T* dx;                       // [rows, cols], or null: not wanted
     T* d_sublayer;               // [rows, cols], or null
     AffineSums<T> affine;
     std::int64_t rows, cols, chunk_rows;
     DropoutRule dropout;
+
+    __device__ __forceinline__ Accumulator<T> mean_of(std::int64_t row) const {
+        return mean == nullptr ? Accumulator<T>{0} : mean[row];
+    }
 };
 
 // The means that the row subtracts from g = gamma dy: mean(g) and mean(g xhat).
@@ -138,7 +143,7 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_kernel(Arrays<T>
         Vector<T, N> dy[kSteps<N>], x[kSteps<N>];
         A mean = 0, rstd = 0, sum_g = 0, sum_g_xhat = 0;
         if (there) {
-            mean = a.mean[row];
+            mean = a.mean_of(row);
             rstd = a.rstd[row];
 #pragma unroll
             for (int step = 0; step < kSteps<N>; ++step) {
@@ -158,7 +163,8 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_kernel(Arrays<T>
             }
         }
         if (a.dx == nullptr) continue;
-        const RowMeans<A> means = row_means<W>(sum_g, sum_g_xhat, static_cast<A>(a.cols), scratch, half);
+        RowMeans<A> means = row_means<W>(sum_g, sum_g_xhat, static_cast<A>(a.cols), scratch, half);
+        if (a.mean == nullptr) means.g = 0;
         if (!there) continue;
 #pragma unroll
         for (int step = 0; step < kSteps<N>; ++step) {
@@ -209,7 +215,7 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_wide_kernel(Arra
     const std::int64_t first = blockIdx.x * a.chunk_rows, last = min(first + a.chunk_rows, a.rows);
     int half = 0;
     for (std::int64_t row = first; row < last; ++row, half ^= 1) {
-        const A mean = a.mean[row], rstd = a.rstd[row];
+        const A mean = a.mean_of(row), rstd = a.rstd[row];
         const T* dy = a.dy + row * a.cols;  // [cols]
         const T* x = a.x + row * a.cols;    // [cols]
         A sum_g = 0, sum_g_xhat = 0;
@@ -242,7 +248,8 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_wide_kernel(Arra
             }
         }
         if (a.dx == nullptr) continue;
-        const RowMeans<A> means = row_means<kWarps>(sum_g, sum_g_xhat, static_cast<A>(a.cols), scratch, half);
+        RowMeans<A> means = row_means<kWarps>(sum_g, sum_g_xhat, static_cast<A>(a.cols), scratch, half);
+        if (a.mean == nullptr) means.g = 0;
         for (std::int64_t column = begin; column < a.cols; column += kStride)
             put_gradient<N>(a, row, column, load_vector<N>(dy + column), load_vector<N>(x + column), mean, rstd, means);
     }
@@ -292,7 +299,7 @@ void layer_norm_backward_cuda(LayerNormBackwardTensors& t, const Dropout& dropou
                     .d_sum = data(t.d_sum),
                     .x = data(t.x),
                     .gamma = data(t.gamma),
-                    .mean = t.mean.data<A>(),
+                    .mean = t.mean.defined() ? t.mean.data<A>() : nullptr,
                     .rstd = t.rstd.data<A>(),
                     .dx = mutable_data(t.dx),
                     .d_sublayer = mutable_data(t.d_sublayer),

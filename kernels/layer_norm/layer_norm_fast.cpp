@@ -34,49 +34,53 @@ void add_residual(const float* x, const float* sublayer, float* sum, std::int64_
 
 // Two passes over a row in the first-level cache: a first mean, then the deviations from it. What rounding took from the first
 // mean is the mean of the deviations; with it both statistics are as exact as double sums would make them. Float sums overflow
-// for numbers above some 1e18; then the reference's double sums give the statistics.
+// for numbers above some 1e18; then the reference's double sums give the statistics. Not centred, the deviations are the numbers.
+template <bool centred>
 RowStatistics<float> row_statistics(const float* x, std::int64_t cols, double eps) {
     const auto n = static_cast<double>(cols);
     float end[kSumLanes];
-    VecF total[kSumVectors]{};
-    for (std::int64_t j = 0; j < cols; j += kSumLanes) {
-        const float* const block = sum_block(x, j, cols, 0, end);
-        for (int i = 0; i < kSumVectors; ++i) total[i] += load(block + i * kFloats);
+    float first = 0;
+    if constexpr (centred) {
+        VecF total[kSumVectors]{};
+        for (std::int64_t j = 0; j < cols; j += kSumLanes) {
+            const float* const block = sum_block(x, j, cols, 0, end);
+            for (int i = 0; i < kSumVectors; ++i) total[i] += load(block + i * kFloats);
+        }
+        first = static_cast<float>(static_cast<double>(sum(total)) / n);
     }
-    const auto first = static_cast<float>(static_cast<double>(sum(total)) / n);
     VecF deviations[kSumVectors]{}, squares[kSumVectors]{};
     for (std::int64_t j = 0; j < cols; j += kSumLanes) {
         const float* const block = sum_block(x, j, cols, first, end);
         for (int i = 0; i < kSumVectors; ++i) {
             const VecF deviation = load(block + i * kFloats) - first;
-            deviations[i] += deviation;
+            if constexpr (centred) deviations[i] += deviation;
             squares[i] += deviation * deviation;
         }
     }
     const double correction = static_cast<double>(sum(deviations)) / n;
     double variance = static_cast<double>(sum(squares)) / n - correction * correction;
     if (!std::isfinite(variance)) {
-        const RowStatistics<double> exact = reference::row_statistics(x, cols, eps);
+        const RowStatistics<double> exact = reference::row_statistics(x, cols, eps, centred);
         return {static_cast<float>(exact.mean), static_cast<float>(exact.rstd)};
     }
     if (variance < 0) variance = 0;
     return {static_cast<float>(static_cast<double>(first) + correction), static_cast<float>(1 / std::sqrt(variance + eps))};
 }
 
-// dgamma += dy * xhat and dbeta += dy, for one row.
+// dgamma += dy * xhat and, of a centred row, dbeta += dy.
+template <bool centred>
 void add_affine_gradients(const float* dy, const float* x, std::int64_t cols, float mean, float rstd, float* dgamma,
                           float* dbeta) {
     for (std::int64_t j = 0; j < cols; j += kFloats) {
         const VecF d = load_at(dy, j, cols);
         const VecF xhat = (load_at(x, j, cols) - mean) * rstd;
         store_at(dgamma, j, cols, load_at(dgamma, j, cols) + d * xhat);
-        store_at(dbeta, j, cols, load_at(dbeta, j, cols) + d);
+        if constexpr (centred) store_at(dbeta, j, cols, load_at(dbeta, j, cols) + d);
     }
 }
 
-}  // namespace
-
-void layer_norm_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
+template <bool centred>
+void forward_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
     const bool dropping = a.sublayer && a.dropout.active();
     std::vector<float> buffer = factors_for(a.cols, dropping);
     float* factors = dropping ? buffer.data() : nullptr;
@@ -87,26 +91,30 @@ void layer_norm_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::i
             add_residual(x, a.sublayer + row * a.cols, a.sum + row * a.cols, a.cols, factors);
             x = a.sum + row * a.cols;
         }
-        const auto [mean, rstd] = row_statistics(x, a.cols, a.eps);
-        a.mean[row] = mean;
+        const auto [mean, rstd] = row_statistics<centred>(x, a.cols, a.eps);
+        if constexpr (centred) a.mean[row] = mean;
         a.rstd[row] = rstd;
         float* y = a.y + row * a.cols;
         for (std::int64_t j = 0; j < a.cols; j += kFloats) {
             const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
-            store_at(y, j, a.cols, xhat * load_at(a.gamma, j, a.cols) + load_at(a.beta, j, a.cols));
+            if constexpr (centred)
+                store_at(y, j, a.cols, xhat * load_at(a.gamma, j, a.cols) + load_at(a.beta, j, a.cols));
+            else
+                store_at(y, j, a.cols, xhat * load_at(a.gamma, j, a.cols));
         }
     }
 }
 
-void layer_norm_backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
+template <bool centred>
+void backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
     const auto n = static_cast<float>(a.cols);
     std::vector<float> buffer = factors_for(a.cols, a.d_sublayer != nullptr);
     float* factors = buffer.data();
     for (std::int64_t row = begin; row < end; ++row) {
         const float* dy = a.dy + row * a.cols;
         const float* x = a.x + row * a.cols;
-        const float mean = a.mean[row], rstd = a.rstd[row];
-        if (d_affine) add_affine_gradients(dy, x, a.cols, mean, rstd, d_affine, d_affine + a.cols);
+        const float mean = centred ? a.mean[row] : 0, rstd = a.rstd[row];
+        if (d_affine) add_affine_gradients<centred>(dy, x, a.cols, mean, rstd, d_affine, d_affine + a.cols);
         if (!a.dx) continue;
         if (a.d_sublayer) row_factors(a.dropout, row, a.cols, factors);
         VecF sum_g[kSumVectors]{}, sum_g_xhat[kSumVectors]{};
@@ -118,11 +126,11 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<float>& a, std::int6
             for (int i = 0; i < kSumVectors; ++i) {
                 const VecF xhat = (load(x_block + i * kFloats) - mean) * rstd;
                 const VecF g = load(dy_block + i * kFloats) * load(gamma_block + i * kFloats);
-                sum_g[i] += g;
+                if constexpr (centred) sum_g[i] += g;
                 sum_g_xhat[i] += g * xhat;
             }
         }
-        const float mean_g = sum(sum_g) / n, mean_g_xhat = sum(sum_g_xhat) / n;
+        const float mean_g = centred ? sum(sum_g) / n : 0, mean_g_xhat = sum(sum_g_xhat) / n;
         const float* d_sum = a.d_sum ? a.d_sum + row * a.cols : nullptr;
         for (std::int64_t j = 0; j < a.cols; j += kFloats) {
             const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
@@ -133,6 +141,16 @@ void layer_norm_backward_rows(const LayerNormBackwardArrays<float>& a, std::int6
             if (a.d_sublayer) store_at(a.d_sublayer + row * a.cols, j, a.cols, total * load(factors + j));
         }
     }
+}
+
+}  // namespace
+
+void layer_norm_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int64_t end) {
+    a.mean ? forward_rows<true>(a, begin, end) : forward_rows<false>(a, begin, end);
+}
+
+void layer_norm_backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, std::int64_t end, float* d_affine) {
+    a.mean ? backward_rows<true>(a, begin, end, d_affine) : backward_rows<false>(a, begin, end, d_affine);
 }
 
 }  // namespace HEDDLE_LEVEL

@@ -14,6 +14,8 @@ namespace heddle::kernels {
 
 // ---- the CPU path in f32, block by block (feed_forward_blocks.cpp)
 
+/// A thread's own memory for a block of `count` numbers that nobody keeps; the thread's next call may move it.
+float* own_block(std::int64_t count);
 /// feed_forward_forward by blocks of rows.
 FeedForwardResult feed_forward_blocks(const Tensor& x, const FeedForwardWeights& weights, Activation activation,
                                       const Dropout& dropout, bool keep);

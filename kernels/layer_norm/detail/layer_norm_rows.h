@@ -7,16 +7,16 @@
 
 namespace heddle::kernels {
 
-/// The arrays of a forward pass.
+/// The arrays of a forward pass. RMS normalisation has neither beta nor mean.
 template <class T>
 struct LayerNormArrays {
     const T* x;         // [rows, cols]
     const T* sublayer;  // [rows, cols], or null: x alone is normalised
     const T* gamma;     // [cols]
-    const T* beta;      // [cols]
+    const T* beta;      // [cols], or null
     T* sum;             // [rows, cols], null without a sublayer
     T* y;               // [rows, cols]
-    T* mean;            // [rows]
+    T* mean;            // [rows], or null
     T* rstd;            // [rows]
     std::int64_t cols;
     double eps;
@@ -30,7 +30,7 @@ struct LayerNormBackwardArrays {
     const T* d_sum;  // [rows, cols], or null: nothing to add to dx
     const T* x;      // [rows, cols]: what was normalised
     const T* gamma;  // [cols]
-    const T* mean;   // [rows]
+    const T* mean;   // [rows], or null
     const T* rstd;   // [rows]
     T* dx;           // [rows, cols], or null: not wanted
     T* d_sublayer;   // [rows, cols], or null: not wanted, or dx itself because there is no dropout
@@ -46,9 +46,10 @@ struct RowStatistics {
 
 namespace reference {
 
-/// Mean and 1 / sqrt(variance + eps) of a row [cols]. Finite numbers give finite statistics even where their squares overflow.
+/// Mean and 1 / sqrt(variance + eps) of a row [cols]; unless `centred`, the mean counts as 0. Finite numbers give finite
+/// statistics even where their squares overflow.
 template <class T>
-RowStatistics<Accumulator<T>> row_statistics(const T* x, std::int64_t cols, double eps);
+RowStatistics<Accumulator<T>> row_statistics(const T* x, std::int64_t cols, double eps, bool centred);
 /// Rows [begin, end). T float, double or Dual; sums are Accumulator<T>.
 template <class T>
 void layer_norm_rows(const LayerNormArrays<T>& arrays, std::int64_t begin, std::int64_t end);
