@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Where the time of a build and of its tests went:  bash tests/times.sh [BUILD [ROWS]]      (build/emulated, 15)
-# The sources that took longest to compile or link, from ninja's log, and the tests, from ctest's; each with its share of all seconds of its kind.
+# Where the time of a build and of the last run of its tests went:  bash tests/times.sh [BUILD [ROWS]]      (build/emulated, 15)
+# The sources that took longest to compile, from ninja's log, and the tests, from ctest's; each with its share of all seconds of its kind.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${1:-build/emulated}
 rows=${2:-15}
+tests=$build
+if [ $# -eq 0 ] && [ -e build/together/Testing ]; then tests=build/together; fi  # where tests/run.sh runs ctest
 
 table() {  # TITLE; lines "SECONDS NAME" on stdin
     echo "$1"
@@ -16,4 +18,4 @@ table() {  # TITLE; lines "SECONDS NAME" on stdin
 # An output that was built again counts with its last time.
 awk -F'\t' '!/^#/ {took[$4] = ($2 - $1) / 1000} END {for (name in took) if (name ~ /\.(o|gch)$/) print took[name], name}' "$build/.ninja_log" | table "compiled"
 echo
-awk '$1 == "---" {exit} {print $3, $1}' "$build/Testing/Temporary/CTestCostData.txt" | table "tests"
+awk '/^[0-9]+\/[0-9]+ Test: / {name = substr($0, index($0, "Test: ") + 6)} /^Test time = / {print $4, name}' "$tests/Testing/Temporary/LastTest.log" | table "tests"
