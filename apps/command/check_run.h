@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/command/commands.h"
+#include "apps/command/train.h"
 #include "apps/options/option_table.h"
 #include "apps/translation/distributed/ranks.h"
 #include "apps/translation/run/folder.h"
@@ -26,6 +27,7 @@ struct TrainCall {
     TrainSettings& settings;
     Ranks* ranks;  ///< null: one process
     Say say;
+    const TrainWatch* watch = nullptr;  ///< null: nobody looks on
 
     bool resumes() const { return !settings.data.resume.empty(); }
 };

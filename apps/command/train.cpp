@@ -85,7 +85,7 @@ void begin(const TrainCall& call, const CheckedRun& run, Trainer& trainer, Train
 // A run that is training.
 struct Training {
     Training(const TrainCall& call, CheckedRun& run)
-        : log(run.folder->log(), false, call.settings.training.log_style),
+        : log(run.folder->log(), call.watch != nullptr && call.watch->quiet, call.settings.training.log_style),
           trainer(*run.model, run.data, call.settings.training, log, &*run.folder, greedy(run, call.ranks),
                   call.settings.machine.dtype, std::move(run.plan), call.ranks) {}
 
@@ -180,8 +180,11 @@ int train(const TrainCall& call) {
     CheckedRun run = check_run(call);
     const std::unique_ptr<Training> training = start(call, run);
     const StopSignals signals(signal_to_save_on(call.settings.training));
-    training->trainer.stop_when([] { return StopSignals::received() != 0; });
+    const TrainWatch* const watch = call.watch;
+    training->trainer.stop_when(
+        [watch] { return StopSignals::received() != 0 || (watch != nullptr && watch->stop && watch->stop()); });
     training->trainer.save_when(StopSignals::save_wanted);
+    if (watch != nullptr) training->trainer.tell(watch->listener);
     try {
         return finish(call, run, *training, training->trainer.run());
     } catch (const Divergence& divergence) {
@@ -189,14 +192,14 @@ int train(const TrainCall& call) {
     }
 }
 
-int train_on_this_rank(Arguments arguments, Ranks* ranks) {
+int train_on_this_rank(Arguments arguments, Ranks* ranks, const TrainWatch* watch) {
     TrainSettings settings;
     OptionTable table = train_table(settings);
     if (!parse_command_line(table, arguments)) return 0;
     check_together(settings.data);
     survive_failed_writes();
-    TrainingLog console;
-    const TrainCall call{arguments, table, settings, ranks, [&](std::string_view text) { console.note(text); }};
+    TrainingLog console({}, watch != nullptr && watch->quiet);
+    const TrainCall call{arguments, table, settings, ranks, [&](std::string_view text) { console.note(text); }, watch};
     const auto advice = [&](std::int64_t less) { return batch_advice(settings.training, less, settings.data.resume); };
     const bool brings_vocabulary = is_prepared(settings.data.train);
     return with_memory_advice(advice, [&] {
@@ -209,7 +212,9 @@ int train_on_this_rank(Arguments arguments, Ranks* ranks) {
 
 int train_command(Arguments arguments) {
     return on_ranks(
-        arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks); }, follow_training);
+        arguments, [&](Ranks* ranks) { return train_on_this_rank(arguments, ranks, nullptr); }, follow_training);
 }
+
+int train_command(Arguments arguments, const TrainWatch& watch) { return train_on_this_rank(arguments, nullptr, &watch); }
 
 }  // namespace heddle::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +72,13 @@ struct TrainingResult {
     std::string limit;                        ///< that ended it: "20 epochs", "3 validations without a better loss"
     std::string nothing_to_train;             ///< why a resumed run was already at its end; empty when it was not
     std::optional<ValidationReport> result;   ///< of the weights kept, when this process validated
+};
+
+/// Who is told of a training's course.
+struct TrainingListener {
+    std::function<void(const IntervalReport&)> updated =
+        {};  ///< after each update, of this update alone; a loss not yet read is NaN
+    std::function<void(const ValidationReport&)> validated = {};
 };
 
 /// "ended after 20 epochs: 4,400 updates in 61 s", or "nothing to train: the run is already at epoch 20, ...". Of a training that

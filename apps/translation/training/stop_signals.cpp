@@ -78,6 +78,7 @@ const char* signal_name(int signal) {
         case SIGXCPU: return "SIGXCPU";
         case SIGUSR1: return "SIGUSR1";
         case SIGUSR2: return "SIGUSR2";
+        case 0: return "its caller";
         default: return "a signal";
     }
 }

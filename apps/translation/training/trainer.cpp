@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/run/json.h"
@@ -121,7 +122,19 @@ void Trainer::update(std::span<const PairBatch> batches, double loading) {
 void Trainer::after_update(const UpdateReport& report, double loading) {
     state_.updates = learner_.updates();
     state_.sentences += report.sentences;
-    progress_.add(report, loading, seconds_since(update_start_));
+    const double seconds = seconds_since(update_start_);
+    progress_.add(report, loading, seconds);
+    if (listener_.updated) {
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        IntervalReport alone = with_means(progress_.since_line(), {.loss = report.read ? report.loss : nan,
+                                                                   .correct = report.read ? report.correct : 0,
+                                                                   .targets = report.targets,
+                                                                   .tokens = report.tokens,
+                                                                   .seconds = seconds});
+        alone.loading = loading;
+        alone.step = seconds - loading;
+        listener_.updated(with_times(alone));
+    }
     write_log();
     if (options_.valid_every > 0 && state_.updates % options_.valid_every == 0) validate_now();
     const bool asked = save_wanted_ && save_wanted_();
@@ -213,6 +226,7 @@ void Trainer::validate_now() {
             best_ = copy_on_cpu(weights);
         }
         log_.validation(report);
+        if (listener_.validated) listener_.validated(report);
         last_validation_ = std::move(report);
     } else {
         check_weights();
@@ -267,6 +281,7 @@ void Trainer::finish(TrainingResult& result) {
     ValidationReport average = validation();
     average.averaged = average_.size();
     log_.validation(average);
+    if (listener_.validated) listener_.validated(average);
     if (keeps_mean(average.loss, result.result->loss)) {
         result.result = std::move(average);
         return;

@@ -49,6 +49,9 @@ class Trainer {
     /// Before run(): training saves after each update at which `wanted` returns true, and continues.
     void save_when(std::function<bool()> wanted) { save_wanted_ = std::move(wanted); }
 
+    /// Before run(): who is told of updates and validations.
+    void tell(TrainingListener listener) { listener_ = std::move(listener); }
+
     /// Trains until a limit is reached. Afterwards, unless it was stopped, the model is in evaluation mode and holds the averaged
     /// weights, or the last ones where their validation loss is lower. Throws Divergence, unless the options skip such updates;
     /// on a device only when the losses are read: at a log line, before a validation or a save, and at the end.
@@ -98,6 +101,7 @@ class Trainer {
     const RunFolder* folder_;
     TranslateLines translate_;
     std::function<bool()> stop_wanted_, save_wanted_;
+    TrainingListener listener_;
 
     OptionTexts saved_options_;
     TrainingState state_;
