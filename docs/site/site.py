@@ -23,7 +23,7 @@ SECTIONS = {
     'Chapters: kernels': ['kernels/README.md', 'kernels/*/README.md'],
     'Chapters: models': ['docs/presets/README.md', 'docs/presets/*.md', 'apps/chapters/README.md'],
     'Use': ['docs/command-line.md', 'docs/schedules.md', 'docs/resuming.md', 'docs/serve.md', 'docs/model-format.md', 'docs/exchange.md',
-            'docs/machines.md', 'docs/cuda.md', 'docs/check.md', 'docs/errors.md', 'docs/security.md'],
+            'docs/python.md', 'docs/machines.md', 'docs/cuda.md', 'docs/check.md', 'docs/errors.md', 'docs/security.md'],
     'Verify': ['docs/measuring.md', 'docs/measured/*.md', 'tests/*/README.md'],
     'Reference': ['api/pages.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'core/README.md', 'autograd/README.md', 'nn/README.md', 'nn/search/README.md',
                   'optim/README.md', 'heddle/README.md', 'apps/README.md', 'apps/**/README.md'],

@@ -57,6 +57,7 @@ constexpr std::array rooms = {
     "apps/lab",
     "apps/chapters",
     "apps/learn",
+    "apps/python",
 };
 
 // The longest folder in the list that contains the path; rooms.size() if there is none.
