@@ -1,5 +1,5 @@
-// Translating and scoring as functions of namespace heddle, and forms of the ops that a program's own code likes to call. The ops
-// themselves are functions of namespace heddle, too: ops is an inline namespace (autograd/ops.h).
+// Translating, generating and scoring as functions of namespace heddle, and forms of the ops that a program's own code likes to
+// call. The ops themselves are functions of namespace heddle, too: ops is an inline namespace (autograd/ops.h).
 #pragma once
 
 #include <initializer_list>
@@ -11,6 +11,7 @@
 
 namespace heddle {
 
+using nn::generate;
 using nn::score;
 using nn::translate;
 

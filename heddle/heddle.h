@@ -15,7 +15,7 @@
 #include "heddle/batches.h"
 #include "heddle/functions.h"
 #include "heddle/optimizers.h"
+#include "nn/language_model.h"
 #include "nn/sequential.h"
 #include "nn/serialize.h"
-#include "nn/transformer.h"
 #include "optim/schedule.h"

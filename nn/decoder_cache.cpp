@@ -28,18 +28,32 @@ Tensor grown(const Tensor& from, std::int64_t rows) {
 DecoderCache::DecoderCache(std::vector<Tensor> memories, const Spans& memory_spans, std::int64_t hypotheses,
                            std::int64_t capacity)
     : memory_spans_(memory_spans), most_hypotheses_(hypotheses), capacity_(capacity) {
-    check(hypotheses >= memory_spans.size() && capacity > 0,
-          "decoder cache: room for {} hypotheses of {} tokens, wanted at least one for each of {} sentences", hypotheses,
-          capacity, memory_spans.size());
-    const std::int64_t rows = hypotheses * std::min(capacity, kFirstTokens);
     for (Tensor& memory : memories) {
         check_rank("decoder cache", "memory", memory, 2);
-        Tensor own = Tensor::empty({rows, memory.cols()}, memory.dtype(), memory.device());
-        layers_.push_back({std::move(memory), std::move(own)});
+        add_layer(memory, memory);
     }
+    begin();
+}
+
+DecoderCache::DecoderCache(std::int64_t layers, const Tensor& like, std::int64_t sentences, std::int64_t hypotheses,
+                           std::int64_t capacity)
+    : memory_spans_(Spans::equal(sentences, 0)), most_hypotheses_(hypotheses), capacity_(capacity) {
+    for (std::int64_t i = 0; i < layers; ++i) add_layer({}, like);
+    begin();
+}
+
+void DecoderCache::add_layer(Tensor memory, const Tensor& like) {
+    const std::int64_t rows = std::max<std::int64_t>(0, most_hypotheses_ * std::min(capacity_, kFirstTokens));
+    layers_.push_back({std::move(memory), Tensor::empty({rows, like.cols()}, like.dtype(), like.device())});
+}
+
+void DecoderCache::begin() {
+    check(most_hypotheses_ >= memory_spans_.size() && capacity_ > 0,
+          "decoder cache: room for {} hypotheses of {} tokens, wanted at least one for each of {} sentences", most_hypotheses_,
+          capacity_, memory_spans_.size());
     const Device device = layers_.empty() ? Device::cpu : layers_.front().own.device();
-    table_ = Tensor::empty({memory_spans.size(), capacity}, DType::i32, device);
-    std::vector<std::int32_t> sentences(static_cast<std::size_t>(memory_spans.size()));
+    table_ = Tensor::empty({memory_spans_.size(), capacity_}, DType::i32, device);
+    std::vector<std::int32_t> sentences(static_cast<std::size_t>(memory_spans_.size()));
     std::iota(sentences.begin(), sentences.end(), 0);
     set_sentences(std::move(sentences));
 }

@@ -19,6 +19,9 @@ class DecoderCache {
     /// For sentences whose memories are at `memory_spans`, initially one hypothesis each: at most `hypotheses` at once and
     /// `capacity` tokens each. `memories` has, for each layer, keys and values of the memory side by side, [rows, 2 width].
     DecoderCache(std::vector<Tensor> memories, const Spans& memory_spans, std::int64_t hypotheses, std::int64_t capacity);
+    /// The same without a memory, of a language model: `layers` of keys and values side by side, as many columns as those of
+    /// `like`, of its dtype and on its device; `sentences` texts.
+    DecoderCache(std::int64_t layers, const Tensor& like, std::int64_t sentences, std::int64_t hypotheses, std::int64_t capacity);
 
     /// Number of hypotheses, initially one per sentence; always in the order of the sentences.
     std::int64_t hypotheses() const { return static_cast<std::int64_t>(sentences_.size()); }
@@ -48,7 +51,7 @@ class DecoderCache {
     Tensor place(std::int64_t layer) const;
     /// The keys and values of all tokens that each hypothesis has read.
     kernels::CachedKeys keys(std::int64_t layer) const;
-    /// Keys and values of the memory side by side.
+    /// Keys and values of the memory side by side; undefined without one.
     const Tensor& memory(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)].memory; }
     const Spans& memory_spans() const { return memory_spans_; }
     /// Spans of the hypotheses of each sentence.
@@ -62,11 +65,13 @@ class DecoderCache {
         Tensor own;  // [rows, 2 width]
     };
 
+    void add_layer(Tensor memory, const Tensor& like);
+    void begin();
     void set_sentences(std::vector<std::int32_t> sentences);
     void set_parents(const Tensor& parents);
 
     std::vector<Layer> layers_;
-    Spans memory_spans_;
+    Spans memory_spans_;  // as many as there are sentences; empty ones without a memory
     Spans groups_;
     Spans rows_;
     std::int64_t most_hypotheses_;

@@ -17,6 +17,11 @@ std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& o
     return std::make_unique<LayerNorm>(stack, "final_norm", options.d_model, options.norm_eps);
 }
 
+std::vector<std::string> sublayers_of_decoder(const TransformerOptions& options) {
+    if (options.decoder_only) return {"self_attention", "feed_forward"};
+    return {"self_attention", "cross_attention", "feed_forward"};
+}
+
 /// The stack's result; with pre-norm the last join has already applied the final norm.
 Variable close(const Stream& stream, NormPlace norm, const LayerNorm* final_norm) {
     if (norm == NormPlace::pre || final_norm == nullptr) return stream.input;
@@ -105,31 +110,33 @@ Stream EncoderLayer::forward(const Stream& stream, const Spans& spans, const Lay
 }
 
 DecoderLayer::DecoderLayer(Module& parent, std::string_view name, const TransformerOptions& options)
-    : Layer(parent, name, options, {"self_attention", "cross_attention", "feed_forward"}),
+    : Layer(parent, name, options, sublayers_of_decoder(options)),
       self_attention_(*this, "self_attention", options_),
-      cross_attention_(*this, "cross_attention", options_),
+      cross_attention_(options_.decoder_only ? nullptr : std::make_unique<CrossAttention>(*this, "cross_attention", options_)),
       feed_forward_(*this, "feed_forward", options_.d_model, options_.d_ff, options_.activation, options_.bias,
                     *options_.ffn_dropout) {}
 
 Stream DecoderLayer::forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                              const LayerNorm* next, Tensor* self_weights, Tensor* cross_weights) const {
     const AttentionCall self{.causal = true, .weights = self_weights};
-    const Stream read = join(stream, self_attention_.forward(stream.input, spans, self), 0, next);
-    const AttentionCall cross{.weights = cross_weights};
-    const Stream asked = join(read, cross_attention_.forward(read.input, spans, memory, memory_spans, cross), 1, next);
-    return join(asked, feed_forward_.forward(asked.input), 2, next);
+    Stream read = join(stream, self_attention_.forward(stream.input, spans, self), 0, next);
+    if (cross_attention_ != nullptr) {
+        const AttentionCall cross{.weights = cross_weights};
+        read = join(read, cross_attention_->forward(read.input, spans, memory, memory_spans, cross), 1, next);
+    }
+    return join(read, feed_forward_.forward(read.input), last_sublayer(), next);
 }
 
 Stream DecoderLayer::step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
-    const Stream read = join(stream, self_attention_.step(stream.input, cache, layer), 0, next);
-    const Stream asked = join(read, cross_attention_.step(read.input, cache, layer), 1, next);
-    return join(asked, feed_forward_.forward(asked.input), 2, next);
+    Stream read = join(stream, self_attention_.step(stream.input, cache, layer), 0, next);
+    if (cross_attention_ != nullptr) read = join(read, cross_attention_->step(read.input, cache, layer), 1, next);
+    return join(read, feed_forward_.forward(read.input), last_sublayer(), next);
 }
 
 void DecoderLayer::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
     self_attention_.step(stream, cache, layer, norm_behind(0, next));
-    cross_attention_.step(stream, cache, layer, norm_behind(1, next));
-    feed_forward_.step(stream, norm_behind(2, next));
+    if (cross_attention_ != nullptr) cross_attention_->step(stream, cache, layer, norm_behind(1, next));
+    feed_forward_.step(stream, norm_behind(last_sublayer(), next));
 }
 
 // ---- encoder
@@ -200,7 +207,7 @@ Variable Decoder::forward(const Variable& x, const Spans& spans, const Variable&
     Stream stream = Layer::open(x, options_.norm, norm_before(0));
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         Tensor* self = place_for(maps ? &maps->decoder : nullptr);
-        Tensor* cross = place_for(maps ? &maps->cross : nullptr);
+        Tensor* cross = place_for(maps != nullptr && !options_.decoder_only ? &maps->cross : nullptr);
         stream = layers_[i]->forward(stream, spans, memory_of(i, memory), memory_spans, norm_before(i + 1), self, cross);
     }
     return close(stream, options_.norm, final_norm_.get());
@@ -210,9 +217,11 @@ Variable Decoder::forward_checkpointed(Variable x, const Spans& spans, const Var
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const auto run = [this, &layer = *layers_[i], spans, memory_spans](std::span<const Variable> inputs) {
             const Stream stream = Layer::open(inputs[0], options_.norm, &layer.first_norm());
-            return layer.forward(stream, spans, inputs[1], memory_spans, nullptr).sum;
+            return layer.forward(stream, spans, inputs.size() > 1 ? inputs[1] : Variable(), memory_spans, nullptr).sum;
         };
-        x = checkpoint(run, {x, memory_of(i, memory)});
+        std::vector<Variable> inputs = {x};
+        if (!options_.decoder_only) inputs.push_back(memory_of(i, memory));
+        x = checkpoint(run, inputs);
     }
     return final_norm_ ? final_norm_->forward(x) : x;
 }
@@ -244,12 +253,13 @@ std::vector<Tensor> Decoder::memory_keys_values(const Variable& memory) const {
     const InModule in_module(name());
     std::vector<Tensor> all;
     for (std::size_t i = 0; i < layers_.size(); ++i)
-        all.push_back(layers_[i]->cross_attention().keys_values(memory_of(i, memory)).value());
+        if (const CrossAttention* cross = layers_[i]->cross_attention())
+            all.push_back(cross->keys_values(memory_of(i, memory)).value());
     return all;
 }
 
 Variable Decoder::memory_of(std::size_t layer, const Variable& memory) const {
-    if (options_.memory == MemoryFrom::last || layers_.size() < 2) return memory;
+    if (options_.memory == MemoryFrom::last || layers_.size() < 2) return memory;  // undefined in a language model
     const auto begin = static_cast<std::int64_t>(layer) * options_.d_model;
     return ops::slice(memory, 1, begin, begin + options_.d_model);
 }

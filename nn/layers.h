@@ -59,6 +59,7 @@ class Layer : public Module {
   protected:
     /// stream + dropout(output of sublayer `i`), and the norm that follows it.
     Stream join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const;
+    std::size_t last_sublayer() const { return sublayers_.size() - 1; }
     /// The norm that follows sublayer `i`, or null.
     const LayerNorm* norm_behind(std::size_t i, const LayerNorm* next) const;
 
@@ -83,22 +84,24 @@ class EncoderLayer : public Layer {
     FeedForward feed_forward_;
 };
 
-/// Sublayers self_attention (causal), cross_attention and feed_forward.
+/// Sublayers self_attention (causal), cross_attention (none in a language model, options.decoder_only) and feed_forward.
 class DecoderLayer : public Layer {
   public:
     DecoderLayer(Module& parent, std::string_view name, const TransformerOptions& options);
 
     std::string_view kind() const override { return "DecoderLayer"; }
+    /// Without cross-attention, memory and its spans are not used.
     Stream forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                    const LayerNorm* next, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
     /// One new row per hypothesis; `layer` is this layer's number in the cache.
     Stream step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
     void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
-    const CrossAttention& cross_attention() const { return cross_attention_; }
+    /// Null in a language model.
+    const CrossAttention* cross_attention() const { return cross_attention_.get(); }
 
   private:
     SelfAttention self_attention_;
-    CrossAttention cross_attention_;
+    std::unique_ptr<CrossAttention> cross_attention_;
     FeedForward feed_forward_;
 };
 
@@ -106,7 +109,7 @@ class DecoderLayer : public Layer {
 struct AttentionMaps {
     std::vector<Tensor> encoder;  ///< self-attention of the encoder
     std::vector<Tensor> decoder;  ///< self-attention of the decoder
-    std::vector<Tensor> cross;    ///< from the decoder to the memory
+    std::vector<Tensor> cross;    ///< from the decoder to the memory; none in a language model
 };
 
 /// A stack of encoder layers with an optional final norm.
@@ -132,7 +135,8 @@ class Encoder : public Module {
     std::unique_ptr<LayerNorm> final_norm_;
 };
 
-/// A stack of decoder layers with an optional final norm. `memory` is the result of Encoder::forward.
+/// A stack of decoder layers with an optional final norm. `memory` is the result of Encoder::forward; a language model has none,
+/// so that it is undefined there.
 class Decoder : public Module {
   public:
     Decoder(Module& parent, std::string_view name, const TransformerOptions& options);
@@ -147,7 +151,7 @@ class Decoder : public Module {
     bool takes_few_rows(const Tensor& x) const;
     /// step() for few rows; the stream's norm is the last one.
     FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;
-    /// For each layer the memory's keys and values side by side, [rows', 2 key_heads head_dim].
+    /// For each layer the memory's keys and values side by side, [rows', 2 key_heads head_dim]; none in a language model.
     std::vector<Tensor> memory_keys_values(const Variable& memory) const;
 
   private:

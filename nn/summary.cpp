@@ -107,7 +107,8 @@ ModelSummary summarize(Transformer& model, const SummaryBatch& batch, const std:
         result.total.parameters += parameter.variable.value().numel();
         if (parameter.variable.requires_grad()) result.total.trained += parameter.variable.value().numel();
     }
-    const Sentences source = sentences(batch.sentences, batch.source, model.options().source_vocabulary);
+    const std::int64_t source_length = model.options().decoder_only ? 0 : batch.source;
+    const Sentences source = sentences(batch.sentences, source_length, model.options().source_vocabulary);
     const Sentences target = sentences(batch.sentences, batch.target, model.options().target_vocabulary);
     const Visit visit(model);
     const RandomState random{Generator()};

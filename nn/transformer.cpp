@@ -23,9 +23,13 @@ Transformer::Transformer(const TransformerOptions& options, std::optional<std::u
                                                            *this, "target_embedding", options_.target_vocabulary,
                                                            options_.d_model, options_.embedding_init, options_.scale_embeddings,
                                                            options_.zero_start ? begin_mark_id : -1)),
-      source_positions_(*this, "source_positions", options_.positions, options_.position_table, options_.d_model),
-      target_positions_(*this, "target_positions", options_.positions, options_.position_table, options_.d_model),
-      encoder_(*this, "encoder", options_),
+      source_positions_(options_.decoder_only
+                            ? nullptr
+                            : std::make_unique<PositionalEncoding>(*this, "source_positions", options_.positions,
+                                                                   options_.position_table, options_.d_model)),
+      target_positions_(*this, options_.decoder_only ? "positions" : "target_positions", options_.positions,
+                        options_.position_table, options_.d_model),
+      encoder_(options_.decoder_only ? nullptr : std::make_unique<Encoder>(*this, "encoder", options_)),
       decoder_(*this, "decoder", options_),
       own_output_(options_.output_is_tied() ? nullptr
                                             : std::make_unique<Linear>(*this, "output", options_.d_model,
@@ -52,8 +56,9 @@ Variable Transformer::encode(const Tensor& tokens, const Spans& spans, Attention
 }
 
 Variable Transformer::encode(const Sentences& source, AttentionMaps* maps) const {
+    if (options_.decoder_only) return {};
     const Dropout drop = dropout(options_.dropout, "source_dropout");
-    return encoder_.forward(source_embedding_.forward(source, source_positions_, drop), source.spans, maps);
+    return encoder_->forward(source_embedding_.forward(source, *source_positions_, drop), source.spans, maps);
 }
 
 Variable Transformer::decode(const Tensor& target_in, const Spans& target_spans, const Variable& memory,
@@ -63,8 +68,8 @@ Variable Transformer::decode(const Tensor& target_in, const Spans& target_spans,
 
 Variable Transformer::decode(const Sentences& target_in, const Variable& memory, const Spans& memory_spans,
                              AttentionMaps* maps) const {
-    check(target_in.spans.size() == memory_spans.size(), "decode: {} target sentences, but a memory of {} sentences",
-          target_in.spans.size(), memory_spans.size());
+    check(options_.decoder_only || target_in.spans.size() == memory_spans.size(),
+          "decode: {} target sentences, but a memory of {} sentences", target_in.spans.size(), memory_spans.size());
     const Dropout drop = dropout(options_.dropout, "target_dropout");
     const Variable x = target_embedding().forward(target_in, target_positions_, drop);
     return decoder_.forward(x, target_in.spans, memory, memory_spans, maps);
@@ -88,12 +93,16 @@ Tensor Transformer::logits(const Tensor& hidden) const {
     return kernels::linear_forward(hidden, output_weight().value(), bias, &packed_output_);
 }
 
-DecoderCache Transformer::start_decoding(const Tensor& memory, const Spans& memory_spans, std::int64_t hypotheses,
+DecoderCache Transformer::start_decoding(const Variable& memory, const Spans& memory_spans, std::int64_t hypotheses,
                                          std::int64_t length) const {
     const NoGrad no_grad;
     // Extends the table now, which a captured step could not do.
     if (options_.positions != Positions::learned) target_positions_.table(length);
-    return {decoder_.memory_keys_values(Variable(memory)), memory_spans, hypotheses, length};
+    if (options_.decoder_only) {
+        const Tensor keys_values = Tensor::empty({0, 2 * *options_.key_heads * *options_.head_dim}, dtype(), device());
+        return {*options_.decoder_layers, keys_values, memory_spans.size(), hypotheses, length};
+    }
+    return {decoder_.memory_keys_values(memory), memory_spans, hypotheses, length};
 }
 
 Tensor Transformer::step(const Tensor& tokens, DecoderCache& cache) const {

@@ -20,6 +20,9 @@ class OutputBias : public Module {
     Variable bias_;
 };
 
+/// With options.decoder_only a language model, which has no source side: encode() gives an undefined value, and the sources and
+/// memories of the other functions are not used (LanguageModel is its own face).
+///
 /// Parameters (see named_tensors()): `embedding.weight`, or `source_embedding.weight` and `target_embedding.weight`;
 /// `encoder.layers.0.self_attention.query.weight` ...; `output.weight` when it is not tied; `output.bias` if there is one.
 class Transformer : public Module {
@@ -51,8 +54,8 @@ class Transformer : public Module {
     Tensor logits(const Tensor& hidden) const;
 
     /// A cache for translating these sentences, initially with one hypothesis each: room for `hypotheses` at once and `length`
-    /// tokens each (including the beginning mark). `memory` is encode()'s value.
-    DecoderCache start_decoding(const Tensor& memory, const Spans& memory_spans, std::int64_t hypotheses,
+    /// tokens each (including the beginning mark). `memory` is encode()'s result.
+    DecoderCache start_decoding(const Variable& memory, const Spans& memory_spans, std::int64_t hypotheses,
                                 std::int64_t length) const;
     /// Reads the next token of every hypothesis, i32 [hypotheses] (first the beginning mark), and returns the logits of the one
     /// after, [hypotheses, target_vocabulary], with the same bits as decode() and logits() for the whole prefix. For evaluation
@@ -68,11 +71,11 @@ class Transformer : public Module {
     const Embedding& target_embedding() const;
 
     TransformerOptions options_;
-    Embedding source_embedding_;
-    std::unique_ptr<Embedding> own_target_embedding_;  // null if it is the source's
-    PositionalEncoding source_positions_;
+    Embedding source_embedding_;                            // a language model's only one
+    std::unique_ptr<Embedding> own_target_embedding_;       // null if it is the source's
+    std::unique_ptr<PositionalEncoding> source_positions_;  // null in a language model
     PositionalEncoding target_positions_;
-    Encoder encoder_;
+    std::unique_ptr<Encoder> encoder_;  // null in a language model
     Decoder decoder_;
     std::unique_ptr<Linear> own_output_;       // null if it is the target embedding
     std::unique_ptr<OutputBias> tied_output_;  // null unless it is, and has a bias

@@ -24,6 +24,7 @@ OptionConflict TransformerOptions::conflict() const {
     if (heads < 1 || (!head_dim && d_model % heads != 0)) return OptionConflict::heads_of_width;
     if (key_heads && (*key_heads < 1 || heads % *key_heads != 0)) return OptionConflict::key_heads;
     if (zero_start && output_is_tied() && !output_bias.value_or(true)) return OptionConflict::zero_start_without_bias;
+    if (memory == MemoryFrom::layer && decoder_only) return OptionConflict::memory_without_encoder;
     if (memory == MemoryFrom::layer && encoder_layers.value_or(layers) != decoder_layers.value_or(layers))
         return OptionConflict::unpaired_layers;
     return OptionConflict::none;
@@ -42,11 +43,13 @@ TransformerOptions TransformerOptions::with_defaults() const {
           "transformer: zero_start keeps the begin mark's row of a tied output projection at zero by a bias; leave output_bias "
           "out, or tie less");
     TransformerOptions all = *this;
-    all.encoder_layers = encoder_layers.value_or(layers);
+    all.encoder_layers = decoder_only ? 0 : encoder_layers.value_or(layers);
     all.decoder_layers = decoder_layers.value_or(layers);
     check(found != OptionConflict::unpaired_layers,
           "transformer: each decoder layer should attend to its encoder layer, but there are {} encoder and {} decoder layers",
           *all.encoder_layers, *all.decoder_layers);
+    check(found != OptionConflict::memory_without_encoder,
+          "transformer: memory is layer, but a decoder alone has no encoder to attend to; leave memory out");
     all.head_dim = head_dim.value_or(d_model / heads);
     all.key_heads = key_heads.value_or(heads);
     all.tie = tie.value_or(Tie::all);
@@ -66,6 +69,8 @@ TransformerOptions TransformerOptions::with_vocabularies(std::int64_t source, st
 }
 
 TransformerOptions TransformerOptions::complete() const {
+    if (decoder_only && source_vocabulary != target_vocabulary)
+        return with_vocabularies(target_vocabulary, target_vocabulary).complete();
     check_extent("source_vocabulary", source_vocabulary, largest_vocabulary);
     check_extent("target_vocabulary", target_vocabulary, largest_vocabulary);
     const TransformerOptions all = with_defaults();
@@ -91,10 +96,11 @@ double TransformerOptions::matrix_elements() const {
     const double attention = 2 * of(d_model, heads * *head_dim) + 2 * of(d_model, *key_heads * *head_dim);
     const double feed_forward = 2 * of(d_model, d_ff);
     double elements = static_cast<double>(*encoder_layers) * (attention + feed_forward) +
-                      static_cast<double>(*decoder_layers) * (2 * attention + feed_forward) + of(source_vocabulary, d_model);
+                      static_cast<double>(*decoder_layers) * ((decoder_only ? 1 : 2) * attention + feed_forward) +
+                      of(source_vocabulary, d_model);
     if (!one_embedding()) elements += of(target_vocabulary, d_model);
     if (!output_is_tied()) elements += of(target_vocabulary, d_model);
-    if (positions == Positions::learned) elements += 2 * of(position_table, d_model);
+    if (positions == Positions::learned) elements += (decoder_only ? 1 : 2) * of(position_table, d_model);
     return elements;
 }
 

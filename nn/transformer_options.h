@@ -26,20 +26,34 @@ constexpr auto enum_words(MemoryFrom) {
 
 /// The begin mark's place in the vocabularies of `heddle train`.
 inline constexpr std::int32_t begin_mark_id = 2;
+/// The tokens that begin and end a sentence. The defaults are those of `heddle train`.
+struct Marks {
+    std::int32_t begin = begin_mark_id;  ///< the decoder reads it first
+    std::int32_t end = 3;                ///< the decoder writes it last
+};
 /// The output bias of a token that is never to be written: its probability is 0, and so are its gradients. Label smoothing leaves
 /// out such tokens (kernels/cross_entropy/cross_entropy.h).
 inline constexpr double forbidden_bias = -1e9;
 
 /// Options that no model can have together.
-enum class OptionConflict : std::uint8_t { none, heads_of_width, key_heads, zero_start_without_bias, unpaired_layers };
+enum class OptionConflict : std::uint8_t {
+    none,
+    heads_of_width,
+    key_heads,
+    zero_start_without_bias,
+    unpaired_layers,
+    memory_without_encoder
+};
 
 /// The shape of a Transformer. The command line, config.toml and the layers all read this struct; a field that is not set gets
 /// the default that is named beside it.
 struct TransformerOptions {
+    /// A language model: a decoder without encoder and cross-attention. It has one vocabulary, the target's.
+    bool decoder_only = false;
     std::int64_t source_vocabulary = 0;
     std::int64_t target_vocabulary = 0;               ///< equal to source_vocabulary with Tie::all
     std::int64_t layers = 3;                          ///< of encoder and decoder, where the next two say nothing else
-    std::optional<std::int64_t> encoder_layers = {};  ///< default: layers
+    std::optional<std::int64_t> encoder_layers = {};  ///< default: layers; a language model has none
     std::optional<std::int64_t> decoder_layers = {};  ///< default: layers
     std::int64_t d_model = 128;
     std::int64_t heads = 4;
@@ -84,7 +98,7 @@ struct TransformerOptions {
     /// The maximum length of a sentence: the number of rows of learned tables; empty for computed positions, which have no limit.
     std::optional<std::int64_t> longest_sentence() const;
     /// Whether source and target read one embedding.
-    bool one_embedding() const { return tie.value_or(Tie::all) == Tie::all || tie == Tie::embeddings; }
+    bool one_embedding() const { return decoder_only || tie.value_or(Tie::all) == Tie::all || tie == Tie::embeddings; }
     /// Whether the output projection is the target embedding's matrix.
     bool output_is_tied() const { return tie.value_or(Tie::all) == Tie::all || tie == Tie::target; }
 };

@@ -51,6 +51,12 @@ void set(OptionTable& table, std::string& said, const char* name, const std::str
     said += fmt::format("{}--{} {}", said.empty() ? "" : " ", name, value);
 }
 
+// Small models of the same kind, for half a minute and for some minutes on two cores. Found by experiment.
+constexpr RecipeSetting of_names[] = {{"decoder-only", "true"}, {"vocab-type", "char"},   {"layers", "2"}, {"d-model", "64"},
+                                      {"d-ff", "256"},          {"dropout", "0"},         {"epochs", "6"}, {"schedule", "cosine"},
+                                      {"warmup", "100"},        {"label-smoothing", "0"}, {"average", "1"}},
+                        of_text[] = {{"decoder-only", "true"}, {"label-smoothing", "0"}, {"max-length", "512"}};
+
 // Gives the table the options, including the vocabulary's, in which the task differs from the defaults, except those that the
 // user gave. Returns what it set, as text: "--epochs 10 --vocab-size 200".
 std::string apply_recipe(OptionTable& table, const TaskCorpus& task) {
@@ -68,6 +74,29 @@ std::string apply_recipe(OptionTable& table, const TaskCorpus& task) {
     for (const RecipeSetting& setting : common)
         if (end_is_known || setting.option != std::string_view("schedule")) set(table, said, setting.option, setting.value);
     return said;
+}
+
+// The two parts of a language model's file. Like the generated ones, its task sets options that were not given.
+Text text_of_language_model(const TrainCall& call) {
+    DataOptions& data = call.settings.data;
+    const bool limited = call.table.given("updates") || call.table.given("minutes");
+    const bool end_is_known = !limited || call.table.given("epochs") || call.table.given("updates");
+    const std::span<const RecipeSetting> recipe = data.task == "names" ? std::span<const RecipeSetting>(of_names) : of_text;
+    std::string said;
+    for (const auto& [option, value] : recipe) {
+        const std::string_view name = option;
+        if ((name == "epochs" && limited) || (name == "schedule" && !end_is_known)) continue;
+        if (name == "vocab-type" && call.table.given("vocab-model")) continue;
+        set(call.table, said, option, value);
+    }
+    if (!said.empty()) call.say(fmt::format("the task sets {}; explicit options override it", said));
+    check_option(call.settings.model.decoder_only, {"decoder-only", "task"},
+                 fmt::format("--task {} makes a language model; leave out --decoder-only false", data.task));
+    data.text_seed = call.settings.training.seed;
+    const bool too_large = is_too_large_to_hold(data);
+    std::shared_ptr<const PreparedText> prepared;
+    if (too_large && call.resumes()) prepared = find_auto_packed_text(data, call.settings.vocabulary.lowercase, call.say);
+    return {.training = read_training_text(data, call.say, std::move(prepared), !too_large), .test = {}, .too_large = too_large};
 }
 
 Text generated_text(const TrainCall& call) {
@@ -90,6 +119,9 @@ constexpr std::int64_t many_pairs = 1 << 22;
 
 Text read_text(const TrainCall& call) {
     const DataOptions& data = call.settings.data;
+    if (is_text_task(data.task)) return text_of_language_model(call);
+    check_option(!call.settings.model.decoder_only, {"decoder-only", "task"},
+                 "--decoder-only makes a language model, which learns no pairs; give --task text --text FILE");
     if (!data.task.empty()) return generated_text(call);
     std::shared_ptr<const PreparedText> prepared;
     if (is_prepared(data.train)) {
@@ -150,10 +182,15 @@ Vocabularies vocabularies_of(const TrainCall& call, const std::optional<Safetens
 
 // What check_together() does, for the options of the text, which a resumed run may set: UsageError.
 void check_text(const DataOptions& data) {
+    const bool of_text = is_text_task(data.task);
+    check_option(of_text || data.text.empty(), {"text", "task"},
+                 fmt::format("--text {} is for a language model; give --task text, or names for short lines", data.text));
+    check_option(!of_text || !data.text.empty(), {"text", "task"},
+                 fmt::format("--task {} learns from one file, a text per line; give --text FILE", data.task));
     if (data.task.empty()) return;
     check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
                  "--task and --train are two sources of sentences; give one of them");
-    const bool replaces = data.replace_invalid && data.embeddings.empty();
+    const bool replaces = data.replace_invalid && data.embeddings.empty() && !of_text;
     check_option(!data.reads_columns() && !replaces && data.format == TextFormat::automatic,
                  {"tsv", "tsv-columns", "format", "replace-invalid", "task"},
                  "train: --tsv, --tsv-columns, --format and --replace-invalid are for text from files, and --task makes its own; "

@@ -14,6 +14,7 @@ using Arguments = std::span<const char* const>;
 
 int train_command(Arguments arguments);
 int translate_command(Arguments arguments);
+int generate_command(Arguments arguments);
 int serve_command(Arguments arguments);
 int prepare_command(Arguments arguments);
 int score_command(Arguments arguments);
@@ -24,13 +25,13 @@ int export_command(Arguments arguments);
 int data_command(Arguments arguments);  ///< data list, data NAME
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
-int lab_command(Arguments arguments);      ///< lab [list], lab NAME, lab all; in heddle-lab
-int chapter_command(Arguments arguments);  ///< chapter [list], chapter NAME, chapter all; in heddle-lab
-int learn_command(Arguments arguments);    ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
-int explain_command(Arguments arguments);  ///< explain list, explain NAME; in heddle-explain
+int lab_command(Arguments arguments);           ///< lab [list], lab NAME, lab all; in heddle-lab
+int chapter_command(Arguments arguments);       ///< chapter [list], chapter NAME, chapter all; in heddle-lab
+int learn_command(Arguments arguments);         ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
+int explain_command(Arguments arguments);       ///< explain list, explain NAME; in heddle-explain
 int explain_file_command(Arguments arguments);  ///< explain FILE.cu; in heddle-lab
-int check_command(Arguments arguments);    ///< check FILE.cu
-int bench_command(Arguments arguments);    ///< bench train, bench ops
+int check_command(Arguments arguments);         ///< check FILE.cu
+int bench_command(Arguments arguments);         ///< bench train, bench ops
 /// `commit` of the build; may be empty.
 int version_command(std::string_view commit);
 

@@ -110,6 +110,7 @@ void say_longer(const Corpus& test, std::int64_t max_words) {
 }  // namespace
 
 void tune_run(const EvaluateOptions& options, Ranks* ranks) {
+    check_translates("evaluate", options.tune);
     const Run run = open_run(options.tune, "model.safetensors", options.machine);
     share_models(ranks, {&run, 1}, options.machine);
     const RunLock lock(options.tune);  // training writes the same file
@@ -130,6 +131,7 @@ void tune_run(const EvaluateOptions& options, Ranks* ranks) {
 }
 
 void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
+    check_translates("evaluate", options.run);
     const Run run = open_run(options.run, weights_file(options.weights, options.run), options.machine);
     share_models(ranks, {&run, 1}, options.machine);
     const PairSource pairs = test_set(options, run.settings.data);

@@ -127,6 +127,7 @@ void remove_earlier(const Export& made, const std::filesystem::path& out) {
 
 void export_run(const ExportOptions& options) {
     const auto& [run, out] = options.paths;
+    check_translates("export", run);
     const Run opened = open_run(run, weights_file(options.weights, run));
     const RunSearch search = read_search(run);
     ExchangedModel model = from_heddle(*opened.model, opened.vocabularies, search.forbid_unknown, run);

@@ -25,11 +25,12 @@ struct Command {
 };
 
 constexpr Command commands[] = {
-    {"train", "trains a translator", train_command},
+    {"train", "trains a translator, or a language model", train_command},
     {"prepare", "writes the tokens of a large text to files for training", prepare_command},
     {"translate", "translates stdin to stdout", translate_command},
+    {"generate", "draws texts from a language model", generate_command},
     {"serve", "serves translations by HTTP, and a page that translates", serve_command},
-    {"score", "gives the log-probability of given translations", score_command},
+    {"score", "gives the log-probability of given translations, or of texts", score_command},
     {"evaluate", "scores a run or a file, or compares two files", evaluate_command},
     {"average", "averages the weights of a run's saves", average_command},
     {"import", "makes a run of a model of Marian, Hugging Face, CTranslate2 or Argos Translate", import_command},

@@ -48,8 +48,18 @@ void add_data_options(OptionTable& table, DataOptions& options) {
     table.add("source", options.source, "file ending of the source language").called("de");
     table.add("target", options.target, "file ending of the target language").called("en");
     add_reading_options(table, options);
-    table.add("task", options.task, "train on a generated task; it sets model and schedule options, and prints them")
-        .one_of(task_names());
+    std::vector<std::string> tasks = task_names();
+    tasks.insert(tasks.end(), {"names", "text"});
+    table
+        .add("task", options.task,
+             "train on a generated task, or a language model of --text (names: short lines, by characters); it sets model and "
+             "schedule options, and prints them")
+        .one_of(std::move(tasks));
+    table
+        .add("text", options.text,
+             "one file for --task names or text, a text per line: nine lines of ten to learn from, the others to validate on")
+        .called("FILE")
+        .left_out_at("\"\"");
     add_preset_option(table, options.preset);
     table.add("out", options.out, "the run's folder, to be created").called("RUN").not_in_config();
     table.add("resume", options.resume, "resume this run from its last save; limits and rates may be changed")
@@ -113,6 +123,8 @@ void add_model_options(OptionTable& table, nn::TransformerOptions& options) {
         .left_out_at("false");
     table.add("embedding-init", options.embedding_init, "deviation d-model^-0.5, deviation 1, or Xavier uniform");
     table.add("memory", options.memory, "decoder layers attend to the encoder's last layer, or each to its own");
+    table.add("decoder-only", options.decoder_only, "a language model, without encoder; --task names and text set it")
+        .left_out_at("false");
 }
 
 void add_vocabulary_options(OptionTable& table, VocabularyRequest& options) {
@@ -324,11 +336,12 @@ bool is_incidental(const Option& option) {
 }  // namespace
 
 OptionTable train_table(TrainSettings& settings) {
-    OptionTable table("train", "learns to translate from sentence pairs");
+    OptionTable table("train", "learns to translate from sentence pairs, or to write from a text");
     table.usage =
         "usage: heddle train --train PREFIX --valid PREFIX --source de --target en --out RUN [options]\n"
         "       heddle train --preset NAME --train PREFIX --valid PREFIX --source de --target en --out RUN\n"
         "       heddle train --task numbers --out RUN [options]\n"
+        "       heddle train --task text --text FILE --out RUN [options]     (a language model)\n"
         "       heddle train --resume RUN [options]\n"
         "       heddle train --config RUN/config.toml --out ANOTHER\n";
     add_data_options(table, settings.data);

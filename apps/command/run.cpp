@@ -99,6 +99,21 @@ void check_numbering(const nn::TransformerOptions& model, const Vocabularies& vo
           run.string(), word_of(*model.tie));
 }
 
+void check_translates(const std::string& command, const std::filesystem::path& run) {
+    check_usage(
+        !read_settings(run).model.decoder_only,
+        fmt::format("{}: {} is a language model, which translates nothing; heddle generate draws texts from it, and heddle "
+                    "score gives the probability of texts",
+                    command, run.string()));
+}
+
+void check_writes_text(const std::string& command, const std::filesystem::path& run) {
+    check_usage(read_settings(run).model.decoder_only,
+                fmt::format("{}: {} translates; give the run of a language model (heddle train --task text --text FILE), or use "
+                            "heddle translate",
+                            command, run.string()));
+}
+
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run) {
     return {.options = model_lines(settings), .vocabulary = vocabulary_digest(run)};
 }

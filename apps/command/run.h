@@ -24,6 +24,11 @@ TrainSettings read_settings(const std::filesystem::path& run);
 /// Error, with the run's name, when the model's languages share an embedding, but number their tokens differently.
 void check_numbering(const nn::TransformerOptions& model, const Vocabularies& vocabularies, const std::filesystem::path& run);
 
+/// UsageError, for this command, when the run is a language model, which translates nothing.
+void check_translates(const std::string& command, const std::filesystem::path& run);
+/// UsageError, for this command, unless the run is a language model.
+void check_writes_text(const std::string& command, const std::filesystem::path& run);
+
 /// The identity of a run's weights: its model's options as TOML lines, and the vocabularies in its folder.
 ModelIdentity model_identity(const TrainSettings& settings, const std::filesystem::path& run);
 

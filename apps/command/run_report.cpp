@@ -58,6 +58,10 @@ std::string sentence_of(const TrainingHistory& history, const TrainingData& data
 
 std::string data_text(const nn::Transformer& model, const TrainingData& data) {
     const Vocabularies& both = data.vocabularies;
+    if (model.options().decoder_only)
+        return fmt::format("{} parameters; a vocabulary of {} tokens; {} lines to learn from, {} to validate",
+                           grouped_text(model.parameter_count()), grouped_text(both.target->size()),
+                           grouped_text(data.pairs().size()), grouped_text(std::ssize(data.validation)));
     const std::string source = grouped_text(both.source->size());
     const std::string tokens = both.shared()
                                    ? fmt::format("a vocabulary of {} tokens for both languages", source)
@@ -99,8 +103,10 @@ void write_run_report(const RunFolder& folder, const TrainingStart& start, const
     try {
         parts.config = read_regular_file(folder.path() / "config.toml");
         const TrainingHistory history = read_history(folder.log());
-        attempt("Without attention",
-                [&] { parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data))); });
+        if (!model.options().decoder_only)
+            attempt("Without attention", [&] {
+                parts.looked_at.push_back(look_at(model, start.data.vocabularies, sentence_of(history, start.data)));
+            });
         attempt("Without the time of an update", [&] { parts.times = measure_update(model, trainer); });
         write_file_atomically(file, training_report(name_of(folder.path()), history, parts).html());
         log.note(fmt::format("wrote {} in {:.1f} s", file.string(), seconds_since(begin)));

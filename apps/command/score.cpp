@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "apps/command/commands.h"
@@ -13,6 +14,7 @@
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/text/corpus.h"
 #include "core/format.h"
+#include "core/text.h"
 
 namespace heddle::app {
 namespace {
@@ -35,11 +37,13 @@ OptionTable score_table(ScoreOptions& options) {
     OptionTable table("score", "prints the log-probability of each given translation, one per line");
     table.usage =
         "usage: heddle score RUN --source-file FILE --target-file FILE\n"
+        "       heddle score RUN --target-file FILE        (of a language model: log p of each line)\n"
         "       mpirun -n 4 heddle score RUN ...    (several processes, the same output)\n\n"
         "log p(target | source) is a sum over the tokens of the target and its end mark, without label smoothing. It is what\n"
         "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
         "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
-        "as for translating; a target that is too long for learned positions is scored without what does not fit.\n";
+        "as for translating; a target that is too long for learned positions is scored without what does not fit. Of a language\n"
+        "model, perplexity and bits per byte of all lines are said at the end.\n";
     table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
     table.group(OptionGroup::text);
@@ -74,10 +78,13 @@ class Scorer {
         const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets,
                                              {.source = &unknown_source_, .target = &unknown_target_}, score_batches_);
         cut_sources_ += lines.cut_sources;
+        for (const std::string& target : targets) bytes_ += std::ssize(target) + 1;
         std::string text;
         for (const nn::PairScore& each : lines.scores) {
             text += fmt::format("{:.6f}\n", each.log_probability / static_cast<double>(normalize_ ? each.tokens : 1));
             cut_targets_ += each.complete ? 0 : 1;
+            log_probability_ += each.log_probability;
+            tokens_ += each.tokens;
         }
         return text;
     }
@@ -85,6 +92,10 @@ class Scorer {
     void report() const {
         unknown_source_.report();
         unknown_target_.report();
+        if (run_.models().without_source() && tokens_ > 0)
+            say(fmt::format("perplexity {:.4f} of {} tokens, {:.4f} bits per byte",
+                            std::exp(-log_probability_ / static_cast<double>(tokens_)), grouped_text(tokens_),
+                            -log_probability_ / std::log(2.0) / static_cast<double>(bytes_)));
         const std::int64_t most = run_.models().position_table();
         if (cut_sources_ > 0)
             say(fmt::format("{} sources were cut to {} tokens, the length of the model's position table", cut_sources_, most));
@@ -99,9 +110,22 @@ class Scorer {
     UnknownText unknown_source_;
     UnknownText unknown_target_;
     nn::ScoreBatches score_batches_;
+    std::int64_t bytes_ = 0;  // of the targets, with a line end each
+    std::int64_t tokens_ = 0;
+    double log_probability_ = 0;
     std::int64_t cut_sources_ = 0;
     std::int64_t cut_targets_ = 0;
 };
+
+// The pairs; a language model's have no source.
+Corpus corpus_of(const ScoreOptions& options, const TrainSettings& learned, bool assumed) {
+    const Reading reading{.replace_invalid = options.replace_invalid, .say = say, .format = options.format, .assumed = assumed};
+    if (!learned.model.decoder_only)
+        return read_aligned(options.source_file, options.target_file, reading, learned.data.source, learned.data.target);
+    Corpus corpus;
+    for (std::string& line : read_text_file(options.target_file, reading).lines) corpus.pairs.push_back({{}, std::move(line)});
+    return corpus;
+}
 
 int score_on_this_rank(Arguments arguments, Ranks* ranks) {
     ScoreOptions options;
@@ -109,14 +133,14 @@ int score_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_models("score", options.runs);
     check_weights(table);
-    check_usage(!options.source_file.empty() && !options.target_file.empty(),
-                "score: nothing to score; give --source-file FILE and --target-file FILE");
+    const TrainSettings learned = read_settings(options.runs.front());
+    check_usage(!learned.model.decoder_only || options.source_file.empty(),
+                "score: a language model scores texts, which have no source; leave out --source-file");
+    check_usage((!options.source_file.empty() || learned.model.decoder_only) && !options.target_file.empty(),
+                learned.model.decoder_only ? "score: nothing to score; give --target-file FILE"
+                                           : "score: nothing to score; give --source-file FILE and --target-file FILE");
     apply(options.machine);
-    const DataOptions learned = read_settings(options.runs.front()).data;
-    const Corpus corpus = read_aligned(
-        options.source_file, options.target_file,
-        {.replace_invalid = options.replace_invalid, .say = say, .format = options.format, .assumed = !table.given("format")},
-        learned.source, learned.target);
+    const Corpus corpus = corpus_of(options, learned, !table.given("format"));
     const std::span<const SentencePair> pairs = corpus.pairs;
     const auto advice = [] { return "split the longest lines"; };
     with_memory_advice(advice, [&] {

@@ -142,6 +142,7 @@ int serve_command(Arguments arguments) {
     options.limits.body_bytes = bytes_of(options.most_bytes);
     const EndSignals signals;  // before any thread begins
     apply(options.machine);
+    for (const std::string& run : options.runs) check_translates("serve", run);
     std::vector<Run> runs;
     for (const std::string& run : options.runs)
         runs.push_back(open_run(run, weights_file(options.weights, run), options.machine));

@@ -16,6 +16,7 @@
 #include "apps/presets/presets.h"
 #include "apps/terminal/error_text.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/decoding/generate.h"
 #include "apps/translation/decoding/translate.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/training/stop_signals.h"
@@ -31,6 +32,18 @@ void write_test(const RunFolder& folder, const DataOptions& data, const Corpus& 
     if (test.pairs.empty()) return;
     write_lines(folder.path() / ("test." + data.source), test.sources());
     write_lines(folder.path() / ("test." + data.target), test.targets());
+}
+
+// A language model draws its samples, the same ones at every validation but for the weights.
+TranslateLines samples(const CheckedRun& run, std::uint64_t seed) {
+    return
+        [vocabulary = run.data.vocabularies.target, seed](const nn::Transformer& model, const std::vector<std::string>& lines) {
+            std::vector<std::string> texts;
+            for (Translation& each :
+                 generate_texts(model, *vocabulary, {.count = std::ssize(lines), .sampling = {.seed = seed}, .max_tokens = 100}))
+                texts.push_back(std::move(each.text));
+            return texts;
+        };
 }
 
 TranslateLines greedy(const CheckedRun& run, Ranks* ranks) {
@@ -86,7 +99,8 @@ void begin(const TrainCall& call, const CheckedRun& run, Trainer& trainer, Train
 struct Training {
     Training(const TrainCall& call, CheckedRun& run)
         : log(run.folder->log(), call.watch != nullptr && call.watch->quiet, call.settings.training.log_style),
-          trainer(*run.model, run.data, call.settings.training, log, &*run.folder, greedy(run, call.ranks),
+          trainer(*run.model, run.data, call.settings.training, log, &*run.folder,
+                  run.model->options().decoder_only ? samples(run, call.settings.training.seed) : greedy(run, call.ranks),
                   call.settings.machine.dtype, std::move(run.plan), call.ranks) {}
 
     TrainingLog log;
@@ -114,7 +128,7 @@ std::unique_ptr<Training> start(const TrainCall& call, CheckedRun& run) {
 
 // Chooses how the trained model searches. Failure must not fail the run. False when a signal stopped it.
 bool tune(const TrainCall& call, const CheckedRun& run, TrainingLog& log, std::int64_t pairs_learned_from) {
-    if (!call.settings.training.tune_search) return true;
+    if (!call.settings.training.tune_search || run.model->options().decoder_only) return true;
     const std::filesystem::path& folder = run.folder->path();
     const auto not_chosen = [&](const std::string& why) {
         log.note(
@@ -152,7 +166,9 @@ int finish(const TrainCall& call, const CheckedRun& run, Training& training, con
     const bool tuned = chosen || tune(call, run, training.log, result.pairs);
     report(call, run, training, how_it_ended(result));
     if (!tuned) return 128 + StopSignals::received();
-    training.log.note(fmt::format("translate with: heddle translate --model {} < in > out", folder));
+    training.log.note(run.model->options().decoder_only
+                          ? fmt::format("draw texts with: heddle generate {} --samples 10", folder)
+                          : fmt::format("translate with: heddle translate --model {} < in > out", folder));
     return 0;
 }
 

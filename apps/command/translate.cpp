@@ -97,6 +97,7 @@ OptionTable translate_table(TranslateOptions& options) {
 
 void check_options(const TranslateOptions& options, const OptionTable& table) {
     check_models("translate", options.runs);
+    for (const std::string& run : options.runs) check_translates("translate", run);
     check_weights(table);
     check_decoding(options.decode);
     const std::int64_t n_best = options.n_best.value_or(1);

@@ -44,13 +44,13 @@ bool is_given_as(OptionTable& table, std::string_view option, const std::string&
 }
 
 // Properties of a preset that decide what its other options mean.
-struct Kind {
+struct PresetKind {
     bool of_task = false;  // its vocabulary is made for its task
     bool noam = false;     // its rate is the factor of the noam schedule
 };
 
-Kind kind_of(const std::vector<TomlItem>& items) {
-    Kind kind;
+PresetKind kind_of(const std::vector<TomlItem>& items) {
+    PresetKind kind;
     for (const TomlItem& item : items) {
         kind.of_task = kind.of_task || item.key == "task";
         kind.noam = kind.noam || (item.key == "schedule" && item.values.front() == "noam");
@@ -58,7 +58,7 @@ Kind kind_of(const std::vector<TomlItem>& items) {
     return kind;
 }
 
-bool out_of_force(OptionTable& table, std::string_view option, const Kind& preset) {
+bool out_of_force(OptionTable& table, std::string_view option, const PresetKind& preset) {
     if (preset.of_task && (option == "vocab-type" || option == "vocab-size") && (table.given("task") || table.given("train")))
         return true;
     if (option.starts_with("adam-")) return is_given_as(table, "optimizer", "sgd");
@@ -74,7 +74,7 @@ std::vector<TomlItem> items_of(OptionTable& table, const std::string& name) {
         std::find_if(presets().begin(), presets().end(), [&](const Preset& preset) { return preset.name == name; });
     std::istringstream text{std::string(found->text)};
     std::vector<TomlItem> items = read_toml(text, "preset " + name);
-    const Kind kind = kind_of(items);
+    const PresetKind kind = kind_of(items);
     std::erase_if(items, [&](const TomlItem& item) {
         const Option* option = table.find(item.key);
         return option == nullptr || !option->in_config || option->given || out_of_force(table, item.key, kind);

@@ -49,6 +49,7 @@ Ensemble::Ensemble(std::vector<const Transformer*> models) : models_(std::move(m
         check(other.source_vocabulary == first.source_vocabulary && other.target_vocabulary == first.target_vocabulary,
               "ensemble: models with vocabularies of {} and {} tokens, and of {} and {}; wanted the same ones",
               first.source_vocabulary, first.target_vocabulary, other.source_vocabulary, other.target_vocabulary);
+        check(other.decoder_only == first.decoder_only, "ensemble: a model that translates and a language model");
     }
 }
 
@@ -78,7 +79,7 @@ Decoding::Decoding(const Ensemble& models, std::span<const Tokens> sources, std:
     const NoGrad no_grad;
     const Sentences source = packed(sources);
     for (const Transformer* model : models.models())
-        caches_.push_back(model->start_decoding(model->encode(source).value(), source.spans, hypotheses, longest));
+        caches_.push_back(model->start_decoding(model->encode(source), source.spans, hypotheses, longest));
 }
 
 Decoding::Start Decoding::start(std::span<const std::int32_t> prefix, std::span<const std::int32_t> first) {

@@ -14,21 +14,17 @@
 
 namespace heddle::nn {
 
-/// The tokens that begin and end a sentence. The defaults are those of `heddle train`.
-struct Marks {
-    std::int32_t begin = begin_mark_id;  ///< the decoder reads it first
-    std::int32_t end = 3;                ///< the decoder writes it last
-};
-
 /// Models in evaluation mode with the same vocabularies, which must outlive this object.
 class Ensemble {
   public:
     Ensemble(const Transformer& model) : models_{&model} {}  // NOLINT: a model decodes where an ensemble does
-    /// Error when there is none, or their vocabularies differ in size.
+    /// Error when there is none, their vocabularies differ in size, or only some are language models.
     explicit Ensemble(std::vector<const Transformer*> models);
 
     const std::vector<const Transformer*>& models() const { return models_; }
     std::int64_t target_vocabulary() const { return models_.front()->options().target_vocabulary; }
+    /// Whether they are language models, whose sources are without tokens.
+    bool without_source() const { return models_.front()->options().decoder_only; }
     /// The rows of the shortest position table, whatever its positions.
     std::int64_t position_table() const;
     /// The most tokens that a sentence may have: the shortest table of learned positions; nothing when there is none.
@@ -48,8 +44,8 @@ Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tok
 /// The state of an ensemble that translates sentences step by step: each model's cache.
 class Decoding {
   public:
-    /// For these sources (token ids, end mark included): room for `hypotheses` at once, of `longest` tokens each. `begin` is the
-    /// beginning mark.
+    /// For these sources (token ids, end mark included; of a language model none): room for `hypotheses` at once, of `longest`
+    /// tokens each. `begin` is the beginning mark.
     Decoding(const Ensemble& models, std::span<const Tokens> sources, std::int32_t begin, std::int64_t hypotheses,
              std::int64_t longest);
 

@@ -71,6 +71,7 @@ class NextTokens {
         for (const std::int32_t id : ids)
             weights.push_back(all_ && is_forbidden(id) ? 0
                                                        : std::exp((static_cast<double>(x[id]) - largest) / options_.temperature));
+        if (options_.top_p < 1) keep_most_probable(ids, weights);
         const std::int32_t token = ids[draw(weights, path.random.uniform())];
         path.hypothesis->tokens.push_back(token);
         path.log_probability = path.hypothesis->log_probability;
@@ -79,6 +80,24 @@ class NextTokens {
     }
 
   private:
+    // Keeps the fewest tokens that have top_p of all weight; of equal ones the first.
+    void keep_most_probable(std::vector<std::int32_t>& ids, std::vector<double>& weights) const {
+        std::vector<std::size_t> order(ids.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+        const double wanted = options_.top_p * std::accumulate(weights.begin(), weights.end(), 0.0);
+        std::vector<std::int32_t> kept;
+        std::vector<double> kept_weights;
+        double sum = 0;
+        for (std::size_t i = 0; i < order.size() && (i == 0 || sum < wanted); ++i) {
+            kept.push_back(ids[order[i]]);
+            kept_weights.push_back(weights[order[i]]);
+            sum += kept_weights.back();
+        }
+        ids = std::move(kept);
+        weights = std::move(kept_weights);
+    }
+
     bool is_forbidden(std::int32_t token) const { return std::ranges::find(forbidden_, token) != forbidden_.end(); }
 
     Tensor logits_;
@@ -110,6 +129,8 @@ void check_options(const DecodeOptions& options) {
     check(options.n_best >= 1, "sampling: {} samples of each source, wanted at least 1", options.n_best);
     check(options.sampling->top_k >= 0, "sampling: top_k is {}, wanted a number of tokens, or 0 for all",
           options.sampling->top_k);
+    check(options.sampling->top_p > 0 && options.sampling->top_p <= 1, "sampling: top_p is {}, wanted more than 0 and at most 1",
+          options.sampling->top_p);
     check(options.sampling->temperature > 0, "sampling: a temperature of {}, wanted more than 0", options.sampling->temperature);
     check(std::ranges::find(options.forbidden, options.marks.end) == options.forbidden.end(),
           "sampling: the end mark is forbidden, so that no translation could end");

@@ -65,7 +65,9 @@ void check_pairs(const Ensemble& models, std::span<const Tokens> sources, std::s
     for (const Transformer* model : models.models())
         check(!model->training(), "score: the model is in training mode; call its eval() first");
     for (std::size_t i = 0; i < sources.size(); ++i)
-        check(!sources[i].empty(), "score: source {} has no tokens, wanted at least one, such as the end mark", i);
+        check(sources[i].empty() == models.without_source(), "score: source {} has {}", i,
+              sources[i].empty() ? "no tokens, wanted at least one, such as the end mark"
+                                 : "tokens, but a language model reads no source");
 }
 
 StepProbabilities step_of(const std::vector<double>& probabilities, std::int32_t written, std::size_t count) {

@@ -34,9 +34,9 @@ using ScoreBatches = std::function<std::vector<std::vector<double>>(std::span<co
 /// encoder reads: end them with the end mark if the model was trained so. `targets` are without marks; the end mark is scored,
 /// too, and is all there is of a target without tokens. If a target is too long for learned positions, the tokens that fit are
 /// scored, without an end mark: a search scores a translation that it cuts there in the same way. A pair's score is the same
-/// alone and among any others. `models` is a Transformer in evaluation mode, or several. `compute` computes the batches; empty:
-/// this process does. Error when the model is in training mode, the numbers of sources and targets differ, or a source is too
-/// long for learned positions or has no tokens.
+/// alone and among any others. A language model's sources are without tokens. `models` is a Transformer in evaluation mode, or
+/// several. `compute` computes the batches; empty: this process does. Error when the model is in training mode, the numbers of
+/// sources and targets differ, or a source is too long for learned positions or has no tokens.
 std::vector<PairScore> score(const Ensemble& models, std::span<const Tokens> sources, std::span<const Tokens> targets,
                              const Marks& marks = {}, const ScoreBatches& compute = {});
 /// The same for one pair: heddle::score(model, source, target).log_probability.

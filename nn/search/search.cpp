@@ -31,7 +31,9 @@ void check_input(const Ensemble& models, std::span<const Tokens> sources, const 
         check(!model->training(), "translate: the model is in training mode; call its eval() first");
     const std::int64_t target = models.target_vocabulary(), source = models.models().front()->options().source_vocabulary;
     for (std::size_t i = 0; i < sources.size(); ++i) {
-        check(!sources[i].empty(), "translate: source {} has no tokens, wanted at least one", i);
+        check(!sources[i].empty() || models.without_source(), "translate: source {} has no tokens, wanted at least one", i);
+        check(sources[i].empty() || !models.without_source(),
+              "translate: source {} has tokens, but a language model reads none; generate() continues a text", i);
         check_tokens(fmt::format("source {}", i), sources[i], source);
     }
     check_tokens("prefix", options.prefix, target);
@@ -62,6 +64,24 @@ HypothesisLists translate(const Ensemble& models, const std::vector<Tokens>& sou
         for (std::size_t i = 0; i < found[b].size(); ++i)
             lists[static_cast<std::size_t>(batches[b].numbers[i])] = std::move(found[b][i]);
     return lists;
+}
+
+Tokens generate(const Ensemble& models, const Tokens& prompt, const GenerateOptions& options) {
+    check(models.without_source(), "generate: the model translates; wanted a language model, or translate()");
+    check(options.temperature >= 0, "generate: a temperature of {}, wanted 0 or more", options.temperature);
+    const bool greedy = options.temperature == 0;
+    const Sampling sampling{.top_k = greedy ? 1 : options.top_k,
+                            .top_p = options.top_p,
+                            .temperature = greedy ? 1 : options.temperature,
+                            .seed = options.seed};
+    return translate(models, Tokens(),
+                     {.prefix = prompt,
+                      .sampling = sampling,
+                      .forbidden = options.forbidden,
+                      .max_length = options.max_length,
+                      .marks = options.marks})
+        .front()
+        .tokens;
 }
 
 HypothesisLists decode(const Ensemble& models, const SourceBatch& batch, const DecodeOptions& options) {
@@ -126,7 +146,8 @@ std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tok
     check(!max_length || prefix_tokens <= *max_length,
           "translate: a prefix of {} tokens, but translations of {} at most; use a shorter prefix, or a max_length of {}",
           prefix_tokens, max_length.value_or(0), prefix_tokens + 1);
-    const std::int64_t most = max_length ? *max_length + 1 : prefix_tokens + 3 * source_tokens + 10;
+    const std::int64_t usual = models.without_source() ? models.position_table() : prefix_tokens + 3 * source_tokens + 10;
+    const std::int64_t most = max_length ? *max_length + 1 : usual;
     const std::int64_t longest = std::min(most, models.longest_sentence().value_or(most));
     check(prefix_tokens < longest,
           "translate: a prefix of {} tokens, but the model's position table ends after {}; use a shorter prefix", prefix_tokens,

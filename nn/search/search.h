@@ -14,7 +14,8 @@
 //
 //     q(t) = p(t)^(1/T) / sum_j p(t_j)^(1/T)          over the k most probable tokens, or over all
 //
-// Fan et al., "Hierarchical neural story generation" (2018), section 5.4, for the k most probable ones.
+// Fan et al., "Hierarchical neural story generation" (2018), section 5.4, for the k most probable ones; Holtzman et al., "The
+// curious case of neural text degeneration" (2020), section 3.1, for the fewest tokens whose probabilities sum to top_p or more.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ namespace heddle::nn {
 /// Draw translations instead of searching for the best.
 struct Sampling {
     std::int64_t top_k = 0;  ///< each token is one of the k most probable; 0: any
+    double top_p = 1;        ///< and one of the most probable of these whose q sums to this or more; 1: any
     double temperature = 1;  ///< draws from p^(1/temperature), made to sum to 1
     std::uint64_t seed = 1;
 };
@@ -70,6 +72,23 @@ std::vector<Hypothesis> translate(const Ensemble& models, const Tokens& source, 
 /// The same for many sources, in batches of similar length and on the CPU on all threads. List i belongs to source i and is the
 /// one of source i alone, but samples also depend on i.
 HypothesisLists translate(const Ensemble& models, const std::vector<Tokens>& sources, const DecodeOptions& options = {});
+
+struct GenerateOptions {
+    std::int64_t top_k = 0;  ///< as Sampling's, like the next two
+    double top_p = 1;
+    double temperature = 1;  ///< 0: the most probable token each time
+    std::uint64_t seed = 1;
+    std::optional<std::int64_t> max_length = {};  ///< most tokens, the prompt's included; default: the model's position_table - 1
+    Tokens forbidden = {};                        ///< tokens that are never written
+    Marks marks = {};
+};
+/// Continues a text: the prompt and tokens drawn from a language model in evaluation mode (or several, see Ensemble), until it
+/// writes the end mark, which is left out, or max_length. The result is a function of the models, the prompt and the options.
+///
+///     generate(model, {5, 9, 7}, {.top_k = 10, .temperature = 0.8, .seed = 3})
+///
+/// Error when the model is in training mode or translates, a token is not in the vocabulary, or an option is out of range.
+Tokens generate(const Ensemble& models, const Tokens& prompt, const GenerateOptions& options = {});
 
 // ---- the parts of translate(); the models must be in evaluation mode
 
@@ -113,9 +132,9 @@ std::vector<std::vector<std::int64_t>> batches_by_width(std::span<const std::int
 /// log p / length^alpha
 double normalised(double log_probability, std::int64_t length, double alpha);
 
-/// The most tokens that a search may write: 3 x source + 10 after the prefix, or `max_length` and an end mark after them; or what
-/// a table of learned positions holds. Both lengths count the end mark: `source_tokens` is that of beam_search()'s sources, which
-/// end with one. Error when nothing is left after the prefix.
+/// The most tokens that a search may write: 3 x source + 10 after the prefix (of a language model: as many as its position table
+/// has rows), or `max_length` and an end mark after them; or what a table of learned positions holds. Both lengths count the end
+/// mark: `source_tokens` is that of beam_search()'s sources, which end with one. Error when nothing is left after the prefix.
 std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tokens, std::int64_t prefix_tokens = 0,
                                  std::optional<std::int64_t> max_length = {});
 

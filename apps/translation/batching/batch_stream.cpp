@@ -39,7 +39,7 @@ void check_limits(const BatchLimits& limits) {
 // Whether a pair may stand in a batch; it is counted in either case.
 bool count(const PairLengths& pair, const BatchLimits& limits, PlanCounts& counts) {
     const std::int64_t width = pair.width();
-    if (pair.source == 0 || pair.target == 0)
+    if ((pair.source == 0 && !limits.without_source) || pair.target == 0)
         ++counts.empty;
     else if ((limits.max_length > 0 && width > limits.max_length) || (limits.max_words > 0 && pair.words > limits.max_words))
         ++counts.too_long;
@@ -47,7 +47,7 @@ bool count(const PairLengths& pair, const BatchLimits& limits, PlanCounts& count
         ++counts.too_wide;
     else {
         ++counts.sentences;
-        counts.source_tokens += pair.source + 1;
+        counts.source_tokens += pair.source == 0 ? 0 : pair.source + 1;
         counts.target_tokens += pair.target + 1;
         return true;
     }

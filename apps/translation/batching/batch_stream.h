@@ -22,6 +22,8 @@ struct BatchLimits {
     std::int64_t max_length = 120;
     /// Pairs with more words (TokenPair::words) are left out; 0 means no such limit.
     std::int64_t max_words = 0;
+    /// The pairs are texts for a language model: an empty source does not leave them out.
+    bool without_source = false;
     /// false: short sentences first, in file order within a length; seed and epoch have no effect.
     bool shuffle = true;
     /// In errors: what text the pairs are, and the options that set batch_tokens and max_length.

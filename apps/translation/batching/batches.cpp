@@ -35,7 +35,7 @@ PairBatch make_batch(const TokenPairs& pairs, std::span<const std::int64_t> indi
         batch.target_in.push_back(bos_id);
         batch.target_in.insert(batch.target_in.end(), batch.target_out.begin() + static_cast<std::ptrdiff_t>(target),
                                batch.target_out.end());
-        batch.source.push_back(eos_id);
+        if (batch.source.size() > source) batch.source.push_back(eos_id);  // a text has no source
         batch.target_out.push_back(eos_id);
         source_lengths.push_back(static_cast<std::int64_t>(batch.source.size() - source));
         target_lengths.push_back(static_cast<std::int64_t>(batch.target_out.size() - target));

@@ -21,7 +21,7 @@ struct FittedBatch;  // batch_capacity.h
 
 /// Sentences one after another, no padding.
 struct PairBatch {
-    std::vector<std::int32_t> source;      ///< [source_tokens] each sentence and EOS
+    std::vector<std::int32_t> source;      ///< [source_tokens] each sentence and EOS; nothing of a text without source
     std::vector<std::int32_t> target_in;   ///< [target_tokens] BOS and each sentence: what the decoder reads
     std::vector<std::int32_t> target_out;  ///< [target_tokens] each sentence and EOS: the decoder's targets
     Spans source_spans;

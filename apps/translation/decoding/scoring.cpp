@@ -24,7 +24,8 @@ LineScores score_lines(const nn::Ensemble& models, const Vocabularies& vocabular
     if (unknown.target != nullptr) unknown.target->look_at(targets, to);
     LineScores result;
     result.cut_sources = cut_to(from, models.position_table() - 1);
-    for (nn::Tokens& source : from) source.push_back(eos_id);
+    if (!models.without_source())
+        for (nn::Tokens& source : from) source.push_back(eos_id);
     result.scores = nn::score(models, from, to, {.begin = bos_id, .end = eos_id}, compute);
     return result;
 }

@@ -90,6 +90,12 @@ std::vector<Figure> curves(const TrainingHistory& history, const std::optional<I
                               : "Training counts label smoothing and dropout. Nothing was validated."},
         {svg(accuracy), "How often the most likely token is the true one, given the true ones before it."}};
     const auto any = [&](auto&& has) { return std::any_of(history.validations.begin(), history.validations.end(), has); };
+    if (any([](const ValidationReport& report) { return report.bits_per_byte.has_value(); })) {
+        LineChart bits = chart_of("Bits per byte", "log2(1 / p) of the held-out text by its bytes");
+        add_validations(bits, history, "validation",
+                        [](const ValidationReport& report) { return report.bits_per_byte.value_or(no_value); });
+        figures.push_back({svg(bits), "A byte of a text that is equally likely to be any byte has 8."});
+    }
     if (any([](const ValidationReport& report) { return report.chrf.has_value(); })) {
         add_validations(chrf, history, "validation",
                         [](const ValidationReport& report) { return report.chrf.value_or(no_value); });
@@ -150,6 +156,7 @@ void add_samples(Page& page, const TrainingHistory& history) {
     page.heading("Samples over time");
     for (const SampleHistory& one : samples) {
         std::vector<std::vector<std::string>> rows = {{"source", one.sample.source}, {"reference", one.sample.reference}};
+        if (one.sample.source.empty()) rows.clear();  // a language model's
         for (const TimedTranslation& each : thinned(one.translations))
             // A no-break space between word and number.
             rows.push_back(
@@ -250,16 +257,22 @@ void add_summary(Page& page, const TrainingHistory& history, const std::optional
     std::vector<std::vector<std::string>> rows;
     const bool by_chrf =
         std::ranges::any_of(history.validations, [](const ValidationReport& each) { return each.chrf.has_value(); });
-    std::string measure = by_chrf ? "chrF2" : "BLEU";
+    const bool by_bits =
+        std::ranges::any_of(history.validations, [](const ValidationReport& each) { return each.bits_per_byte.has_value(); });
+    std::string measure = by_bits ? "bits per byte" : by_chrf ? "chrF2" : "BLEU";
     const auto row = [&](std::string what, std::int64_t update, double loss, double accuracy, const std::string& score,
                          const std::string& exact) {
         rows.push_back({std::move(what), grouped_text(update), fmt::format("{:.4f}", loss),
                         fmt::format("{:.2f} %", 100 * accuracy), score, exact});
     };
     const auto validation = [&](const std::string& what, const ValidationReport& report) {
-        const std::optional<double> score = by_chrf ? report.chrf : shown_bleu(report), exact = report.exact_share();
-        if (!by_chrf && report.tokenizer != Tokenizer::mteval_13a) measure = fmt::format("BLEU ({})", word_of(report.tokenizer));
-        row(what, report.update, report.loss, report.accuracy, score ? fmt::format("{:.2f}", *score) : "",
+        const std::optional<double> score = by_bits   ? report.bits_per_byte
+                                            : by_chrf ? report.chrf
+                                                      : shown_bleu(report),
+                                    exact = report.exact_share();
+        if (!by_bits && !by_chrf && report.tokenizer != Tokenizer::mteval_13a)
+            measure = fmt::format("BLEU ({})", word_of(report.tokenizer));
+        row(what, report.update, report.loss, report.accuracy, score ? fmt::format("{:.{}f}", *score, by_bits ? 4 : 2) : "",
             exact ? fmt::format("{:.1f} %", 100 * *exact) : "");
     };
     const ValidationReport *best = nullptr, *last = nullptr, *average = nullptr;

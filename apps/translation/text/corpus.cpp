@@ -65,7 +65,9 @@ std::string side_path(const std::string& prefix, const std::string& language, co
 std::string source_file(const std::string& prefix, const std::string& language, const Reading& reading) {
     check_usage(reading.tsv || prefix != standard_input,
                 "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
-    return reading.tsv ? prefix : side_path(prefix, language, reading);
+    check_usage(!reading.part || prefix != standard_input,
+                "standard input cannot be read twice, to learn from and to validate; give a file");
+    return reading.tsv || reading.part ? prefix : side_path(prefix, language, reading);
 }
 
 }  // namespace
@@ -106,21 +108,22 @@ Corpus read_corpus(const std::string& prefix, const std::string& source_language
 std::vector<std::string> corpus_files(const std::string& prefix, const std::string& source_language,
                                       const std::string& target_language, const Reading& reading) {
     std::vector<std::string> files = {source_file(prefix, source_language, reading)};
-    if (!reading.tsv) files.push_back(side_path(prefix, target_language, reading));
+    if (!reading.tsv && !reading.part) files.push_back(side_path(prefix, target_language, reading));
     return files;
 }
 
 CorpusReader::CorpusReader(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                            const Reading& reading)
     : source_path_(source_file(prefix, source_language, reading)),
-      target_path_(reading.tsv ? prefix : side_path(prefix, target_language, reading)),
+      target_path_(reading.tsv || reading.part ? prefix : side_path(prefix, target_language, reading)),
       reading_(reading),
       sources_(source_path_, reading.replace_invalid) {
     if (reading.columns)
         check_usage(reading.columns->first != reading.columns->second,
                     fmt::format("--tsv-columns {},{}: source and target are one column; wanted two, such as 1,2",
                                 reading.columns->first, reading.columns->second));
-    if (reading.tsv) return;
+    if (reading.part) held_out_numbers_ = Sequence(reading.part->seed ^ stable_hash("held out"));
+    if (reading.tsv || reading.part) return;
     const FoundFormat of_sources =
         find_format(sources_, reading);  // before the other file, so that errors in the sources are reported first
     targets_.emplace(target_path_, reading.replace_invalid);
@@ -153,6 +156,7 @@ bool CorpusReader::can_be_read_again() const {
 }
 
 bool CorpusReader::take(SentencePair& pair) {
+    if (reading_.part) return take_text(pair);
     if (!whole_) return targets_ ? take_lines(pair) : take_columns(pair);
     if (read_ == whole_->size()) return false;
     pair = std::move(whole_->pairs[static_cast<std::size_t>(read_)]);
@@ -187,8 +191,26 @@ bool CorpusReader::take_columns(SentencePair& pair) {
     return true;
 }
 
+bool CorpusReader::take_text(SentencePair& pair) {
+    constexpr std::uint64_t lines_for_one = 10;
+    pair.source.clear();
+    while (sources_.next(pair.target)) {
+        if (is_blank(pair.target)) continue;
+        const std::uint64_t place = lines_++ % lines_for_one;
+        if (place == 0) held_out_ = held_out_numbers_.below(lines_for_one);
+        if ((place == held_out_) == reading_.part->held_out) return true;
+    }
+    return false;
+}
+
 // Final checks and notes, at the end of the text.
 void CorpusReader::finish() const {
+    if (reading_.part) {
+        check(read_ > 0 || reading_.part->held_out, "{}: there is no line to learn from; wanted lines with text",
+              sources_.name());
+        if (reading_.say && !reading_.part->held_out) sources_.say_changes(reading_.say);
+        return;
+    }
     check(read_ > 0 || targets_, "{} is empty; wanted a sentence pair per line: source, tab, target", sources_.name());
     check(read_ > 0, "{} and {} are empty; wanted one sentence per line", source_path_, target_path_);
     if (!reading_.say) return;

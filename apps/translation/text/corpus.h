@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/translation/text/text_file.h"
+#include "core/random.h"
 
 namespace heddle::app {
 
@@ -51,14 +52,16 @@ Corpus read_aligned(const std::string& source_path, const std::string& target_pa
                     const std::string& source_language = {}, const std::string& target_language = {});
 
 /// Reads PREFIX.SOURCE and PREFIX.TARGET; line n of one translates line n of the other. If there is no such file, one with the
-/// suffix .gz, .xml or .sgm is used, else PREFIX itself if it is an XML file with both sides. With `tsv`, reads the one file
-/// PREFIX (or standard input, "-"), whose lines are source, tab, target, or have these in the given columns; other columns and
-/// the languages are ignored. Notes if both sides have the same text. Error with both counts when they differ, with the line
+/// suffix .gz, .xml or .sgm is used, else PREFIX itself if it is an XML file with both sides. With `part`, reads that part of the
+/// lines of the one file PREFIX, for a language model: every source is empty; none may be held out. With `tsv`, reads the one
+/// file PREFIX (or standard input, "-"), whose lines are source, tab, target, or have these in the given columns; other columns
+/// and the languages are ignored. Notes if both sides have the same text. Error with both counts when they differ, with the line
 /// that has no tab, and when a file is missing, empty or not text.
 Corpus read_corpus(const std::string& prefix, const std::string& source_language, const std::string& target_language,
                    const Reading& reading = {});
 
-/// The files that read_corpus() reads: two, or one with `tsv`. Errors about names as read_corpus(); a file may be missing.
+/// The files that read_corpus() reads: two, or one with `tsv` or `part`. Errors about names as read_corpus(); a file may be
+/// missing.
 std::vector<std::string> corpus_files(const std::string& prefix, const std::string& source_language,
                                       const std::string& target_language, const Reading& reading = {});
 
@@ -80,6 +83,7 @@ class CorpusReader {
     bool take(SentencePair& pair);
     bool take_lines(SentencePair& pair);
     bool take_columns(SentencePair& pair);
+    bool take_text(SentencePair& pair);
     void finish() const;
 
     std::string source_path_, target_path_;
@@ -89,7 +93,10 @@ class CorpusReader {
     std::optional<Corpus> whole_;        // a text that was read completely
     std::int64_t read_ = 0;              // pairs returned
     std::int64_t with_more_columns_ = 0;
-    bool same_ = true;  // all pairs so far have source equal to target
+    Sequence held_out_numbers_{0};  // with a part of a text
+    std::uint64_t held_out_ = 0;    // of the current ten lines
+    std::uint64_t lines_ = 0;       // that are not blank
+    bool same_ = true;              // all pairs so far have source equal to target
     bool ended_ = false;
 };
 

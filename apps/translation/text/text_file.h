@@ -13,6 +13,13 @@
 
 namespace heddle::app {
 
+/// Which lines of one file of text are read: those to learn from, or those held out to validate on. Of every ten lines that are
+/// not blank one is held out, drawn by the seed.
+struct TextPart {
+    bool held_out = false;
+    std::uint64_t seed = 1;
+};
+
 /// How files are read.
 struct Reading {
     bool tsv = false;                                                   ///< a corpus is one file: source, tab, target
@@ -20,7 +27,8 @@ struct Reading {
     bool replace_invalid = false;  ///< bytes that are not UTF-8 become U+FFFD instead of an error
     Say say = nullptr;             ///< called once per file with each change and doubt; may be empty
     TextFormat format = TextFormat::automatic;
-    bool assumed = false;  ///< nobody chose the format: note if a text looks like another one
+    bool assumed = false;               ///< nobody chose the format: note if a text looks like another one
+    std::optional<TextPart> part = {};  ///< a corpus is these lines of one file, as targets of empty sources
 };
 
 /// The format that a text is read in.

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr double megabyte = 1e6;
 
 std::vector<std::string> training_files(const DataOptions& options) {
-    return corpus_files(options.train, options.source, options.target, reading_of(options, {}));
+    return corpus_files(options.training_text(), options.source, options.target, reading_of(options, {}));
 }
 
 // The bytes of the text in memory; gzip packs text to about a quarter.
@@ -41,6 +41,7 @@ std::string digest_of_files(const DataOptions& options, bool lowercase) {
     Digest digest;
     digest.add(
         fmt::format("{} {} {} {}\n", options.reads_columns(), word_of(options.format), options.replace_invalid, lowercase));
+    if (!options.text.empty()) digest.add(fmt::format("text, seed {}\n", options.text_seed));
     if (options.tsv_columns) digest.add(fmt::format("{} {}\n", options.tsv_columns->first, options.tsv_columns->second));
     std::string block(1 << 20, '\0');
     for (const std::string& file : training_files(options)) {
@@ -58,9 +59,11 @@ std::string digest_of_files(const DataOptions& options, bool lowercase) {
 }  // namespace
 
 bool is_too_large_to_hold(const DataOptions& options) {
-    if (!options.task.empty() || options.train.empty() || options.train == standard_input || is_prepared(options.train))
-        return false;
-    check_training_text(options);
+    if (options.text.empty()) {
+        if (!options.task.empty() || options.train.empty() || options.train == standard_input || is_prepared(options.train))
+            return false;
+        check_training_text(options);
+    }
     return text_bytes(options) > megabyte * static_cast<double>(most_megabytes(options));
 }
 
@@ -104,7 +107,7 @@ AutoPackedText::AutoPackedText(const DataOptions& options, const Say& say)
         lock_ = std::make_unique<RunLock>(run_, "prepares a text");
         RunFolder::check_free(run_, options.overwrite);  // another process may have begun in between
     }
-    say(fmt::format("{}: {} of text are more than --prepare-above {}, so its tokens are written to {}", options.train,
+    say(fmt::format("{}: {} of text are more than --prepare-above {}, so its tokens are written to {}", options.training_text(),
                     size_text(static_cast<std::int64_t>(text_bytes(options))), most_megabytes(options), text.string()));
 }
 

@@ -1,4 +1,7 @@
 #include "apps/translation/training/data.h"
+
+#include <algorithm>
+
 #include "apps/terminal/option_error.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -91,13 +94,14 @@ Reading reading_of(const DataOptions& options, const Say& say) {
             .columns = options.tsv_columns,
             .replace_invalid = options.replace_invalid,
             .say = say,
-            .format = options.format};
+            .format = options.format,
+            .part = options.text.empty() ? std::optional<TextPart>() : TextPart{.seed = options.text_seed}};
 }
 
 std::vector<std::filesystem::path> input_files(const DataOptions& options, const VocabularyRequest& vocabulary) {
     std::vector<std::filesystem::path> files(options.embeddings.begin(), options.embeddings.end());
     if (!vocabulary.model_file.empty()) files.emplace_back(vocabulary.model_file);
-    for (const std::string& prefix : {options.train, options.valid}) {
+    for (const std::string& prefix : {options.training_text(), options.valid}) {
         if (prefix.empty() || is_prepared(prefix)) continue;
         for (const std::string& file : corpus_files(prefix, options.source, options.target, reading_of(options, {})))
             files.emplace_back(file);
@@ -105,8 +109,27 @@ std::vector<std::filesystem::path> input_files(const DataOptions& options, const
     return files;
 }
 
+namespace {
+
+// Both parts of a language model's file.
+TrainingText read_parts(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared, bool training) {
+    TrainingText text{.training = {}, .validation = {}, .prepared = std::move(prepared)};
+    Reading reading = reading_of(options, say);
+    if (training && text.prepared == nullptr) text.training = read_corpus(options.text, {}, {}, reading);
+    reading.part->held_out = true;
+    text.validation = read_corpus(options.text, {}, {}, reading);
+    text.training_names = text.validation_names = training_text_names(options);
+    text.validation_names.text += ", held out";
+    if (text.validation.size() == 0)
+        say(fmt::format("{}: too few lines to hold one out: nothing will be validated, and no best model kept", options.text));
+    return text;
+}
+
+}  // namespace
+
 TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared,
                                 bool training) {
+    if (!options.text.empty()) return read_parts(options, say, std::move(prepared), training);
     check_option(!options.train.empty(), {"train", "source", "target", "task"},
                  "nothing to learn from; give --train PREFIX --source de --target en, or --task numbers");
     if (prepared == nullptr) check_is_plain("train", options.train);
@@ -124,7 +147,7 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
         TrainingPairs pairs = without_empty_sides(read_corpus(options.train, options.source, options.target, reading));
         left_out = pairs.left_out;
         text.training = std::move(pairs.corpus);
-        text.training_names = text_names("train", options.train, options);
+        text.training_names = training_text_names(options);
     }
     if (left_out > 0) say(fmt::format("{} training pairs with an empty side are left out", grouped_text(left_out)));
     if (in_memory)
@@ -140,7 +163,9 @@ TrainingText read_training_text(const DataOptions& options, const Say& say, std:
 }
 
 Vocabularies make_vocabularies(VocabularyRequest& request, const Corpus& text, const Say& say, const TextNames& names) {
-    return make_vocabularies(request, {.source = text.source_views(), .target = text.target_views(), .names = names}, say);
+    VocabularyLines lines{.source = text.source_views(), .target = text.target_views(), .names = names};
+    if (std::ranges::all_of(lines.source, [](std::string_view line) { return line.empty(); })) lines.source.clear();
+    return make_vocabularies(request, lines, say);
 }
 
 Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines& lines, const Say& say) {
@@ -149,9 +174,11 @@ Vocabularies make_vocabularies(VocabularyRequest& request, const VocabularyLines
     if (request.shared) {
         std::vector<std::string_view> all = lines.source;
         all.insert(all.end(), lines.target.begin(), lines.target.end());
-        both.source = both.target = train_one(
-            request, {std::move(all), lines.names.source + " and " + lines.names.target, request.size, "--vocab-size"}, say);
-        say(fmt::format("vocabulary: {} {} tokens for both languages", grouped_text(both.source->size()), word_of(request.type)));
+        const bool text = lines.source.empty();  // of a language model
+        const std::string name = text ? lines.names.target : lines.names.source + " and " + lines.names.target;
+        both.source = both.target = train_one(request, {std::move(all), name, request.size, "--vocab-size"}, say);
+        say(fmt::format("vocabulary: {} {} tokens{}", grouped_text(both.source->size()), word_of(request.type),
+                        text ? "" : " for both languages"));
         return both;
     }
     if (!request.source_size) request.source_size = request.size;
@@ -174,9 +201,14 @@ TextDigests digests(const TrainingData& data) {
 
 TextNames text_names(const std::string& option, const std::string& prefix, const DataOptions& options) {
     const std::string text = fmt::format("--{} {}", option, prefix);
+    if (!options.text.empty()) return {text, spoken_name(prefix), spoken_name(prefix)};
     const std::vector<std::string> files = corpus_files(prefix, options.source, options.target, reading_of(options, {}));
     if (files.size() > 1) return {text, spoken_name(files.front()), spoken_name(files.back())};
     return {text, spoken_name(prefix) + ", sources", spoken_name(prefix) + ", targets"};
+}
+
+TextNames training_text_names(const DataOptions& options) {
+    return text_names(options.text.empty() ? "train" : "text", options.training_text(), options);
 }
 
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say) {

@@ -26,8 +26,9 @@ struct TrainingText {
 };
 
 /// Reads the files of the options; `prepared`: the training text, where that is what --train names; without `training`, the text
-/// to learn from is left for later (auto_packed_text.h). UsageError when options are missing, Error when files are. Pairs with an
-/// empty side are excluded from the training text and reported, as are read_corpus()'s notes.
+/// to learn from is left for later (auto_packed_text.h). With options.text the two parts of that file. UsageError when options
+/// are missing, Error when files are. Pairs with an empty side are excluded from the training text and reported, as are
+/// read_corpus()'s notes.
 TrainingText read_training_text(const DataOptions& options, const Say& say, std::shared_ptr<const PreparedText> prepared = {},
                                 bool training = true);
 
@@ -69,6 +70,8 @@ TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, 
 
 /// The names of the text that read_corpus() reads for the PREFIX of this option, "train" or "valid".
 TextNames text_names(const std::string& option, const std::string& prefix, const DataOptions& options);
+/// Those of the training text.
+TextNames training_text_names(const DataOptions& options);
 
 TextDigests digests(const TrainingData& data);
 

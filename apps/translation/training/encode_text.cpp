@@ -27,14 +27,15 @@ const Say nothing_said;
 // are.
 std::int64_t for_each_piece(const DataOptions& options, const Pass& pass, const std::function<void(Corpus)>& use) {
     constexpr std::int64_t pairs_in_line = 1 << 20;
-    CorpusReader reader(options.train, options.source, options.target, reading_of(options, pass.notes));
+    CorpusReader reader(options.training_text(), options.source, options.target, reading_of(options, pass.notes));
     check(pass.once || reader.can_be_read_again(),
           "{}: the text is read more than once to learn a vocabulary, which only a file allows; give one, or a --vocab-model",
-          options.train);
+          options.training_text());
     std::int64_t left_out = 0, read = 0;
     for (Corpus corpus = reader.next(pass.piece); corpus.size() > 0; corpus = reader.next(pass.piece)) {
         const std::int64_t before = std::exchange(read, read + corpus.size());
-        TrainingPairs pairs = without_empty_sides(std::move(corpus));
+        TrainingPairs pairs =
+            options.text.empty() ? without_empty_sides(std::move(corpus)) : TrainingPairs{.corpus = std::move(corpus)};
         left_out += pairs.left_out;
         use(std::move(pairs.corpus));
         if (read / pairs_in_line > before / pairs_in_line)
@@ -53,7 +54,7 @@ Lines all_lines(const DataOptions& options, const Say& say, std::int64_t piece_s
     const Pass pass{.verb = "read", .progress = say, .notes = nothing_said, .once = false, .piece = piece_size};
     for_each_piece(options, pass, [&](Corpus piece) {
         for (SentencePair& pair : piece.pairs) {
-            lines.source.push_back(std::move(pair.source));
+            if (options.text.empty()) lines.source.push_back(std::move(pair.source));
             lines.target.push_back(std::move(pair.target));
         }
     });
@@ -76,9 +77,11 @@ Lines chosen_lines(const DataOptions& options, const VocabularyRequest& request,
     std::int64_t pairs = 0;
     Pass pass{.verb = "counted", .progress = say, .notes = nothing_said, .once = false, .piece = piece_size};
     for_each_piece(options, pass, [&](const Corpus& piece) { pairs += piece.size(); });
-    const std::int64_t lines = request.shared ? 2 * pairs : pairs, count = std::min(request.max_lines, lines);
-    const std::vector<std::int64_t> sources = at_even_distances(count, lines, 0, pairs),
-                                    targets = request.shared ? at_even_distances(count, lines, pairs, pairs) : sources;
+    const bool text = !options.text.empty();  // has no sources
+    const std::int64_t lines = request.shared && !text ? 2 * pairs : pairs, count = std::min(request.max_lines, lines);
+    const std::vector<std::int64_t> firsts = at_even_distances(count, lines, 0, pairs),
+                                    seconds = at_even_distances(count, lines, pairs, pairs), none,
+                                    &sources = text ? none : firsts, &targets = request.shared && !text ? seconds : firsts;
     Lines chosen;
     std::int64_t first = 0;
     pass.verb = "chose lines of";
@@ -101,18 +104,18 @@ Vocabularies learn_vocabularies(const DataOptions& options, VocabularyRequest& r
     if (!request.model_file.empty()) return make_vocabularies(request, VocabularyLines(), say);
     const Lines lines = request.max_lines > 0 ? chosen_lines(options, request, say, piece) : all_lines(options, say, piece);
     check(!lines.source.empty() || !lines.target.empty(), "{}: there is no training pair; wanted lines with text on both sides",
-          options.train);
+          options.training_text());
     return make_vocabularies(request,
                              VocabularyLines{.source = {lines.source.begin(), lines.source.end()},
                                              .target = {lines.target.begin(), lines.target.end()},
-                                             .names = text_names("train", options.train, options)},
+                                             .names = training_text_names(options)},
                              say);
 }
 
 std::int64_t encode_text(const DataOptions& options, const Vocabularies& vocabularies, PreparedWriter& writer, const Say& say,
                          std::int64_t piece) {
     const Pass pass{.verb = "encoded", .progress = say, .notes = say, .once = true, .piece = piece};
-    TextLoss loss(text_names("train", options.train, options), vocabularies);
+    TextLoss loss(training_text_names(options), vocabularies);
     const std::int64_t left_out = for_each_piece(options, pass, [&](const Corpus& part) {
         const std::vector<TokenPair> pairs = encode_corpus(part, *vocabularies.source, *vocabularies.target);
         loss.look_at(part, pairs);

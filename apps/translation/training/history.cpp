@@ -47,6 +47,7 @@ ValidationReport validation(const nlohmann::json& object) {
     report.loss = number(object, "loss");
     report.perplexity = number(object, "perplexity");
     report.accuracy = number(object, "accuracy");
+    if (object.contains("bits_per_byte")) report.bits_per_byte = number(object, "bits_per_byte");
     if (object.contains("bleu")) report.bleu = number(object, "bleu");
     report.bleu_applies = object.value("bleu_applies", nlohmann::json()) != false;
     report.tokenizer = value_of<Tokenizer>(text(object, "bleu_tokenizer")).value_or(Tokenizer::mteval_13a);

@@ -26,6 +26,7 @@ std::vector<Scalar> scalars(const ValidationReport& r) {
     std::vector<Scalar> all = {{mean ? "average/loss" : "validation/loss", r.loss},
                                {mean ? "average/perplexity" : "validation/perplexity", r.perplexity},
                                {mean ? "average/accuracy" : "validation/accuracy", r.accuracy}};
+    if (r.bits_per_byte) all.push_back({mean ? "average/bits_per_byte" : "validation/bits_per_byte", *r.bits_per_byte});
     if (r.chrf) all.push_back({mean ? "average/chrf" : "validation/chrf", *r.chrf});
     if (r.bleu) all.push_back({mean ? "average/bleu" : "validation/bleu", *r.bleu});
     if (r.exact_share()) all.push_back({mean ? "average/exact" : "validation/exact", *r.exact_share()});
@@ -35,6 +36,7 @@ std::vector<Scalar> scalars(const ValidationReport& r) {
 // " | BLEU 31.42, exact 12.5 % of 200 sentences (greedy)", preceded by chrF2 if it is more informative, and with BLEU's
 // tokenizer unless it is 13a.
 std::string translations_text(const ValidationReport& r) {
+    if (r.bits_per_byte) return fmt::format(" | {:.4f} bits per byte", *r.bits_per_byte);
     if (!r.exact_share()) return "";
     std::string scores;
     if (r.chrf) scores += fmt::format("chrF2 {:.2f}, ", *r.chrf);
@@ -191,6 +193,10 @@ void TrainingLog::validation(const ValidationReport& r) {
     line(fmt::format("{} | update {} | loss {:.4f} | perplexity {:.3f} | accuracy {:.2f} %{} | {:.1f} s{}", what, r.update,
                      r.loss, r.perplexity, 100 * r.accuracy, translations_text(r), r.seconds, r.best ? " | best so far" : ""));
     for (const TranslatedSample& sample : r.samples) {
+        if (r.bits_per_byte) {
+            line("    sample      " + sample.hypothesis);
+            continue;
+        }
         line("    source      " + sample.source);
         line("    reference   " + sample.reference);
         line("    translation " + sample.hypothesis);
@@ -203,6 +209,7 @@ void TrainingLog::validation(const ValidationReport& r) {
                                      {"loss", r.loss},
                                      {"perplexity", r.perplexity},
                                      {"accuracy", r.accuracy}};
+    if (r.bits_per_byte) object["bits_per_byte"] = *r.bits_per_byte;
     if (r.bleu) {
         object["bleu"] = *r.bleu;
         object["bleu_applies"] = r.bleu_applies;

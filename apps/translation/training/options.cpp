@@ -37,6 +37,10 @@ void check_fits_together(const nn::TransformerOptions& model) {
                 fmt::format("--memory layer pairs each decoder layer with an encoder layer, but there are {} and "
                             "{}; give as many",
                             model.decoder_layers.value_or(model.layers), model.encoder_layers.value_or(model.layers)));
+        case nn::OptionConflict::memory_without_encoder:
+            throw OptionError(
+                {"memory", "decoder-only"},
+                "--memory layer is for a decoder that attends to an encoder; a language model has none: leave it out");
     }
     check_option(
         model.positions == nn::Positions::learned || model.d_model % 2 == 0, {"d-model", "positions"},
@@ -61,11 +65,15 @@ void check_fits_together(const VocabularyRequest& vocabulary) {
 
 }  // namespace
 
+bool is_text_task(std::string_view task) { return task == "names" || task == "text"; }
+
 void resolve(nn::TransformerOptions& model, VocabularyRequest& vocabulary) {
     if (!model.tie) model.tie = vocabulary.shared ? nn::Tie::all : nn::Tie::target;
     check_fits_together(model);
     check_fits_together(vocabulary);
     if (is_sentencepiece(vocabulary.type) && !vocabulary.normalization) vocabulary.normalization = Normalization::nfc;
+    check_option(!model.decoder_only || vocabulary.shared, {"shared-vocab", "task"},
+                 "--shared-vocab false makes a vocabulary for each side, and a language model has one side; leave it out");
     check_option(vocabulary.shared || !model.one_embedding(), {"tie", "shared-vocab"},
                  fmt::format("--tie {} needs one vocabulary for both languages; take --tie target or none, or leave out "
                              "--shared-vocab false",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,9 @@ struct DataOptions {
     std::optional<std::pair<std::int64_t, std::int64_t>> tsv_columns;  ///< or these columns of one file, counted from 1
     TextFormat format = TextFormat::automatic;                         ///< of the text files: text, IWSLT's tags or xml
     bool replace_invalid = false;         ///< bytes that are not UTF-8 become U+FFFD instead of an error
-    std::string task;                     ///< or a generated task
+    std::string task;                     ///< or a generated task, or names or text: a language model of `text`
+    std::string text;                     ///< one file, of which it learns nine lines of ten and validates on the others
+    std::uint64_t text_seed = 1;          ///< which ones; that of the training
     std::string preset;                   ///< a model that is known by name
     std::string out;                      ///< the run's folder
     std::string resume;                   ///< or the folder of a run to resume
@@ -39,9 +42,14 @@ struct DataOptions {
     bool overwrite = false;
     std::optional<std::int64_t> prepare_above;  ///< MB of text that training holds at most; default_prepare_above
 
+    /// What is learned from: the PREFIX, or the one file of a language model.
+    const std::string& training_text() const { return text.empty() ? train : text; }
     /// Whether both sides of the text are columns of one file.
     bool reads_columns() const { return tsv || tsv_columns; }
 };
+
+/// Whether this task is a language model of --text.
+bool is_text_task(std::string_view task);
 
 /// The default model. Small texts call for more dropout than the library's default.
 inline constexpr nn::TransformerOptions default_model = {.dropout = 0.2};

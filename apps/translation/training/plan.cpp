@@ -38,17 +38,17 @@ BatchLimits batch_limits(const TrainingOptions& options) {
 }
 
 std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options,
-                                    std::optional<std::int64_t> table) {
+                                    std::optional<std::int64_t> table, std::string_view unit) {
     const std::int64_t left_out = counts.too_long + counts.too_wide;
     std::vector<std::string> notes = {
-        fmt::format("training: {} pairs, {} batches of up to {} an epoch ({} pairs too long, {} empty are left out)",
-                    grouped_text(counts.sentences), grouped_text(batches), batch_limit(options), grouped_text(left_out),
-                    grouped_text(counts.empty))};
+        fmt::format("training: {} {}, {} batches of up to {} an epoch ({} {} too long, {} empty are left out)",
+                    grouped_text(counts.sentences), unit, grouped_text(batches), batch_limit(options), grouped_text(left_out),
+                    unit, grouped_text(counts.empty))};
     const std::int64_t all = counts.sentences + left_out + counts.empty;
     const auto warn = [&](std::int64_t pairs, const std::string& limit) {
         if (10 * pairs > all)
-            notes.push_back(fmt::format("warning: {} of {} pairs are longer than {}, and are not trained on", grouped_text(pairs),
-                                        grouped_text(all), limit));
+            notes.push_back(fmt::format("warning: {} of {} {} are longer than {}, and are not trained on", grouped_text(pairs),
+                                        grouped_text(all), unit, limit));
     };
     std::vector<std::string> limits;
     if (table && (options.max_length == 0 || *table < options.max_length))
@@ -65,6 +65,7 @@ TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& dat
     const std::int64_t table = model.options().longest_sentence().value_or(options.max_length);
     BatchLimits limits = batch_limits(options);
     limits.text = data.training_names.text;
+    limits.without_source = model.options().decoder_only;
     limits.max_length = options.max_length == 0 ? table : std::min(options.max_length, table);
     TrainingPlan plan{.training = BatchStream(data.pairs(), limits, options.seed, 1, data.windows), .validation = {}};
     if (!data.validation.empty()) plan.validation = plan_batches(data.validation, options_of_validation(model, data), 0, 0);
@@ -74,8 +75,8 @@ TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& dat
 std::string validation_note(const nn::Transformer& model, const TrainingData& data, const PlanCounts& counts) {
     const auto all = static_cast<std::int64_t>(data.validation.size());
     if (counts.sentences == all) return {};
-    return fmt::format("{}: {} of {} pairs are not in the validation loss: {}", data.validation_names.text,
-                       grouped_text(all - counts.sentences), grouped_text(all),
+    return fmt::format("{}: {} of {} {} are not in the validation loss: {}", data.validation_names.text,
+                       grouped_text(all - counts.sentences), grouped_text(all), model.options().decoder_only ? "lines" : "pairs",
                        left_out_text(counts, options_of_validation(model, data)));
 }
 

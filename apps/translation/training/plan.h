@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/translation/batching/batch_stream.h"
@@ -28,9 +29,9 @@ struct TrainingPlan {
 TrainingPlan plan_training(const nn::Transformer& model, const TrainingData& data, const TrainingOptions& options);
 
 /// What a training says of its first epoch: the counts, and a warning if a limit leaves out more than a tenth of the pairs.
-/// `table`: the sentences that learned positions can number, if the model has them.
+/// `table`: the sentences that learned positions can number, if the model has them. `unit`: what the text consists of.
 std::vector<std::string> plan_notes(const PlanCounts& counts, std::int64_t batches, const TrainingOptions& options,
-                                    std::optional<std::int64_t> table);
+                                    std::optional<std::int64_t> table, std::string_view unit = "pairs");
 
 /// A note on the pairs that validation leaves out, empty if there are none: "--valid corpus/val: 2 of 202 pairs are not in the
 /// validation loss: 1 with an empty side, ...".

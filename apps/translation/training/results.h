@@ -29,6 +29,7 @@ struct IntervalReport {
     double eta = 0;                ///< seconds until the limit that comes first
 };
 
+/// Of a language model `hypothesis` alone: a text that it drew.
 struct TranslatedSample {
     std::string source;
     std::string reference;
@@ -38,11 +39,12 @@ struct TranslatedSample {
 struct ValidationReport {
     std::int64_t epoch = 0;
     std::int64_t update = 0;
-    double loss = 0;             ///< per target token, without label smoothing
-    double perplexity = 0;       ///< exp(loss)
-    double accuracy = 0;         ///< share of target tokens that are the most likely token, given the true ones before
-    std::optional<double> bleu;  ///< of `translated` sentences; absent when none are
-    bool bleu_applies = true;    ///< false: hardly any reference has the four tokens in a row that BLEU needs: it is meaningless
+    double loss = 0;        ///< per target token, without label smoothing
+    double perplexity = 0;  ///< exp(loss)
+    double accuracy = 0;    ///< share of target tokens that are the most likely token, given the true ones before
+    std::optional<double> bits_per_byte = {};  ///< of a language model: log2 of 1 / p(text), by its bytes and line ends
+    std::optional<double> bleu;                ///< of `translated` sentences; absent when none are
+    bool bleu_applies = true;  ///< false: hardly any reference has the four tokens in a row that BLEU needs: it is meaningless
     Tokenizer tokenizer = Tokenizer::mteval_13a;  ///< of BLEU
     std::optional<double> chrf = {};              ///< where it says more than BLEU: see choose_metric()
     std::int64_t translated = 0;

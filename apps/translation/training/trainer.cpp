@@ -57,7 +57,8 @@ PairBatch Trainer::batch(std::int64_t number) const {
 TrainingResult Trainer::run() {
     const PlanCounts counts = plan_.training.counts();
     if (state_.updates == 0) {
-        for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_, model_.options().longest_sentence()))
+        for (const std::string& line : plan_notes(counts, batches_per_epoch(), options_, model_.options().longest_sentence(),
+                                                  model_.options().decoder_only ? "lines" : "pairs"))
             log_.note(line);
         const std::string left_out = validation_note(model_, data_, plan_.validation);
         if (!left_out.empty()) log_.note(left_out);

@@ -23,6 +23,22 @@ class Evaluating {
     bool before_;
 };
 
+void add_texts(ValidationReport& report, const nn::Transformer& model, const TranslateLines& translate,
+               const ValidationOptions& options) {
+    const auto count = static_cast<std::size_t>(std::min(options.sentences, options.samples));
+    if (count == 0 || !translate) return;
+    for (std::string& text : translate(model, std::vector<std::string>(count)))
+        report.samples.push_back({.source = {}, .reference = {}, .hypothesis = std::move(text)});
+}
+
+// Bytes of the lines in the plan, each with its end.
+std::int64_t bytes_of(const Corpus& text, const BatchPlan& plan) {
+    std::int64_t bytes = 0;
+    for (const std::vector<std::int64_t>& batch : plan.batches)
+        for (const std::int64_t i : batch) bytes += std::ssize(text.pairs[static_cast<std::size_t>(i)].target) + 1;
+    return bytes;
+}
+
 void add_translations(ValidationReport& report, const nn::Transformer& model, const Corpus& text, const TranslateLines& translate,
                       const ValidationOptions& options) {
     const auto count = static_cast<std::size_t>(std::min(options.sentences, text.size()));
@@ -50,6 +66,7 @@ void add_translations(ValidationReport& report, const nn::Transformer& model, co
 BatchLimits validation_options(const nn::Transformer& model, std::int64_t batch_tokens, std::string text) {
     return {.batch_tokens = batch_tokens,
             .max_length = model.options().longest_sentence().value_or(0),
+            .without_source = model.options().decoder_only,
             .shuffle = false,
             .text = std::move(text),
             .tokens_option = "the most that validation takes at once",
@@ -92,7 +109,11 @@ ValidationReport validate(nn::Transformer& model, std::span<const TokenPair> pai
     report.loss = sum.nll / tokens;
     report.perplexity = std::exp(report.loss);
     report.accuracy = static_cast<double>(sum.correct) / tokens;
-    if (std::isfinite(report.loss)) add_translations(report, model, text, translate, options);
+    const bool of_text = model.options().decoder_only;
+    if (of_text && text.size() == std::ssize(pairs))
+        report.bits_per_byte = sum.nll / std::log(2.0) / static_cast<double>(std::max<std::int64_t>(1, bytes_of(text, plan)));
+    if (of_text && std::isfinite(report.loss)) add_texts(report, model, translate, options);
+    if (!of_text && std::isfinite(report.loss)) add_translations(report, model, text, translate, options);
     report.seconds = seconds_since(start);
     return report;
 }

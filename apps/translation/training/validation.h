@@ -14,7 +14,8 @@
 
 namespace heddle::app {
 
-/// Translates lines with a model in evaluation mode; line n of the result belongs to line n.
+/// Translates lines with a model in evaluation mode; line n of the result belongs to line n. A language model gets empty lines,
+/// and draws a text for each.
 using TranslateLines = std::function<std::vector<std::string>(const nn::Transformer&, const std::vector<std::string>&)>;
 
 struct ValidationOptions {

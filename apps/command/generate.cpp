@@ -1,0 +1,105 @@
+#include "apps/translation/decoding/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/command/commands.h"
+#include "apps/command/memory_advice.h"
+#include "apps/command/option_rows.h"
+#include "apps/command/run.h"
+#include "apps/terminal/terminal.h"
+#include "core/text.h"
+
+namespace heddle::app {
+namespace {
+
+struct GenerateOptions {
+    std::vector<std::string> runs;
+    WeightsChoice weights;
+    std::string prompt;
+    std::int64_t samples = 1;
+    bool scores = false;
+    std::optional<std::int64_t> max_tokens;
+    Sampling sampling;
+    MachineOptions machine;
+};
+
+OptionTable generate_table(GenerateOptions& options) {
+    OptionTable table("generate", "draws texts from a language model that heddle train --task names or text made");
+    table.usage =
+        "usage: heddle generate RUN                                  (a text)\n"
+        "       heddle generate RUN --prompt TEXT --samples 10       (ten texts that begin with TEXT)\n"
+        "       heddle generate RUN --prompt TEXT --temperature 0    (the most probable token each time)\n\n"
+        "Each text is one line, until the model ends it.\n";
+    table.group(OptionGroup::model);
+    add_models_options(table, options.runs, options.weights);
+    table.group(OptionGroup::output);
+    table.add("prompt", options.prompt, "every text begins with this, as the vocabulary reads it").called("TEXT");
+    table.add("samples", options.samples, "texts to draw").at_least(1).at_most(100'000);
+    table.add("scores", options.scores, "TEXT ||| log p, the prompt and the end mark counted");
+    table.add("max-tokens", options.max_tokens, "tokens of a text at most, the prompt counted; longer ones are cut")
+        .at_least(1)
+        .at_most(1'000'000)
+        .defaults_to("as many as the run's --position-table");
+    table.group(OptionGroup::sampling);
+    table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
+    table
+        .add("top-p", options.sampling.top_p, "draw each token from the fewest most probable ones that have X of all probability")
+        .more_than(0)
+        .at_most(1);
+    table
+        .add("temperature", options.sampling.temperature,
+             "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied; 0: the likeliest")
+        .at_least(0);
+    table.add("seed", options.sampling.seed, "the texts follow from this");
+    add_machine_options(table, options.machine);
+    add_inference_options(table, options.machine);
+    return table;
+}
+
+std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const Vocabulary& vocabulary) {
+    std::vector<std::int32_t> tokens = vocabulary.encode(prompt);
+    check_usage(std::ranges::find(tokens, unk_id) == tokens.end(),
+                fmt::format("--prompt '{}': the vocabulary reads it as '{}'; use words and signs of the text it was made of",
+                            prompt, vocabulary.decode(tokens)));
+    return tokens;
+}
+
+void generate(const GenerateOptions& options) {
+    const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
+    const Vocabulary& vocabulary = *run.vocabularies().target;
+    const std::vector<Translation> texts = generate_texts(run.models(), vocabulary,
+                                                          {.prompt = prompt_tokens(options.prompt, vocabulary),
+                                                           .count = options.samples,
+                                                           .sampling = options.sampling,
+                                                           .max_tokens = options.max_tokens});
+    std::string lines;
+    std::int64_t cut = 0;
+    for (const Translation& each : texts) {
+        lines += each.text;
+        if (options.scores) lines += fmt::format(" ||| {:.6f}", each.log_probability);
+        lines += '\n';
+        cut += each.ended ? 0 : 1;
+    }
+    print(lines);
+    if (cut > 0)
+        say(fmt::format("{} of {} texts were cut before their end; --max-tokens sets the length", grouped_text(cut),
+                        grouped_text(std::ssize(texts))));
+}
+
+}  // namespace
+
+int generate_command(Arguments arguments) {
+    GenerateOptions options;
+    OptionTable table = generate_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    check_models("generate", options.runs);
+    check_weights(table);
+    for (const std::string& run : options.runs) check_writes_text("generate", run);
+    apply(options.machine);
+    with_memory_advice([](std::int64_t) { return std::string("give a smaller --samples"); }, [&] { generate(options); });
+    return 0;
+}
+
+}  // namespace heddle::app

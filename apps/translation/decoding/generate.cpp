@@ -1,0 +1,25 @@
+#include "apps/translation/decoding/generate.h"
+
+namespace heddle::app {
+
+std::vector<Translation> generate_texts(const Ensemble& models, const Vocabulary& vocabulary, const GenerateTexts& options) {
+    Sampling sampling = options.sampling;
+    if (sampling.temperature == 0) sampling = {.top_k = 1, .seed = sampling.seed};
+    const DecodeOptions decode{.length_penalty = 0,
+                               .n_best = options.count,
+                               .prefix = options.prompt,
+                               .sampling = sampling,
+                               .forbidden = {pad_id, unk_id, bos_id},
+                               .max_length = options.max_tokens,
+                               .marks = {.begin = bos_id, .end = eos_id}};
+    std::vector<Translation> texts;
+    for (nn::Hypothesis& drawn : nn::translate(models, nn::Tokens(), decode))
+        texts.push_back({.text = vocabulary.decode(drawn.tokens),
+                         .log_probability = drawn.log_probability,
+                         .score = drawn.score,
+                         .tokens = std::move(drawn.tokens),
+                         .ended = drawn.ended});
+    return texts;
+}
+
+}  // namespace heddle::app

@@ -1,0 +1,22 @@
+// From a trained language model to texts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/translation/decoding/translate.h"
+
+namespace heddle::app {
+
+struct GenerateTexts {
+    nn::Tokens prompt = {};
+    std::int64_t count = 1;
+    Sampling sampling = {};                       ///< temperature 0: the most probable token each time
+    std::optional<std::int64_t> max_tokens = {};  ///< the prompt's included; default: the model's position table
+};
+
+/// `count` texts that begin with the prompt, drawn one independently of the other: text i is a function of the models, the
+/// options and i alone. Marks and the unknown token are never written. Errors as nn::sample().
+std::vector<Translation> generate_texts(const Ensemble& models, const Vocabulary& vocabulary, const GenerateTexts& options);
+
+}  // namespace heddle::app
