@@ -77,16 +77,6 @@ Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
     return result.to(device);
 }
 
-Tensor Tensor::over(void* elements, const Shape& shape, DType dtype, std::shared_ptr<const void> owner) {
-    Tensor result;
-    result.shape_ = shape;
-    result.numel_ = shape.numel();
-    result.dtype_ = dtype;
-    result.storage_ =
-        std::make_shared<Storage>(static_cast<std::byte*>(elements), result.numel_ * size_of(dtype), std::move(owner));
-    return result;
-}
-
 template <class T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
     check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: {} values given for shape {}, which holds {}",

@@ -31,9 +31,6 @@ class Tensor {
     static Tensor rand(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu);
     /// 0, 1, ..., count - 1. Error when `count` is negative.
     static Tensor arange(std::int64_t count, DType dtype = DType::i32, Device device = Device::cpu);
-    /// A tensor over memory of somebody else on the CPU, contiguous and row-major: nothing is copied. `owner` (not null) keeps
-    /// the memory alive; whoever changes it elsewhere calls bump_version().
-    static Tensor over(void* elements, const Shape& shape, DType dtype, std::shared_ptr<const void> owner);
     /// A copy of `values`, on the CPU. Error if their number does not match the shape.
     template <class T>
     static Tensor from(std::span<const T> values, const Shape& shape);

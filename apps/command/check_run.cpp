@@ -187,6 +187,7 @@ void check_text(const DataOptions& data) {
                  fmt::format("--text {} is for a language model; give --task text, or names for short lines", data.text));
     check_option(!of_text || !data.text.empty(), {"text", "task"},
                  fmt::format("--task {} learns from one file, a text per line; give --text FILE", data.task));
+    check_option(data.text != standard_input, {"text"}, "--text - is read twice, to learn from and to validate; give a file");
     if (data.task.empty()) return;
     check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
                  "--task and --train are two sources of sentences; give one of them");

@@ -41,8 +41,29 @@ TEST(Examples, TheCustomOpIsProvenOnEachDevice) {
     }
 }
 
-TEST(Examples, TheCharacterModelKnowsItsTongueTwister) {
-    EXPECT_THAT(output_of("character_model"), HasSubstr("Peter Piper picked a peck of pickled peppers."));
+TEST(Examples, TheGPTKnowsItsTongueTwister) {
+    EXPECT_THAT(output_of("gpt"),
+                testing::StartsWith("Peter Piper picked a peck of pickled peppers.\nA peck of pickled peppers Peter Piper picked.\n"
+                                    "If Peter Piper picked a peck of pickled peppers,\n"
+                                    "where's the peck of pickled peppers Peter Piper picked?\n"));
+}
+
+// Each step has the loss and the gradients of the one before, to the rounding of its numbers.
+TEST(Examples, TheStepsOfMicrogptHaveTheSameGradients) {
+    const std::string text = output_of("microgpt");
+    const std::vector<std::pair<const char*, double>> steps = {
+        {"\na tape of numbers ", 1e-300}, {"\ntensors, op by op ", 1e-12}, {"\nfused ops, f64 ", 1e-12}, {"\nfused ops, f32 ", 1e-6}};
+    const auto check = [&](const std::string& step, double allowed) {
+        const std::size_t at = text.find(step);
+        ASSERT_NE(at, std::string::npos) << text;
+        double loss = 0, difference = 1, microseconds = 0;
+        ASSERT_EQ(std::sscanf(text.c_str() + text.find("  ", at), "%lf %lf %lf", &loss, &difference, &microseconds), 3) << text;
+        EXPECT_NEAR(loss, 3.3, 0.1) << step;  // ln 27
+        EXPECT_LE(difference, allowed) << step << text;
+        EXPECT_GT(microseconds, 0) << step;
+    };
+    for (const auto& [step, allowed] : steps) check(step, allowed);
+    if (device::available()) check("\nCUDA kernels, f64", 1e-12);
 }
 
 TEST(Examples, TheTranslatorReadsNumbersItHasNotSeen) {
@@ -64,7 +85,7 @@ TEST(Examples, AreAllRunHere) {
         if (entry.path().extension() == ".cpp") sources.insert(entry.path().stem().string());
     const std::string test = project_file("tests/heddle/examples_test.cpp");
     for (const std::string& name : sources) EXPECT_THAT(test, HasSubstr("output_of(\"" + name + "\")"));
-    EXPECT_EQ(sources.size(), 5u);
+    EXPECT_EQ(sources.size(), 6u);
 }
 
 }  // namespace

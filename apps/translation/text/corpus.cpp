@@ -65,8 +65,6 @@ std::string side_path(const std::string& prefix, const std::string& language, co
 std::string source_file(const std::string& prefix, const std::string& language, const Reading& reading) {
     check_usage(reading.tsv || prefix != standard_input,
                 "standard input cannot hold two files; give --tsv with it (source, tab, target), or a PREFIX of two files");
-    check_usage(!reading.part || prefix != standard_input,
-                "standard input cannot be read twice, to learn from and to validate; give a file");
     return reading.tsv || reading.part ? prefix : side_path(prefix, language, reading);
 }
 

@@ -72,6 +72,8 @@ void resolve(nn::TransformerOptions& model, VocabularyRequest& vocabulary) {
     check_fits_together(model);
     check_fits_together(vocabulary);
     if (is_sentencepiece(vocabulary.type) && !vocabulary.normalization) vocabulary.normalization = Normalization::nfc;
+    check_option(!model.decoder_only || !model.encoder_layers, {"encoder-layers", "task"},
+                 "--encoder-layers is for a translator; a language model has --layers or --decoder-layers: leave it out");
     check_option(!model.decoder_only || vocabulary.shared, {"shared-vocab", "task"},
                  "--shared-vocab false makes a vocabulary for each side, and a language model has one side; leave it out");
     check_option(vocabulary.shared || !model.one_embedding(), {"tie", "shared-vocab"},
@@ -80,6 +82,7 @@ void resolve(nn::TransformerOptions& model, VocabularyRequest& vocabulary) {
                              word_of(*model.tie)));
     model = model.with_defaults();
     if (*model.key_heads == model.heads) model.key_heads.reset();  // given or not, the same model has the same files
+    if (model.decoder_only) model.encoder_layers.reset();
 }
 
 double default_rate(optim::ScheduleKind schedule) { return schedule == optim::ScheduleKind::noam ? 1 : 3e-3; }

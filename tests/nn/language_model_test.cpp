@@ -1,0 +1,242 @@
+// nn::LanguageModel: a decoder without a source. Its cache, its loss and its texts against the whole prefix computed anew.
+#include "nn/language_model.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/device.h"
+#include "core/format.h"
+#include "nn/flat.h"
+#include "nn/search/scoring.h"
+#include "nn/search/search.h"
+#include "nn/summary.h"
+#include "optim/optimizer.h"
+#include "tests/nn/decoding_support.h"
+
+namespace heddle::nn {
+namespace {
+
+constexpr std::int64_t vocabulary = 11;
+
+TransformerOptions small(NormPlace norm = NormPlace::pre) {
+    TransformerOptions options{.layers = 2, .d_model = 24, .heads = 4, .d_ff = 40, .dropout = 0.2};
+    options.norm = norm;
+    options.activation = ops::Activation::gelu;
+    options.positions = norm == NormPlace::pre ? Positions::sinusoidal : Positions::learned;
+    options.key_heads = norm == NormPlace::pre ? 2 : 4;
+    options.tie = norm == NormPlace::pre ? Tie::all : Tie::none;
+    options.position_table = 64;
+    return options;
+}
+
+std::unique_ptr<LanguageModel> make(const TransformerOptions& options, DType dtype = DType::f32, double deviation = 0.2) {
+    auto model = std::make_unique<LanguageModel>(vocabulary, options, 3, dtype);
+    disturb(*model, 5, deviation);
+    model->eval();
+    return model;
+}
+
+// Logits [1, vocabulary] of the token after the prefix, begin mark included, without a cache.
+Tensor after(const LanguageModel& model, const Tokens& prefix) {
+    const NoGrad no_grad;
+    const auto last = static_cast<std::int64_t>(prefix.size()) - 1;
+    return model.logits(model.decode(packed({prefix}), {}, {}).value().slice(last, last + 1));
+}
+
+std::vector<Tokens> texts() { return {random_tokens(5, vocabulary, 1), {}, random_tokens(9, vocabulary, 2)}; }
+
+TEST(LanguageModel, HasTheParametersOfADecoderAlone) {
+    TransformerOptions options = small(NormPlace::post);
+    options.layers = 1;
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : LanguageModel(vocabulary, options).named_tensors()) names.push_back(name);
+    std::vector<std::string> wanted = {"embedding.weight", "positions.weight"};
+    for (const char* part : {"self_attention_norm", "feed_forward_norm", "self_attention.query", "self_attention.key",
+                             "self_attention.value", "self_attention.output", "feed_forward.inner", "feed_forward.outer"})
+        for (const char* each : {"weight", "bias"}) wanted.push_back(fmt::format("decoder.layers.0.{}.{}", part, each));
+    wanted.insert(wanted.end(), {"output.weight", "output.bias"});
+    std::ranges::sort(names);
+    std::ranges::sort(wanted);
+    EXPECT_EQ(names, wanted);
+    EXPECT_EQ(LanguageModel(vocabulary, small()).named_tensors().front().first, "embedding.weight") << "tied: the only matrix";
+}
+
+TEST(LanguageModel, StepWithCacheGivesTheBitsOfTheWholePrefix) {
+    for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const auto model = make(small(norm), dtype);
+            std::vector<Tokens> prefixes(3);
+            DecoderCache cache = model->start(3, 40);
+            for (std::uint64_t place = 0; place < 40; ++place) {
+                const Tokens next = random_tokens(3, vocabulary, 100 + place);
+                const Tensor logits = model->step(tokens_of(next), cache);
+                for (std::size_t i = 0; i < 3; ++i) prefixes[i].push_back(next[i]);
+                if (place % 5 != 0 && place < 35) continue;
+                for (std::int64_t i = 0; i < 3; ++i)
+                    EXPECT_TRUE(same_bits(logits.slice(i, i + 1), after(*model, prefixes[static_cast<std::size_t>(i)])))
+                        << "text " << i << " place " << place;
+            }
+        }
+}
+
+TEST(LanguageModel, ReadsNothingBehindAPlace) {
+    const auto model = make(small());
+    const NoGrad no_grad;
+    Tokens text = random_tokens(9, vocabulary, 4);
+    const Tensor before = (*model)(packed({text})).value();
+    text[6] = (text[6] + 1) % vocabulary;
+    const Tensor changed = (*model)(packed({text})).value();
+    EXPECT_TRUE(same_bits(before.slice(0, 6), changed.slice(0, 6)));
+    EXPECT_FALSE(same_bits(before.slice(6, 7), changed.slice(6, 7)));
+}
+
+TEST(LanguageModel, LossIsTheMeanOfMinusLogP) {
+    const auto model = make(small(), DType::f64);
+    const std::vector<Tokens> all = texts(), none(all.size());
+    const TextBatch batch = text_batch(all);
+    EXPECT_EQ(batch.read.spans, Spans({{0, 6}, {6, 1}, {7, 10}}, 17));
+    EXPECT_EQ(batch.read.tokens.values<std::int32_t>()[6], Marks{}.begin);
+    EXPECT_EQ(batch.written.values<std::int32_t>()[6], Marks{}.end);
+    double sum = 0;
+    for (const PairScore& each : score(*model, none, all)) sum += each.log_probability;
+    EXPECT_NEAR(model->loss(batch).value().item(), -sum / 17, 1e-12);
+    const Variable logits = (*model)(batch.read);
+    EXPECT_NEAR(ops::cross_entropy(logits, batch.written).value().item(), -sum / 17, 1e-12);
+}
+
+TEST(LanguageModel, RecomputedLayersGiveTheSameGradients) {
+    TransformerOptions options = small();
+    const auto gradients = [&](bool checkpoint) {
+        options.checkpoint_layers = checkpoint;
+        LanguageModel model(vocabulary, options);
+        const RandomState random{Generator()};
+        backward(model.loss(text_batch(texts())));
+        return gradients_of(model);
+    };
+    const auto kept = gradients(false), again = gradients(true);
+    EXPECT_EQ(kept.size(), again.size());
+    for (const auto& [name, gradient] : kept) EXPECT_TRUE(same_bits(gradient, again.at(name))) << name;
+}
+
+TEST(LanguageModel, LearnsATextAndWritesIt) {
+    LanguageModel model(vocabulary, {.layers = 1, .d_model = 16, .heads = 2, .d_ff = 32, .dropout = 0});
+    const std::vector<Tokens> all = {{5, 6, 7, 5, 8, 9, 5}};
+    FlatParameters flat = flatten(model, DType::f32);
+    optim::Optimizer adam(flat.values, flat.gradients, {});
+    for (int update = 0; update < 100; ++update) {
+        flat.zero_gradients();
+        backward(model.loss(text_batch(all)));
+        adam.step({.lr = 0.01});
+    }
+    model.eval();
+    EXPECT_EQ(generate(model, {}, {.temperature = 0}), all[0]);
+    EXPECT_EQ(generate(model, {5, 6}, {.temperature = 0, .max_length = 4}), Tokens({5, 6, 7, 5}));
+}
+
+// ---- generate
+
+TEST(Generate, FollowsTheMostProbableTokensWithoutTemperature) {
+    const auto model = make(small(), DType::f32, 0.5);
+    const Tokens prompt = {4, 9};
+    const Tokens text = generate(*model, prompt, {.temperature = 0, .max_length = 12});
+    Tokens prefix = {Marks{}.begin};
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const std::vector<double> logits = after(*model, prefix).to_vector();
+        const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+        EXPECT_EQ(text[i], i < prompt.size() ? prompt[i] : best);
+        prefix.push_back(text[i]);
+    }
+    EXPECT_GT(text.size(), prompt.size());
+}
+
+TEST(Generate, DependsOnTheSeedAlone) {
+    const auto model = make(small());
+    const auto drawn = [&](std::uint64_t seed) { return generate(*model, {4}, {.top_k = 8, .seed = seed, .max_length = 20}); };
+    EXPECT_EQ(drawn(1), drawn(1));
+    EXPECT_NE(drawn(1), drawn(2));
+}
+
+// The fewest tokens with top_p of the probability, of those that top_k and the temperature leave.
+TEST(Generate, DrawsFromTheTokensThatTopPLeaves) {
+    const auto model = make(small(), DType::f32, 0.5);
+    const std::vector<double> logits = after(*model, {Marks{}.begin}).to_vector();
+    for (const Sampling& sampling : {Sampling{.top_p = 0.5}, Sampling{.top_p = 0.8, .temperature = 2}, Sampling{.top_p = 1e-9},
+                                     Sampling{.top_k = 4, .top_p = 0.7, .temperature = 1.5}}) {
+        std::vector<std::pair<double, std::int32_t>> falling;
+        for (std::int32_t id = 0; id < vocabulary; ++id)
+            falling.emplace_back(std::exp(logits[static_cast<std::size_t>(id)] / sampling.temperature), id);
+        std::sort(falling.rbegin(), falling.rend());
+        if (sampling.top_k > 0) falling.resize(static_cast<std::size_t>(sampling.top_k));
+        double all = 0, sum = 0;
+        for (const auto& [weight, id] : falling) all += weight;
+        std::map<std::int32_t, double> wanted;
+        for (const auto& [weight, id] : falling) {
+            if (sum >= sampling.top_p * all) break;
+            wanted[id] = weight;
+            sum += weight;
+        }
+        constexpr int count = 2000;
+        std::map<std::int32_t, double> found;
+        for (const Hypothesis& each : translate(*model, Tokens(), {.n_best = count, .sampling = sampling, .max_length = 1}))
+            found[each.tokens.empty() ? Marks{}.end : each.tokens[0]] += 1.0 / count;
+        EXPECT_LT(wanted.size(), static_cast<std::size_t>(vocabulary));
+        for (const auto& [id, share] : found) {
+            ASSERT_TRUE(wanted.contains(id)) << id;
+            EXPECT_NEAR(share, wanted[id] / sum, 5 * std::sqrt(0.25 / count)) << id;
+        }
+        EXPECT_EQ(found.size(), wanted.size());
+    }
+}
+
+TEST(Generate, WrongUseIsAnError) {
+    const auto model = make(small());
+    expect_error([&] { generate(*model, {4}, {.temperature = -1}); }, "a temperature of -1");
+    expect_error([&] { generate(*model, {4}, {.top_p = 0}); }, "top_p is 0, wanted more than 0 and at most 1");
+    expect_error([&] { generate(*model, {99}); }, "prefix has the token 99");
+    expect_error([&] { translate(*model, {4, 3}); }, "a language model reads none; generate() continues a text");
+    const Model translator = random_model(9, 2);
+    expect_error([&] { generate(*translator, {4}); }, "the model translates; wanted a language model");
+    expect_error(
+        [&] {
+            Ensemble({model.get(), std::make_unique<Transformer>(
+                                       TransformerOptions{.source_vocabulary = vocabulary, .target_vocabulary = vocabulary})
+                                       .get()});
+        },
+        "a model that translates and a language model");
+    TransformerOptions options = small();
+    options.memory = MemoryFrom::layer;
+    expect_error([&] { LanguageModel(vocabulary, options); }, "no encoder to attend to");
+}
+
+// ---- everywhere else
+
+TEST(LanguageModel, SummaryCountsNoSource) {
+    LanguageModel model(vocabulary, small());
+    const ModelSummary table = summarize(model, {.sentences = 2, .source = 7, .target = 5});
+    EXPECT_EQ(table.total.parameters, model.parameter_count());
+    for (const SummaryRow& row : table.rows) EXPECT_EQ(row.module.find("encoder."), std::string::npos) << row.module;
+}
+
+TEST(LanguageModel, ComputesTheSameOnADevice) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+        const auto model = make(small(norm)), other = make(small(norm));
+        other->to(Device::cuda);
+        const TextBatch batch = text_batch(texts());
+        const Variable here = model->loss(batch), there = other->loss(batch);
+        EXPECT_NEAR(here.value().item(), there.value().to(Device::cpu).item(), 1e-5);
+        backward(here);
+        backward(there);
+        const auto wanted = gradients_of(*model), found = gradients_of(*other);
+        for (const auto& [name, gradient] : wanted) {  // that of a key's bias is 0 and rounding
+            const std::vector<double> a = found.at(name).to(Device::cpu).to_vector(), b = gradient.to_vector();
+            for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << name << ' ' << i;
+        }
+        EXPECT_EQ(generate(*model, {4}, {.temperature = 0, .max_length = 12}),
+                  generate(*other, {4}, {.temperature = 0, .max_length = 12}));
+    }
+}
+
+}  // namespace
+}  // namespace heddle::nn
