@@ -16,7 +16,8 @@ kernels::Sines sines_of(Positions positions) {
         case Positions::sines_first: return kernels::Sines::first;
         case Positions::marian: return kernels::Sines::first_to_the_end;
         case Positions::sinusoidal:
-        case Positions::learned: break;
+        case Positions::learned:
+        case Positions::rotary: break;
     }
     return kernels::Sines::alternate;
 }
@@ -27,6 +28,10 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
                                        std::int64_t d_model)
     : Module(parent, name), positions_(positions), d_model_(d_model) {
     check(table > 0, "positional encoding {}: the table has {} positions, wanted at least one", this->name(), table);
+    if (positions == Positions::rotary) {
+        keep({});
+        return;
+    }
     if (positions != Positions::learned) {
         keep(computed(table));
         return;
@@ -37,7 +42,7 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
 }
 
 void PositionalEncoding::moved() {
-    if (positions_ == Positions::learned) return;
+    if (positions_ == Positions::learned || positions_ == Positions::rotary) return;
     const Tensor& table = tables_.back().value();
     if (table.device() == device() && table.dtype() == dtype()) return;
     Variable elsewhere = computed(table.rows());
@@ -60,7 +65,7 @@ Variable PositionalEncoding::computed(std::int64_t count) const {
 
 const Variable& PositionalEncoding::table(std::int64_t count) const {
     const Variable& longest = *longest_.load(std::memory_order_acquire);
-    if (count <= longest.dim(0)) return longest;
+    if (!longest.defined() || count <= longest.dim(0)) return longest;
     check(positions_ != Positions::learned,
           "positional encoding {}: a sentence has {} tokens, but positions were learned for {}; leave it out or train "
           "with a larger --position-table",

@@ -15,13 +15,15 @@
 namespace heddle::nn {
 
 /// Sines and cosines that alternate (the paper); sines first with the same frequencies (Hugging Face's Marian models), or with
-/// Marian's; or learned (kernels::sinusoidal_positions has the formulas).
-enum class Positions : std::uint8_t { sinusoidal, sines_first, marian, learned };
+/// Marian's; or learned (kernels::sinusoidal_positions has the formulas). Rotary: nothing is added to the embeddings; every
+/// self-attention turns its queries and keys by their positions (ops::rotary).
+enum class Positions : std::uint8_t { sinusoidal, sines_first, marian, learned, rotary };
 constexpr auto enum_words(Positions) {
     return words_for<Positions>({{Positions::sinusoidal, "sinusoidal"},
                                  {Positions::sines_first, "sines-first"},
                                  {Positions::marian, "marian"},
-                                 {Positions::learned, "learned"}});
+                                 {Positions::learned, "learned"},
+                                 {Positions::rotary, "rotary"}});
 }
 /// An embedding's initial values: normal with deviation d_model^-0.5, which times sqrt(d_model) is 1; normal with deviation 1;
 /// Xavier uniform.
@@ -36,11 +38,11 @@ class PositionalEncoding : public Module {
   public:
     /// Computed (no parameters): one of the tables of sines and cosines; `table` rows are computed in advance, and longer
     /// sentences extend them. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence is an
-    /// Error.
+    /// Error. Rotary: there is no table.
     PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table, std::int64_t d_model);
 
     std::string_view kind() const override { return "PositionalEncoding"; }
-    /// A table with at least `count` rows; thread-safe. Error when a learned table has fewer.
+    /// A table with at least `count` rows, undefined for rotary positions; thread-safe. Error when a learned table has fewer.
     const Variable& table(std::int64_t count) const;
 
   protected:

@@ -23,7 +23,7 @@ Tensor FewRows::read(const Linear& linear, std::optional<ops::Activation> activa
     return result.y;
 }
 
-void FewRows::add(const Tensor& h, const Linear& linear, const LayerNorm* next) {
+void FewRows::add(const Tensor& h, const Linear& linear, const Norm* next) {
     const Tensor sum = Tensor::empty(residual_.shape(), DType::bf16, Device::cuda);
     kernels::few_rows_linear(
         {.x = h, .weight = linear.weight().value(), .bias = value_or_none(linear.bias()), .residual = residual_}, {sum});

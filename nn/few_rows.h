@@ -18,12 +18,12 @@ class FewRows {
 
     /// The stream x [rows, d_model]; the next product reads norm(x), or x if `norm` is null. `pre`: residual connections bypass
     /// the norms (NormPlace::pre).
-    FewRows(Tensor x, const LayerNorm* norm, bool pre) : x_(std::move(x)), norm_(norm), pre_(pre) {}
+    FewRows(Tensor x, const Norm* norm, bool pre) : x_(std::move(x)), norm_(norm), pre_(pre) {}
 
     /// norm(x) W^T + b with the activation; its last columns are written to `tail` if that is defined.
     Tensor read(const Linear& linear, std::optional<ops::Activation> activation = {}, const Tensor& tail = {});
     /// Sets the stream to (the residual of what was last read) + h W^T + b, and its norm to `next`.
-    void add(const Tensor& h, const Linear& linear, const LayerNorm* next);
+    void add(const Tensor& h, const Linear& linear, const Norm* next);
     /// norm(x) W^T + b in f32.
     Tensor logits(const Tensor& weight, const Tensor& bias) const;
 
@@ -31,7 +31,7 @@ class FewRows {
     std::optional<kernels::RowNorm> row_norm() const;
 
     Tensor x_;
-    const LayerNorm* norm_;
+    const Norm* norm_;
     bool pre_;
     Tensor residual_;
 };

@@ -12,9 +12,9 @@ namespace {
 /// A new place for a layer's attention weights, or null if they are not requested.
 Tensor* place_for(std::vector<Tensor>* maps) { return maps == nullptr ? nullptr : &maps->emplace_back(); }
 
-std::unique_ptr<LayerNorm> final_norm(Module& stack, const TransformerOptions& options) {
+std::unique_ptr<Norm> final_norm(Module& stack, const TransformerOptions& options) {
     if (!*options.final_norm) return nullptr;
-    return std::make_unique<LayerNorm>(stack, "final_norm", options.d_model, options.norm_eps);
+    return std::make_unique<Norm>(stack, "final_norm", options.d_model, options.norm_kind, options.norm_eps);
 }
 
 std::vector<std::string> sublayers_of_decoder(const TransformerOptions& options) {
@@ -23,7 +23,7 @@ std::vector<std::string> sublayers_of_decoder(const TransformerOptions& options)
 }
 
 /// The stack's result; with pre-norm the last join has already applied the final norm.
-Variable close(const Stream& stream, NormPlace norm, const LayerNorm* final_norm) {
+Variable close(const Stream& stream, NormPlace norm, const Norm* final_norm) {
     if (norm == NormPlace::pre || final_norm == nullptr) return stream.input;
     return final_norm->forward(stream.input);
 }
@@ -43,50 +43,57 @@ Variable activated(const Variable& x, ops::Activation activation, Where where) {
 }
 
 FeedForward::FeedForward(Module& parent, std::string_view name, std::int64_t d_model, std::int64_t d_ff,
-                         ops::Activation activation, bool bias, double dropout)
+                         ops::Activation activation, bool bias, double dropout, bool gated)
     : Module(parent, name),
       activation_(activation),
       dropout_(dropout),
-      inner_(*this, "inner", d_model, d_ff, bias),
+      gated_(gated),
+      inner_(gated ? Linear(*this, "gate_and_inner", d_model, {"gate", "inner"}, d_ff, bias)
+                   : Linear(*this, "inner", d_model, d_ff, bias)),
       outer_(*this, "outer", d_ff, d_model, bias) {}
 
 Variable FeedForward::forward(const Variable& x, Where where) const {
     const InModule in_module(name());
     const Dropout drop = dropout(dropout_, "dropout");
     const bool records = will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()});
-    if (drop.active() || records || x.value().device() == Device::cuda)
+    const bool fused = drop.active() || records || x.value().device() == Device::cuda;
+    if (fused && gated_)
+        return ops::gated_feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop,
+                                       where);
+    if (fused)
         return ops::feed_forward(x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias(), activation_, drop, where);
     // On the CPU three separate ops compute the same: a decoding step has few rows, and the two Linears keep packed weights.
     const Variable u = inner_.forward(x, where);
-    return outer_.forward(activated(u, activation_, where), where);
+    if (!gated_) return outer_.forward(activated(u, activation_, where), where);
+    const std::int64_t d_ff = u.cols() / 2;
+    const Variable gate = activated(ops::slice(u, 1, 0, d_ff, where), activation_, where);
+    return outer_.forward(ops::mul(gate, ops::slice(u, 1, d_ff, 2 * d_ff, where), where), where);
 }
 
-void FeedForward::step(FewRows& stream, const LayerNorm* next) const {
-    stream.add(stream.read(inner_, activation_), outer_, next);
-}
+void FeedForward::step(FewRows& stream, const Norm* next) const { stream.add(stream.read(inner_, activation_), outer_, next); }
 
 // ---- residuals and norms
 
 Layer::Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers)
     : Module(parent, name), options_(options.with_defaults()), sublayers_(sublayers) {
     for (const std::string& sublayer : sublayers)
-        norms_.push_back(std::make_unique<LayerNorm>(*this, sublayer + "_norm", options.d_model, options.norm_eps));
+        norms_.push_back(std::make_unique<Norm>(*this, sublayer + "_norm", options.d_model, options.norm_kind, options.norm_eps));
 }
 
-Stream Layer::open(const Variable& x, NormPlace norm, const LayerNorm* first) {
+Stream Layer::open(const Variable& x, NormPlace norm, const Norm* first) {
     if (norm == NormPlace::post || first == nullptr) return {x, x};
     return {x, first->forward(x)};
 }
 
-const LayerNorm* Layer::norm_behind(std::size_t i, const LayerNorm* next) const {
+const Norm* Layer::norm_behind(std::size_t i, const Norm* next) const {
     if (options_.norm == NormPlace::post) return norms_[i].get();
     return i + 1 < norms_.size() ? norms_[i + 1].get() : next;
 }
 
-Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const {
+Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, const Norm* next) const {
     const Dropout drop = dropout(options_.dropout, sublayers_[i] + "_dropout");
     const bool pre = options_.norm == NormPlace::pre;
-    const LayerNorm* norm = norm_behind(i, next);
+    const Norm* norm = norm_behind(i, next);
     if (norm == nullptr) {
         const InModule in_module(name());
         const Variable sum = ops::residual(stream.sum, output, drop);
@@ -102,9 +109,9 @@ EncoderLayer::EncoderLayer(Module& parent, std::string_view name, const Transfor
     : Layer(parent, name, options, {"self_attention", "feed_forward"}),
       self_attention_(*this, "self_attention", options_),
       feed_forward_(*this, "feed_forward", options_.d_model, options_.d_ff, options_.activation, options_.bias,
-                    *options_.ffn_dropout) {}
+                    *options_.ffn_dropout, options_.gated) {}
 
-Stream EncoderLayer::forward(const Stream& stream, const Spans& spans, const LayerNorm* next, Tensor* weights) const {
+Stream EncoderLayer::forward(const Stream& stream, const Spans& spans, const Norm* next, Tensor* weights) const {
     const Stream middle = join(stream, self_attention_.forward(stream.input, spans, {.weights = weights}), 0, next);
     return join(middle, feed_forward_.forward(middle.input), 1, next);
 }
@@ -114,10 +121,10 @@ DecoderLayer::DecoderLayer(Module& parent, std::string_view name, const Transfor
       self_attention_(*this, "self_attention", options_),
       cross_attention_(options_.decoder_only ? nullptr : std::make_unique<CrossAttention>(*this, "cross_attention", options_)),
       feed_forward_(*this, "feed_forward", options_.d_model, options_.d_ff, options_.activation, options_.bias,
-                    *options_.ffn_dropout) {}
+                    *options_.ffn_dropout, options_.gated) {}
 
 Stream DecoderLayer::forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
-                             const LayerNorm* next, Tensor* self_weights, Tensor* cross_weights) const {
+                             const Norm* next, Tensor* self_weights, Tensor* cross_weights) const {
     const AttentionCall self{.causal = true, .weights = self_weights};
     Stream read = join(stream, self_attention_.forward(stream.input, spans, self), 0, next);
     if (cross_attention_ != nullptr) {
@@ -127,13 +134,13 @@ Stream DecoderLayer::forward(const Stream& stream, const Spans& spans, const Var
     return join(read, feed_forward_.forward(read.input), last_sublayer(), next);
 }
 
-Stream DecoderLayer::step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+Stream DecoderLayer::step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const {
     Stream read = join(stream, self_attention_.step(stream.input, cache, layer), 0, next);
     if (cross_attention_ != nullptr) read = join(read, cross_attention_->step(read.input, cache, layer), 1, next);
     return join(read, feed_forward_.forward(read.input), last_sublayer(), next);
 }
 
-void DecoderLayer::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+void DecoderLayer::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const {
     self_attention_.step(stream, cache, layer, norm_behind(0, next));
     if (cross_attention_ != nullptr) cross_attention_->step(stream, cache, layer, norm_behind(1, next));
     feed_forward_.step(stream, norm_behind(last_sublayer(), next));
@@ -149,7 +156,7 @@ Encoder::Encoder(Module& parent, std::string_view name, const TransformerOptions
 }
 
 /// With pre-norm, the norm that follows the layers before `layer`.
-const LayerNorm* Encoder::norm_before(std::size_t layer) const {
+const Norm* Encoder::norm_before(std::size_t layer) const {
     return layer < layers_.size() ? &layers_[layer]->first_norm() : final_norm_.get();
 }
 
@@ -196,7 +203,7 @@ Decoder::Decoder(Module& parent, std::string_view name, const TransformerOptions
     final_norm_ = final_norm(*this, options_);
 }
 
-const LayerNorm* Decoder::norm_before(std::size_t layer) const {
+const Norm* Decoder::norm_before(std::size_t layer) const {
     return layer < layers_.size() ? &layers_[layer]->first_norm() : final_norm_.get();
 }
 
@@ -235,6 +242,7 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
 
 bool Decoder::takes_few_rows(const Tensor& x) const {
     // With post-norm the stream already ends with a norm, so a final norm would be a second one.
+    if (options_.norm_kind != NormKind::layer || options_.gated || options_.positions == Positions::rotary) return false;
     if (observed() || training() || (options_.norm == NormPlace::post && final_norm_ != nullptr)) return false;
     const auto fits = [](std::int64_t width) { return width % 32 == 0 && width <= kernels::kFewRowsWidest; };
     return fits(options_.d_ff) && fits(*options_.head_dim * options_.heads) && FewRows::takes(x);

@@ -17,21 +17,23 @@ namespace heddle::nn {
 /// ops::relu, ops::gelu or ops::silu.
 Variable activated(const Variable& x, ops::Activation activation, Where where = Where::current());
 
-/// activation(x W1^T + b1) W2^T + b2 with dropout after the activation (paper, section 3.3). Children `inner` and `outer`.
+/// activation(x W1^T + b1) W2^T + b2 with dropout after the activation (paper, section 3.3). Children `inner` and `outer`. Gated:
+/// ops::gated_feed_forward; `inner` is then one projection of two parts, in files `gate` and `inner`.
 class FeedForward : public Module {
   public:
     FeedForward(Module& parent, std::string_view name, std::int64_t d_model, std::int64_t d_ff, ops::Activation activation,
-                bool bias = true, double dropout = 0);
+                bool bias = true, double dropout = 0, bool gated = false);
 
     std::string_view kind() const override { return "FeedForward"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
     /// Adds the sublayer's output to the stream of a decoding step; `next` is the norm that follows.
-    void step(FewRows& stream, const LayerNorm* next) const;
+    void step(FewRows& stream, const Norm* next) const;
 
   private:
     ops::Activation activation_;
     double dropout_;
+    bool gated_;
     Linear inner_;
     Linear outer_;
 };
@@ -53,21 +55,21 @@ class Layer : public Module {
     Layer(Module& parent, std::string_view name, const TransformerOptions& options, const std::vector<std::string>& sublayers);
 
     /// The stream before the first layer. With NormPlace::pre its input is first(x), or x if `first` is null.
-    static Stream open(const Variable& x, NormPlace norm, const LayerNorm* first);
-    const LayerNorm& first_norm() const { return *norms_.front(); }
+    static Stream open(const Variable& x, NormPlace norm, const Norm* first);
+    const Norm& first_norm() const { return *norms_.front(); }
 
   protected:
     /// stream + dropout(output of sublayer `i`), and the norm that follows it.
-    Stream join(const Stream& stream, const Variable& output, std::size_t i, const LayerNorm* next) const;
+    Stream join(const Stream& stream, const Variable& output, std::size_t i, const Norm* next) const;
     std::size_t last_sublayer() const { return sublayers_.size() - 1; }
     /// The norm that follows sublayer `i`, or null.
-    const LayerNorm* norm_behind(std::size_t i, const LayerNorm* next) const;
+    const Norm* norm_behind(std::size_t i, const Norm* next) const;
 
     const TransformerOptions options_;  // with defaults
 
   private:
     std::vector<std::string> sublayers_;
-    std::vector<std::unique_ptr<LayerNorm>> norms_;
+    std::vector<std::unique_ptr<Norm>> norms_;
 };
 
 /// Sublayers self_attention and feed_forward (paper, section 3.1).
@@ -77,7 +79,7 @@ class EncoderLayer : public Layer {
 
     std::string_view kind() const override { return "EncoderLayer"; }
     /// `next` is the first norm of the following layer, the final norm, or null.
-    Stream forward(const Stream& stream, const Spans& spans, const LayerNorm* next, Tensor* weights = nullptr) const;
+    Stream forward(const Stream& stream, const Spans& spans, const Norm* next, Tensor* weights = nullptr) const;
 
   private:
     SelfAttention self_attention_;
@@ -91,11 +93,11 @@ class DecoderLayer : public Layer {
 
     std::string_view kind() const override { return "DecoderLayer"; }
     /// Without cross-attention, memory and its spans are not used.
-    Stream forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans,
-                   const LayerNorm* next, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
+    Stream forward(const Stream& stream, const Spans& spans, const Variable& memory, const Spans& memory_spans, const Norm* next,
+                   Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
     /// One new row per hypothesis; `layer` is this layer's number in the cache.
-    Stream step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
-    void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
+    Stream step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const;
+    void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const;
     /// Null in a language model.
     const CrossAttention* cross_attention() const { return cross_attention_.get(); }
 
@@ -124,7 +126,7 @@ class Encoder : public Module {
     Variable forward(const Variable& x, const Spans& spans, AttentionMaps* maps = nullptr) const;
 
   private:
-    const LayerNorm* norm_before(std::size_t layer) const;
+    const Norm* norm_before(std::size_t layer) const;
     Variable forward_checkpointed(Variable x, const Spans& spans) const;
     /// The encoder's result: the last layer's, or with MemoryFrom::layer those of all layers, whose residual `sums` are given
     /// then.
@@ -132,7 +134,7 @@ class Encoder : public Module {
 
     TransformerOptions options_;  // with defaults
     std::vector<std::unique_ptr<EncoderLayer>> layers_;
-    std::unique_ptr<LayerNorm> final_norm_;
+    std::unique_ptr<Norm> final_norm_;
 };
 
 /// A stack of decoder layers with an optional final norm. `memory` is the result of Encoder::forward; a language model has none,
@@ -146,8 +148,8 @@ class Decoder : public Module {
                      AttentionMaps* maps = nullptr) const;
     /// Processes one new row per hypothesis; the cache has advanced already.
     Variable step(const Variable& x, DecoderCache& cache) const;
-    /// True if x is processed by step_few_rows(): few rows on CUDA in bf16, and no hook observes the ops. The results are the
-    /// same within rounding.
+    /// True if x is processed by step_few_rows(): few rows on CUDA in bf16 of a model without RMS norm, gates and rotary
+    /// positions, and no hook observes the ops. The results are the same within rounding.
     bool takes_few_rows(const Tensor& x) const;
     /// step() for few rows; the stream's norm is the last one.
     FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;
@@ -155,14 +157,14 @@ class Decoder : public Module {
     std::vector<Tensor> memory_keys_values(const Variable& memory) const;
 
   private:
-    const LayerNorm* norm_before(std::size_t layer) const;
+    const Norm* norm_before(std::size_t layer) const;
     Variable forward_checkpointed(Variable x, const Spans& spans, const Variable& memory, const Spans& memory_spans) const;
     /// The part of the encoder's result that layer `layer` attends to.
     Variable memory_of(std::size_t layer, const Variable& memory) const;
 
     TransformerOptions options_;  // with defaults
     std::vector<std::unique_ptr<DecoderLayer>> layers_;
-    std::unique_ptr<LayerNorm> final_norm_;
+    std::unique_ptr<Norm> final_norm_;
 };
 
 }  // namespace heddle::nn

@@ -37,9 +37,15 @@ SelfAttention::SelfAttention(Module& parent, std::string_view name, const Transf
                   *options_.attention_bias),
       output_(*this, "output", width_, options_.d_model, *options_.attention_bias) {}
 
+Variable SelfAttention::project(const Variable& x, const Spans& spans, std::int64_t first_position, Where where) const {
+    const Variable qkv = projection_.forward(x, where);
+    if (options_.positions != Positions::rotary) return qkv;
+    return ops::rotary(qkv, spans, *options_.head_dim, width_ + key_width_, {.first_position = first_position}, where);
+}
+
 Variable SelfAttention::forward(const Variable& x, const Spans& spans, const AttentionCall& call, Where where) const {
     const InModule in_module(name());
-    const Variable qkv = projection_.forward(x, where);
+    const Variable qkv = project(x, spans, 0, where);
     const ops::ColumnsOf query(qkv, 0, width_);
     const ops::ColumnsOf key(qkv, width_, key_width_);
     const ops::ColumnsOf value(qkv, width_ + key_width_, key_width_);
@@ -48,7 +54,7 @@ Variable SelfAttention::forward(const Variable& x, const Spans& spans, const Att
 }
 
 Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where) const {
-    const Tensor qkv = projection_.forward(x, where).value();
+    const Tensor qkv = project(x, cache.rows(), cache.position() - 1, where).value();
     cache.store(layer, {qkv, width_, 2 * key_width_});
     kernels::CachedKeys keys = cache.keys(layer);
     keys.key_heads = *options_.key_heads;
@@ -57,7 +63,7 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
 }
 
 // Keys and values are written directly to their place in the cache.
-void SelfAttention::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+void SelfAttention::step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const {
     const Tensor query = stream.read(projection_, {}, cache.place(layer));
     kernels::CachedKeys keys = cache.keys(layer);
     keys.key_heads = *options_.key_heads;
@@ -87,7 +93,7 @@ Variable CrossAttention::step(const Variable& x, const DecoderCache& cache, std:
     return attend(x, Variable(cache.memory(layer)), cache.groups(), cache.memory_spans(), {}, where);
 }
 
-void CrossAttention::step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const {
+void CrossAttention::step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const Norm* next) const {
     const Variable query(stream.read(query_));
     const Variable memory(cache.memory(layer));
     const auto options = op_options(options_, {}, {});

@@ -19,8 +19,8 @@ struct AttentionCall {
 
 /// Queries, keys and values of one input: one [(heads + 2 key_heads) head_dim, d_model] projection whose column slices are q, k
 /// and v, then attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value. Of the
-/// options it reads d_model, heads, head_dim, key_heads, attention_bias (default: bias) and attention_dropout (default here:
-/// none).
+/// options it reads d_model, heads, head_dim, key_heads, attention_bias (default: bias), attention_dropout (default here: none)
+/// and whether positions are rotary: queries and keys are then turned, and the cache holds the turned keys.
 class SelfAttention : public Module {
   public:
     SelfAttention(Module& parent, std::string_view name, const TransformerOptions& options);
@@ -35,9 +35,12 @@ class SelfAttention : public Module {
     /// One new row per hypothesis: its key and value go into the cache's `layer`; it attends to all positions so far.
     Variable step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
     /// Reads from the stream and adds to it; `next` is the norm that follows.
-    void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
+    void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const;
 
   private:
+    /// Queries, keys and values side by side; the first row of each span has this position.
+    Variable project(const Variable& x, const Spans& spans, std::int64_t first_position, Where where) const;
+
     TransformerOptions options_;  // with defaults
     std::int64_t width_;          // heads * head_dim
     std::int64_t key_width_;      // key_heads * head_dim
@@ -63,7 +66,7 @@ class CrossAttention : public Module {
     /// One new row per hypothesis attends to the memory of its sentence.
     Variable step(const Variable& x, const DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
     /// Reads from the stream and adds to it; `next` is the norm that follows.
-    void step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const LayerNorm* next) const;
+    void step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const Norm* next) const;
 
   private:
     Variable attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,

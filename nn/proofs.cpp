@@ -167,6 +167,19 @@ GradientCase zero_start_model() {
                        {4, 5, 7, 6, 3});
 }
 
+// RMS norm, rotary positions, shared key heads and a gate, in a translator or in a language model.
+GradientCase newer_model(const char* what, bool decoder_only) {
+    TransformerOptions options = small_options(NormPlace::pre, 0.2);
+    options.decoder_only = decoder_only;
+    options.norm_kind = NormKind::rms;
+    options.positions = Positions::rotary;
+    options.activation = ops::Activation::silu;
+    options.gated = true;
+    options.key_heads = 1;
+    options.tie = Tie::target;
+    return whole_model(what, options);
+}
+
 }  // namespace
 
 std::vector<GradientCase> module_cases() {
@@ -198,6 +211,8 @@ std::vector<GradientCase> module_cases() {
         whole_model("pre-norm, label smoothing 0.1, dropout 0.2", small_options(NormPlace::pre, 0.2)),
         whole_model("post-norm, label smoothing 0.1", small_options(NormPlace::post, 0)),
         zero_start_model(),
+        newer_model("RMS norm, rotary positions, one key head, gated", false),
+        newer_model("a language model: RMS norm, rotary positions, one key head, gated", true),
     };
 }
 

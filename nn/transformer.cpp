@@ -97,7 +97,7 @@ DecoderCache Transformer::start_decoding(const Variable& memory, const Spans& me
                                          std::int64_t length) const {
     const NoGrad no_grad;
     // Extends the table now, which a captured step could not do.
-    if (options_.positions != Positions::learned) target_positions_.table(length);
+    if (!options_.longest_sentence()) target_positions_.table(length);
     if (options_.decoder_only) {
         const Tensor keys_values = Tensor::empty({0, 2 * *options_.key_heads * *options_.head_dim}, dtype(), device());
         return {*options_.decoder_layers, keys_values, memory_spans.size(), hypotheses, length};

@@ -27,6 +27,7 @@ OptionConflict TransformerOptions::conflict() const {
     if (memory == MemoryFrom::layer && decoder_only) return OptionConflict::memory_without_encoder;
     if (memory == MemoryFrom::layer && encoder_layers.value_or(layers) != decoder_layers.value_or(layers))
         return OptionConflict::unpaired_layers;
+    if (positions == Positions::rotary && head_dim.value_or(d_model / heads) % 2 != 0) return OptionConflict::odd_rotary_head;
     return OptionConflict::none;
 }
 
@@ -50,6 +51,9 @@ TransformerOptions TransformerOptions::with_defaults() const {
           *all.encoder_layers, *all.decoder_layers);
     check(found != OptionConflict::memory_without_encoder,
           "transformer: memory is layer, but a decoder alone has no encoder to attend to; leave memory out");
+    check(found != OptionConflict::odd_rotary_head,
+          "transformer: rotary positions turn pairs of columns, but a head has {}; choose an even head_dim",
+          head_dim.value_or(d_model / heads));
     all.head_dim = head_dim.value_or(d_model / heads);
     all.key_heads = key_heads.value_or(heads);
     all.tie = tie.value_or(Tie::all);
@@ -94,7 +98,7 @@ TransformerOptions TransformerOptions::complete() const {
 double TransformerOptions::matrix_elements() const {
     const auto of = [](std::int64_t rows, std::int64_t cols) { return static_cast<double>(rows) * static_cast<double>(cols); };
     const double attention = 2 * of(d_model, heads * *head_dim) + 2 * of(d_model, *key_heads * *head_dim);
-    const double feed_forward = 2 * of(d_model, d_ff);
+    const double feed_forward = (gated ? 3 : 2) * of(d_model, d_ff);
     double elements = static_cast<double>(*encoder_layers) * (attention + feed_forward) +
                       static_cast<double>(*decoder_layers) * ((decoder_only ? 1 : 2) * attention + feed_forward) +
                       of(source_vocabulary, d_model);

@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "core/enum_words.h"
 #include "nn/embedding.h"
+#include "nn/layer_norm.h"
 
 namespace heddle::nn {
 
@@ -42,7 +43,8 @@ enum class OptionConflict : std::uint8_t {
     key_heads,
     zero_start_without_bias,
     unpaired_layers,
-    memory_without_encoder
+    memory_without_encoder,
+    odd_rotary_head
 };
 
 /// The shape of a Transformer. The command line, config.toml and the layers all read this struct; a field that is not set gets
@@ -71,8 +73,11 @@ struct TransformerOptions {
     std::optional<double> ffn_dropout = {};        ///< default: dropout
     NormPlace norm = NormPlace::pre;
     std::optional<bool> final_norm = {};  ///< a norm after the last layer of each stack; default: with NormPlace::pre
+    NormKind norm_kind = NormKind::layer;
     double norm_eps = 1e-5;
     ops::Activation activation = ops::Activation::relu;
+    /// Feed-forward layers multiply the activation of one projection by another (ops::gated_feed_forward): SwiGLU with silu.
+    bool gated = false;
     Positions positions = Positions::sinusoidal;
     std::int64_t position_table = 512;  ///< rows of the position tables; computed ones grow when longer sentences come
     std::optional<Tie> tie = {};        ///< default: all

@@ -112,9 +112,13 @@ void add_model_options(OptionTable& table, nn::TransformerOptions& options) {
         .defaults_to("as --dropout");
     table.add("norm", options.norm, "layer norm before or after each sub-layer");
     table.add("final-norm", options.final_norm, "layer norm after the last layer").defaults_to("true with --norm pre");
+    table.add("norm-kind", options.norm_kind, "layer norm, or RMS norm, which has no mean and no bias").left_out_at("\"layer\"");
     table.add("norm-eps", options.norm_eps, "added to the variance in layer norm").more_than(0);
     table.add("activation", options.activation, "of the feed-forward layers; silu is also called swish");
-    table.add("positions", options.positions, "sines and cosines (alternating, sines first, Marian's), or learned");
+    table.add("gated", options.gated, "the activation of one projection times another (SwiGLU: --activation silu --gated)")
+        .left_out_at("false");
+    table.add("positions", options.positions,
+              "sines and cosines (alternating, sines first, Marian's), learned, or rotary: queries and keys are turned");
     table.add("position-table", options.position_table, "positions in the table: the longest sentence, in tokens").at_least(1);
     table.add("tie", options.tie, "one matrix for source, target and output; source and target; target and output; none")
         .defaults_to("all; target with two vocabularies");

@@ -37,13 +37,18 @@ void check_fits_together(const nn::TransformerOptions& model) {
                 fmt::format("--memory layer pairs each decoder layer with an encoder layer, but there are {} and "
                             "{}; give as many",
                             model.decoder_layers.value_or(model.layers), model.encoder_layers.value_or(model.layers)));
+        case nn::OptionConflict::odd_rotary_head:
+            throw OptionError({"positions", "head-dim", "heads", "d-model"},
+                              fmt::format("--positions rotary turns pairs of columns, but a head has {}; give an even --head-dim",
+                                          model.head_dim.value_or(model.d_model / model.heads)));
         case nn::OptionConflict::memory_without_encoder:
             throw OptionError(
                 {"memory", "decoder-only"},
                 "--memory layer is for a decoder that attends to an encoder; a language model has none: leave it out");
     }
     check_option(
-        model.positions == nn::Positions::learned || model.d_model % 2 == 0, {"d-model", "positions"},
+        model.positions == nn::Positions::learned || model.positions == nn::Positions::rotary || model.d_model % 2 == 0,
+        {"d-model", "positions"},
         fmt::format("--d-model {} is odd, but sines and cosines of positions come in pairs; choose an even width or --positions "
                     "learned",
                     model.d_model));
