@@ -132,6 +132,13 @@ bool huber_suits(const Draw& draw, const Step& step, const std::vector<Tensor>& 
     return apart(in, step.option<double>("delta")) && draw.small(outputs);
 }
 
+// Probabilities near 1 have lost the digits of 1 - p.
+bool bce_suits(const Draw& draw, const Step&, const std::vector<Tensor>& in, std::span<const Tensor> outputs) {
+    for (const double logit : in[0].to_vector())
+        if (std::abs(logit) > 4) return false;
+    return draw.small(outputs);
+}
+
 // PyTorch wants them between 0 and 1.
 Variable probability(const Variable& x) { return ops::sigmoid(x); }
 
@@ -169,7 +176,8 @@ OpCases table() {
                  return {ops::bce_loss(probability(in[0]), probability(in[1]), {.reduction = reduction_of(s)})};
              },
              "return [F.binary_cross_entropy(torch.sigmoid(inputs[0]), torch.sigmoid(inputs[1]), "
-             "reduction=options['reduction'])]"},
+             "reduction=options['reduction'])]",
+             bce_suits},
             {"nll_loss", draw_nll,
              [](const Step& s, Inputs in) -> Outputs { return {ops::nll_loss(in[0], s.constant("targets"), s.loss())}; },
              R"py(

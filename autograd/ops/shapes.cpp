@@ -282,7 +282,7 @@ Variable roll(const Variable& x, std::int64_t shift, const std::optional<int>& a
     const int at = counted_axis("roll", x.shape(), *axis, x.shape().rank());
     const std::int64_t extent = x.dim(at);
     const std::int64_t by = extent == 0 ? 0 : (shift % extent + extent) % extent;
-    if (by == 0) return x;
+    if (by == 0) return reshape(x, x.shape(), where);
     const Variable parts[] = {slice(x, at, extent - by, extent, where), slice(x, at, 0, extent - by, where)};
     return concat(parts, at, where);
 }
