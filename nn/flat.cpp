@@ -1,5 +1,8 @@
 #include "nn/flat.h"
 
+#include <algorithm>
+#include <mutex>
+
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
@@ -9,6 +12,62 @@ namespace {
 
 // A cache line: vector loads of a parameter never cross two, and threads that write neighbouring parameters never share one.
 constexpr std::int64_t kAlignment = 64;
+
+constexpr fmt::format_string<const std::string&> kTrainedElsewhere =
+    "flatten: {} is trained by another optimizer; end that first, or give both the same parameters";
+
+// The arrays in use, to tell whose memory a leaf has.
+class AllArrays {
+  public:
+    void add(const std::shared_ptr<const FlatParameters>& arrays) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(arrays_, [](const auto& each) { return each.expired(); });
+        arrays_.push_back(arrays);
+    }
+
+    // Null when the leaf lies in none.
+    std::shared_ptr<const FlatParameters> holder(const Variable& leaf) {
+        const std::lock_guard lock(mutex_);
+        for (const std::weak_ptr<const FlatParameters>& each : arrays_) {
+            const std::shared_ptr<const FlatParameters> arrays = each.lock();
+            if (arrays == nullptr) continue;
+            if (arrays->values.shares_storage(leaf.value()) || arrays->bf16_copy.shares_storage(leaf.value())) return arrays;
+        }
+        return nullptr;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::weak_ptr<const FlatParameters>> arrays_;
+};
+
+AllArrays& all_arrays() {
+    static AllArrays arrays;
+    return arrays;
+}
+
+// Zeros for the leaves, each at a multiple of `step` elements.
+FlatParameters arrays_for(std::vector<Parameter> leaves, std::int64_t step, DType dtype, Device device) {
+    FlatParameters flat;
+    std::int64_t total = 0;
+    for (Parameter& leaf : leaves) {
+        const std::int64_t count = leaf.variable.value().numel();
+        flat.entries.push_back({std::move(leaf), total, count});
+        total += (count + step - 1) / step * step;
+    }
+    flat.values = Tensor::zeros({total}, dtype, device);
+    flat.gradients = Tensor::zeros({total}, dtype, device);
+    return flat;
+}
+
+// Moves the leaves there.
+void lay(FlatParameters& flat, const Tensor& values) {
+    for (auto& [parameter, begin, count] : flat.entries) {
+        const Shape shape = parameter.variable.shape();
+        parameter.variable.rebind(values.slice(begin, begin + count).reshape(shape),
+                                  flat.gradients.slice(begin, begin + count).reshape(shape));
+    }
+}
 
 }  // namespace
 
@@ -28,37 +87,60 @@ FlatParameters flatten(Module& module, DType dtype) {
     check(kept != DType::bf16 && dtype == (rounded && kept == DType::f32 ? DType::bf16 : kept),
           "flatten: the parameters are {} and the model is to compute in {}; wanted one dtype, or f32 parameters for bf16", kept,
           dtype);
-    FlatParameters flat;
-    const std::int64_t step = kAlignment / size_of(dtype);
-    std::int64_t total = 0;
     for (const Parameter& parameter : module.parameters()) {
         const Tensor& value = parameter.variable.value();
         check(value.dtype() == kept && value.device() == module.device(),
               "flatten: {} is {} on {}, but the model is {} on {}; call to() of the whole model", parameter.name, value.dtype(),
               name(value.device()), kept, name(module.device()));
-        const std::int64_t count = value.numel();
-        flat.entries.push_back({parameter, total, count});
-        total += (count + step - 1) / step * step;
+        check(!is_flattened(parameter.variable), kTrainedElsewhere, parameter.name);
     }
-    flat.values = Tensor::zeros({total}, kept, module.device());
-    flat.gradients = Tensor::zeros({total}, kept, module.device());
-    const auto lay = [&](const Tensor& values) {
-        for (auto& [parameter, begin, count] : flat.entries) {
-            const Shape shape = parameter.variable.shape();
-            parameter.variable.rebind(values.slice(begin, begin + count).reshape(shape),
-                                      flat.gradients.slice(begin, begin + count).reshape(shape));
-        }
-    };
-    lay(flat.values);
+    FlatParameters flat = arrays_for(module.parameters(), kAlignment / size_of(dtype), kept, module.device());
+    lay(flat, flat.values);
     if (rounded) {
-        flat.bf16_copy = Tensor::zeros({total}, DType::bf16, module.device());
+        flat.bf16_copy = Tensor::zeros(flat.values.shape(), DType::bf16, module.device());
         module.to(DType::bf16);
-        lay(flat.bf16_copy);
+        lay(flat, flat.bf16_copy);
     }
     flat.in_use = std::make_shared<const FlatParameters>(flat);
+    all_arrays().add(flat.in_use);
     module.set_flat(module, flat.in_use);
     return flat;
 }
+
+FlatParameters flatten(std::vector<Parameter> leaves) {
+    check(!leaves.empty(), "flatten: there are no parameters");
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        Parameter& leaf = leaves[i];
+        if (leaf.name.empty()) leaf.name = leaf.variable.name().empty() ? fmt::format("parameter {}", i) : leaf.variable.name();
+        check(leaf.variable.is_leaf(), "flatten: {} is the result of an op, wanted a leaf", leaf.name);
+        const Tensor &value = leaf.variable.value(), &first = leaves.front().variable.value();
+        check(value.dtype() == DType::f32 || value.dtype() == DType::f64, "flatten: {} is {}, wanted f32 or f64", leaf.name,
+              value.dtype());
+        check(value.dtype() == first.dtype() && value.device() == first.device(), "flatten: {} is {} on {}, but {} is {} on {}",
+              leaf.name, value.dtype(), name(value.device()), leaves.front().name, first.dtype(), name(first.device()));
+        for (std::size_t other = 0; other < i; ++other)
+            check(!leaves[other].variable.is(leaf.variable), "flatten: {} is named twice", leaf.name);
+    }
+    const std::shared_ptr<const FlatParameters> before = all_arrays().holder(leaves.front().variable);
+    if (before != nullptr && std::equal(leaves.begin(), leaves.end(), before->entries.begin(), before->entries.end(),
+                                        [](const Parameter& leaf, const FlatParameters::Entry& entry) {
+                                            return leaf.variable.is(entry.parameter.variable);
+                                        })) {
+        FlatParameters again = *before;
+        again.in_use = before;
+        return again;
+    }
+    for (const Parameter& leaf : leaves) check(!is_flattened(leaf.variable), kTrainedElsewhere, leaf.name);
+    const DType dtype = leaves.front().variable.dtype();
+    const Device device = leaves.front().variable.device();
+    FlatParameters flat = arrays_for(std::move(leaves), kAlignment / size_of(dtype), dtype, device);
+    lay(flat, flat.values);
+    flat.in_use = std::make_shared<const FlatParameters>(flat);
+    all_arrays().add(flat.in_use);
+    return flat;
+}
+
+bool is_flattened(const Variable& leaf) { return all_arrays().holder(leaf) != nullptr; }
 
 void FlatParameters::round_again() const {
     Tensor copy = bf16_copy;

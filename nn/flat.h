@@ -37,11 +37,17 @@ struct FlatParameters {
     NamedTensors named(const Tensor& flat) const;
 };
 
+/// Whether the leaf's memory is a part of such arrays that are in use.
+bool is_flattened(const Variable& leaf);
+
 /// Moves the module's parameters to one allocation: from now on each leaf's value and gradient are views of `values` and
 /// `gradients` (zero at first). While the result is in use, the module cannot be moved or get further parameters, and flattening
 /// it again returns the same arrays, so that two optimizers may train one model; flattening a part of it, or a module that it is
 /// a part of, is an Error.
 FlatParameters flatten(Module& module);
+/// The same for leaves of f32 or f64, of any modules or of none. Error when there are none, one of them is the result of an op or
+/// stands there twice, their dtypes or devices differ, or some, but not all of them, lie in arrays that are in use.
+FlatParameters flatten(std::vector<Parameter> leaves);
 /// For a model that computes in `dtype`: its own, or bf16 for an f32 model, whose values then are views of `bf16_copy` and whose
 /// gradients are f32. Error for any other dtype.
 FlatParameters flatten(Module& module, DType dtype);

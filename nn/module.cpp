@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "nn/flat.h"
 
 namespace heddle::nn {
 namespace {
@@ -95,6 +96,9 @@ void Module::check_flattened_from(const Module& root) const {
 void Module::check_may_move() const {
     check(flat_.expired(), "module: an optimizer works on the parameters of \"{}\" where they lie; call to() before you make it",
           name_);
+    for (const Parameter& parameter : parameters_)
+        check(!is_flattened(parameter.variable),
+              "module: an optimizer works on parameter \"{}\" where it lies; call to() before you make it", parameter.name);
     for (const Module* child : children_) child->check_may_move();
 }
 

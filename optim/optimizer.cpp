@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/check.h"
 #include "core/format.h"
@@ -20,8 +21,25 @@ NotFinite NotFinite::of_gradient(double norm, std::int64_t updates) {
                                  std::abs(norm), updates));
 }
 
+void check_rate(double lr) {
+    check(lr >= 0 && std::isfinite(lr), "optimizer: a learning rate of {}, wanted a finite one of at least 0", lr);
+}
+
+namespace {
+
+void check_options(const OptimizerOptions& options) {
+    for (const auto& [name, value] :
+         {std::pair{"momentum", options.momentum}, {"beta1", options.beta1}, {"beta2", options.beta2}})
+        check(value >= 0 && value < 1, "optimizer: {} is {}, wanted at least 0 and below 1", name, value);
+    for (const auto& [name, value] : {std::pair{"eps", options.eps}, {"the weight decay", options.weight_decay}})
+        check(value >= 0 && std::isfinite(value), "optimizer: {} is {}, wanted a finite number of at least 0", name, value);
+}
+
+}  // namespace
+
 Optimizer::Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options)
     : parameters_(std::move(parameters)), gradients_(std::move(gradients)), options_(options) {
+    check_options(options);
     check_rank("optimizer", "parameters", parameters_, 1);
     check_shape("optimizer", "gradients", gradients_, parameters_.shape());
     check_dtype("optimizer", "gradients", gradients_, parameters_.dtype());
@@ -39,6 +57,7 @@ void Optimizer::round_to(Tensor copy) {
 }
 
 double Optimizer::step(const StepOptions& with, Where where) {
+    check_rate(with.lr);
     const double norm = kernels::gradient_norm(gradients_, active_) * std::abs(with.gradient_scale);
     if (!std::isfinite(norm)) throw NotFinite::of_gradient(norm, updates_);
     apply(with.lr, with.gradient_scale * kernels::clip_factor(norm, with.clip), {.bf16_copy = bf16_copy_}, where);
@@ -50,10 +69,12 @@ Tensor Optimizer::measure(const StepOptions& with) const {
 }
 
 void Optimizer::step_measured(const StepOptions& with, const Tensor& measured, const Tensor& numbers, Where where) {
+    check_rate(with.lr);
     apply(with.lr, 1, {.measured = measured, .numbers = numbers, .bf16_copy = bf16_copy_}, where);
 }
 
 std::array<double, 3> Optimizer::numbers(const StepOptions& with) const {
+    check_rate(with.lr);
     return options_.method == Method::sgd ? kernels::step_numbers(sgd_step(with.lr, 1))
                                           : kernels::step_numbers(adam_step(with.lr, 1));
 }

@@ -55,6 +55,9 @@ class Rate {
     double value_;
 };
 
+/// Error when the rate is negative or not finite.
+void check_rate(double lr);
+
 /// Options of one update.
 struct StepOptions {
     Rate lr;
@@ -65,7 +68,8 @@ struct StepOptions {
 class Optimizer {
   public:
     /// parameters, gradients [n] of one dtype, f32 or f64. The state starts at zero. All elements are active. Error when the
-    /// shapes or dtypes differ.
+    /// shapes or dtypes differ, when momentum or a beta lies outside [0, 1), or eps or the weight decay is negative or not
+    /// finite.
     Optimizer(Tensor parameters, Tensor gradients, const OptimizerOptions& options = {});
 
     /// Restricts updates to the elements of these ascending ranges. The others are frozen: neither gradient nor weight decay
@@ -76,7 +80,7 @@ class Optimizer {
     void round_to(Tensor copy);
 
     /// One update, in place. Returns the norm of the gradient, scaled but not yet clipped. NotFinite if the norm is not finite;
-    /// nothing is changed then.
+    /// nothing is changed then. Error, here and below, when the rate is negative or not finite.
     double step(const StepOptions& with, Where where = Where::current());
     /// First half of an update without waiting for the device: the norm that step() returns and the factor for the gradients,
     /// f64 [2], on the parameters' device.

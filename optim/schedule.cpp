@@ -20,7 +20,8 @@ double cosine(const Schedule& s, std::int64_t update) {
 double Schedule::rate(std::int64_t update) const {
     check(update >= 0, "schedule: update {}, but they count from 0", update);
     check(warmup >= 0, "schedule: a warm-up of {} updates, wanted at least 0", warmup);
-    check(lr >= 0, "schedule: a learning rate of {}, wanted at least 0", lr);
+    check(lr >= 0 && std::isfinite(lr), "schedule: a learning rate of {}, wanted a finite one of at least 0", lr);
+    check(floor >= 0 && std::isfinite(floor), "schedule: a floor of {}, wanted a finite rate of at least 0", floor);
     const auto step = static_cast<double>(update + 1);
     const auto w = static_cast<double>(std::max<std::int64_t>(1, warmup));
     switch (kind) {

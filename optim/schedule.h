@@ -32,8 +32,8 @@ struct Schedule {
     std::int64_t total = 0;     ///< cosine only: the update at which the floor is reached
     double floor = 0;           ///< cosine only
 
-    /// The learning rate of update `update` (from 0). Error when `update` is negative, warmup or lr is negative, noam has no
-    /// d_model, or cosine's total is not above its warm-up.
+    /// The learning rate of update `update` (from 0). Error when `update` or warmup is negative, lr or floor is negative or not
+    /// finite, noam has no d_model, or cosine's total is not above its warm-up.
     double rate(std::int64_t update) const;
 };
 

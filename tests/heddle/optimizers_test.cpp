@@ -3,6 +3,9 @@
 
 #include <heddle/heddle.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tests/support.h"
 
 namespace {
@@ -208,6 +211,106 @@ TEST(Optimizers, RefuseAModelOfWhichAPartIsElsewhere) {
     } net;
     net.out.to(DType::f64);
     expect_error([&] { optim::Adam(net, {.lr = 1e-2}); }, "flatten: out.weight is f64 on cpu, but the model is f32 on cpu");
+}
+
+// ---- lists of leaves, and groups
+
+Variable leaf_of(std::initializer_list<float> values) {
+    return Variable(Tensor::from<float>(values, {std::ssize(values)}), true);
+}
+
+TEST(Optimizers, TrainAListOfLeaves) {
+    const Variable p = leaf_of({1, 2}), q = leaf_of({3});
+    optim::SGD sgd({p, q}, {.lr = 0.5});
+    (sum(p) + sum(2 * q)).backward();
+    sgd.step();
+    EXPECT_EQ(p.value().to_vector(), (std::vector<double>{0.5, 1.5}));
+    EXPECT_EQ(q.value().to_vector(), (std::vector<double>{2}));
+    sgd.zero_grad();
+    EXPECT_EQ(q.grad().to_vector(), (std::vector<double>{0}));
+}
+
+// The norm that is clipped to is that of all groups, so two groups with one rate step as one list does, bit for bit.
+TEST(Optimizers, ClipGroupsTogether) {
+    const Variable p = leaf_of({1, 2}), q = leaf_of({3}), p2 = leaf_of({1, 2}), q2 = leaf_of({3});
+    optim::AdamW one({p, q}, {.lr = 0.1, .clip = 0.5});
+    optim::AdamW two({{.parameters = {p2}}, {.parameters = {q2}}}, {.lr = 0.1, .clip = 0.5});
+    for (int update = 0; update < 3; ++update) {
+        one.zero_grad();
+        two.zero_grad();
+        (sum(p * p) + sum(2 * q)).backward();
+        (sum(p2 * p2) + sum(2 * q2)).backward();
+        EXPECT_NEAR(one.step(), two.step(), 1e-6);
+    }
+    EXPECT_NE(p.value().to_vector(), (std::vector<double>{1, 2}));
+    EXPECT_EQ(p.value().to_vector(), p2.value().to_vector());
+    EXPECT_EQ(q.value().to_vector(), q2.value().to_vector());
+}
+
+TEST(Optimizers, GiveEachGroupItsRateAndDecay) {
+    const Variable p = leaf_of({1}), q = leaf_of({1}), frozen = leaf_of({1});
+    Variable still = frozen;
+    still.set_requires_grad(false);
+    optim::SGD sgd({{.parameters = {p}, .lr = 0.5}, {.parameters = {frozen, q}, .weight_decay = 1}}, {.lr = 0.25});
+    (sum(p) + sum(q)).backward();
+    sgd.step();
+    EXPECT_EQ(p.item(), 0.5);
+    EXPECT_EQ(q.item(), 0.5);  // 1 - 0.25 (1 + 1)
+    EXPECT_EQ(frozen.item(), 1);
+    sgd.step(0.5);  // twice the options' rate: 1 and 0.5
+    EXPECT_EQ(p.item(), -0.5);
+    EXPECT_EQ(q.item(), -0.25);
+    sgd.set_lr(1, 0);
+    EXPECT_EQ(sgd.lr(1), 0);
+    sgd.step();
+    EXPECT_EQ(p.item(), -1);
+    EXPECT_EQ(q.item(), -0.25);
+    sgd.set_lr(0.125);
+    sgd.step();
+    EXPECT_EQ(p.item(), -1.125);
+    EXPECT_EQ(q.item(), -0.34375);
+}
+
+TEST(Optimizers, TrainPartsOfAModuleAsGroups) {
+    Net net, other;
+    optim::Adam parts({{.parameters = net.in, .lr = 0}, {.parameters = net.out}}, {.lr = 2e-2});
+    const std::vector<double> before = net.in.weight().value().to_vector();
+    const double first = loss_of(net).item();
+    EXPECT_LT(after_training(net, parts, 50), first);
+    EXPECT_EQ(net.in.weight().value().to_vector(), before);
+    expect_error([&] { net.to(DType::f64); }, "an optimizer works on parameter \"in.weight\" where it lies");
+    expect_error([&] { optim::Adam(net, {.lr = 1}); }, "in.weight is trained by another optimizer");
+    optim::Adam whole(other, {.lr = 1e-2});
+    expect_error([&] { optim::SGD({other.in.weight()}, {.lr = 1}); }, "in.weight is trained by another optimizer");
+}
+
+TEST(Optimizers, RefuseWhatWouldNotTrain) {
+    const Variable p = leaf_of({1}), q = leaf_of({1});
+    for (const double wrong : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+        expect_error([&] { optim::Adam({p}, {.lr = wrong}); }, "optimizer: a learning rate of");
+        expect_error([&] { optim::Adam({{.parameters = {p}, .lr = wrong}}, {.lr = 1}); }, "optimizer: a learning rate of");
+        expect_error([&] { optim::Adam({p}, {.lr = 1, .eps = wrong}); }, "optimizer: eps is");
+        expect_error([&] { optim::AdamW({p}, {.lr = 1, .weight_decay = wrong}); }, "optimizer: the weight decay is");
+        expect_error([&] { optim::Adam({p}, {.lr = 1, .beta2 = wrong}); }, "optimizer: beta2 is");
+        expect_error([&] { optim::SGD({p}, {.lr = 1, .momentum = wrong}); }, "optimizer: momentum is");
+        optim::SGD sgd({p}, {.lr = 1});
+        expect_error([&] { sgd.set_lr(wrong); }, "optimizer: a learning rate of");
+        expect_error([&] { sgd.step(wrong); }, "optimizer: a learning rate of");
+        expect_error([&] { optim::Schedule{.lr = wrong}.rate(0); }, "schedule: a learning rate of");
+        expect_error([&] { optim::Schedule{.kind = optim::ScheduleKind::cosine, .total = 1000, .floor = wrong}.rate(0); },
+                     "schedule: a floor of");
+    }
+    expect_error([&] { optim::SGD({p}, {.lr = 1, .clip = -1}); }, "optimizer: the largest norm of the gradient is -1");
+    expect_error([&] { optim::SGD(std::vector<Variable>{}, {.lr = 1}); }, "optimizer: a group has no parameters");
+    expect_error([&] { optim::SGD({p, p}, {.lr = 1}); }, "flatten: parameter 1 is named twice");
+    expect_error([&] { optim::SGD({p * 2}, {.lr = 1}); }, "flatten: parameter 0 is the result of an op");
+    expect_error(
+        [&] {
+            optim::SGD({p, Variable(q.value().to(DType::f64), true)}, {.lr = 1});
+        },
+        "flatten: parameter 1 is f64 on cpu");
+    optim::SGD sgd({p}, {.lr = 1});
+    expect_error([&] { optim::SGD({p, q}, {.lr = 1}); }, "flatten: parameter 0 is trained by another optimizer");
 }
 
 }  // namespace
