@@ -46,6 +46,28 @@ TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
                              {.f64 = 1e-13, .f32 = 2e-6});
                 expect_same_bits_again([&] { return std::vector<Tensor>{attention_cached(query, cached, kHeads)}; },
                                        "attention_cached");
+                const Tensor bias = normal({kHeads, kTime + 3}, DType::f32, 3);
+                Tensor of_newest = Tensor::zeros({kHeads, 1, keys.longest()}, DType::f32);
+                CachedKeys biased = cached;
+                biased.bias = in(numbers.dtype == DType::bf16 ? Numbers{numbers.device, DType::f32} : numbers, bias);
+                for (std::int64_t r = 0; r < rows; ++r) {
+                    const std::int64_t length = lengths[static_cast<std::size_t>(r)];
+                    if (length == 0) continue;
+                    for (std::int64_t h = 0; h < kHeads; ++h)
+                        for (std::int64_t j = 0; j < length; ++j)
+                            of_newest.mutable_data<float>()[h * keys.longest() + j] =
+                                bias.data<float>()[h * (kTime + 3) + kTime + 3 - length + j];
+                    AttentionRules alone = rules;
+                    alone.query_spans = Spans::equal(1, 1);
+                    alone.key_spans = Spans::equal(1, length);
+                    alone.bias = of_newest.to(DType::f64);
+                    const Tensor own = exact(gathered).slice(keys[r].start, keys[r].start + length);
+                    expect_close(attention_cached(query, biased, kHeads).slice(r, r + 1),
+                                 attention_forward(exact(queries).slice(r, r + 1), {own, first, key_heads * dk},
+                                                   {own, first + key_heads * dk, key_heads * dv}, alone)
+                                     .output,
+                                 numbers, fmt::format("biased, dk {}, dv {}, row {}", dk, dv, r), {.f64 = 1e-13, .f32 = 2e-6});
+                }
                 if (lengths.size() < 3 || lengths[2] != 33) continue;
                 // A row of 33 keys by itself, in one piece, and beside rows of four pieces.
                 const std::vector<std::int64_t> one{33};

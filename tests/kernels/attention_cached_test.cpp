@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/attention/alibi.h"
 #include "tests/kernels/attention_cases.h"
 #include "tests/support.h"
 
@@ -83,6 +84,50 @@ TEST(AttentionCached, GroupedKeysHaveTheBitsOfCausalAttentionWithoutACache) {
             EXPECT_TRUE(same_bits(output, whole.slice(i, i + 1))) << i;
         }
     }
+}
+
+TEST(AttentionCached, LinearBiasesGiveTheBitsOfCausalAttentionWithoutACache) {
+    constexpr std::int64_t kTime = 70, kLonger = 75;
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Spans spans = Spans::packed(std::vector<std::int64_t>{kTime});
+        const Tensor x = normal({kTime, 3 * kColumns}, DType::f32, 1).to(dtype);
+        const Columns query(x, 0, kColumns), key(x, kColumns, kColumns), value(x, 2 * kColumns, kColumns);
+        const AttentionRules rules{.query_spans = spans,
+                                   .key_spans = spans,
+                                   .heads = kHeads,
+                                   .causal = true,
+                                   .bias = alibi_bias(kHeads, kLonger, dtype)};
+        const Tensor whole = attention_forward(query, key, value, rules).output;
+        Tensor table = Tensor::empty({2, kTime}, DType::i32);
+        for (std::int32_t i = 0; i < 2 * kTime; ++i) table.mutable_data<std::int32_t>()[i] = i % kTime;
+        for (std::int64_t i = 1; i < kTime; ++i) {
+            // Beside a shorter row, whose newest key is another one.
+            const std::vector<std::int64_t> lengths{i + 1, i};
+            const Tensor rows = Tensor::empty({2, 3 * kColumns}, dtype);
+            rows.slice(0, 1).copy_(x.slice(i, i + 1));
+            rows.slice(1, 2).copy_(x.slice(i - 1, i));
+            const Tensor output = attention_cached({rows, 0, kColumns},
+                                                   {.key = key,
+                                                    .value = value,
+                                                    .table = table,
+                                                    .lengths = lengths,
+                                                    .bias = alibi_cached_bias(kHeads, kLonger + 3, dtype)},
+                                                   kHeads);
+            EXPECT_TRUE(same_bits(output.slice(0, 1), whole.slice(i, i + 1))) << i;
+            EXPECT_TRUE(same_bits(output.slice(1, 2), whole.slice(i - 1, i))) << i;
+        }
+    }
+}
+
+TEST(AttentionCached, LinearBiasesHaveThePapersSlopes) {
+    EXPECT_EQ(alibi_slopes(8), (std::vector{.5, .25, .125, .0625, .03125, .015625, .0078125, .00390625}));
+    EXPECT_EQ(alibi_slopes(1), std::vector{std::exp2(-8.0)});
+    EXPECT_EQ(alibi_slopes(3), (std::vector{std::exp2(-4.0), std::exp2(-8.0), std::exp2(-2.0)}));
+    EXPECT_EQ(alibi_bias(2, 3, DType::f64).to_vector(),
+              (std::vector{0., -.0625, -.125, -.0625, 0., -.0625, -.125, -.0625, 0., 0., -.00390625, -.0078125, -.00390625, 0.,
+                           -.00390625, -.0078125, -.00390625, 0.}));
+    EXPECT_EQ(alibi_cached_bias(2, 3, DType::f64).to_vector(), (std::vector{-.125, -.0625, 0., -.0078125, -.00390625, 0.}));
+    expect_error([] { alibi_slopes(0); }, "0 heads");
 }
 
 TEST(AttentionCached, FollowsTheTableWhenHypothesesBranch) {

@@ -32,6 +32,16 @@ void check_table(const Columns& query, const CachedKeys& cache) {
     }
 }
 
+void check_cached_bias(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::int64_t longest) {
+    const Tensor& bias = cache.bias;
+    if (!bias.defined()) return;
+    const DType dtype = query.base.dtype();
+    check_dtype("attention_cached", "bias", bias, dtype == DType::bf16 ? DType::f32 : dtype);
+    check(bias.rank() == 2 && (bias.dim(0) == heads || bias.dim(0) == 1) && bias.dim(1) >= longest,
+          "attention_cached: bias has shape {}, wanted [{} or 1, keys] for at least {} keys", bias.shape(), heads, longest);
+    check_device("attention_cached", {{"query", query.base}, {"bias", bias}});
+}
+
 // The reference: as attention.cpp's, with rows found through the table.
 template <class T>
 void attend_rows(const AttentionView<T>& view, const CachedKeys& cache, std::int64_t first, std::int64_t end,
@@ -39,11 +49,16 @@ void attend_rows(const AttentionView<T>& view, const CachedKeys& cache, std::int
     RunningSoftmax<T> running(view.dv());
     for (std::int64_t row = first; row < end; ++row) {
         const std::int32_t* slots = cache.table.data<std::int32_t>() + row * cache.table.dim(1);
+        const std::int64_t length = cache.lengths[static_cast<std::size_t>(row)];
         for (std::int64_t head = 0; head < view.heads; ++head) {
+            const T* const bias = view.newest_bias(head, length);
             running.start();
-            for (std::int64_t j = 0; j < cache.lengths[static_cast<std::size_t>(row)]; ++j)
-                running.add(view.scale * dot(view.query.at(row, head), view.key.at(slots[j], view.key_head(head)), view.dk()), 1,
+            for (std::int64_t j = 0; j < length; ++j) {
+                const T* const key = view.key.at(slots[j], view.key_head(head));
+                const Accumulator<T> added(bias == nullptr ? T{0} : bias[j]);
+                running.add(view.scale * dot(view.query.at(row, head), key, view.dk()) + added, 1,
                             view.value.at(slots[j], view.key_head(head)));
+            }
             running.finish(output.at(row, head));
         }
     }
@@ -63,6 +78,8 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
     check_attention(query, cache.key, cache.value, rules);
     check_table(query, cache);
     check_device("attention_cached", {{"query", query.base}, {"table", cache.table}});
+    const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
+    check_cached_bias(query, cache, heads, longest);
     const std::int64_t columns = cache.value.count / rules.heads_of_keys() * heads;
     Tensor result = Tensor::empty({query.rows(), columns}, query.base.dtype(), query.base.device());
     if (query.base.device() == Device::cuda) {
@@ -70,10 +87,14 @@ Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int6
         attention_cached_cuda(query, cache, heads, scale.value_or(1 / std::sqrt(head_width)), result);
         return result;
     }
-    const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
     const std::int64_t work = (longest + 16) * (query.count + columns);
     dispatch_real("attention_cached", query.base, [&]<class T>(TypeTag<T>) {
-        const auto view = view_attention<T>(query, cache.key, cache.value, rules);
+        auto view = view_attention<T>(query, cache.key, cache.value, rules);
+        if (cache.bias.defined()) {
+            view.bias = cache.bias.data<T>();
+            view.bias_pitch = cache.bias.dim(1);
+            view.bias_head = cache.bias.dim(0) == 1 ? 0 : view.bias_pitch;
+        }
         const auto output = mutable_head_rows<T>(result, heads);
         parallel_for(query.rows(), grain_for(work / 8), [&](std::int64_t first, std::int64_t end) {
             if constexpr (std::is_same_v<T, float>) {

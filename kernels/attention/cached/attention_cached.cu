@@ -1,6 +1,7 @@
 // Attention of single query rows over a cache, on CUDA: what decoding does for each token.
 //
-//     O_r = softmax(scale q_r K_r^T) V_r       K_r, V_r: the cache rows that table[r, 0 .. length) names
+//     O_r = softmax(scale q_r K_r^T + b) V_r   b: a bias by the distance from the newest key, or none; K_r, V_r: the cache rows
+//     that table[r, 0 .. length) names
 //
 // There is one query row where training has many, so nothing can be reused and the keys and values come from memory once: the
 // kernel is as fast as they arrive. To have enough of them under way, a row's keys are split into pieces of 64 and each piece is
@@ -35,11 +36,13 @@ constexpr int kAtOnce = 4;  // values under way in a lane, times its columns
 
 template <class T>
 struct CachedTask {
-    DeviceRows<const T> query;              // [rows, heads * dk]
-    DeviceRows<const T> key;                // [slots, heads / group * dk]
-    DeviceRows<const T> value;              // [slots, heads / group * dv]
-    const std::int32_t* table = nullptr;    // [rows, time]
-    const std::int32_t* lengths = nullptr;  // [rows], or null: all rows have `length` keys
+    DeviceRows<const T> query;                     // [rows, heads * dk]
+    DeviceRows<const T> key;                       // [slots, heads / group * dk]
+    DeviceRows<const T> value;                     // [slots, heads / group * dv]
+    const std::int32_t* table = nullptr;           // [rows, time]
+    const std::int32_t* lengths = nullptr;         // [rows], or null: all rows have `length` keys
+    const device::Accumulator<T>* bias = nullptr;  // [heads or 1, bias_pitch], its last number for the newest key; or null
+    std::int64_t bias_head = 0, bias_pitch = 0;    // elements from one head's bias to the next (0: shared), and of a head
     std::int64_t rows = 0, slots = 0, time = 0;
     double scale = 1;
     int heads = 1, length = 0, pieces = 1, vectors = 0;
@@ -138,6 +141,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
             const T* const k = task.key.at(slot, key_head);
             score = scale * (task.vectors != 0 ? dot_product<device::kVector<T>>(query, k, task.query.width)
                                                : dot_product<1>(query, k, task.query.width));
+            if (task.bias != nullptr)
+                score += task.bias[head * task.bias_head + task.bias_pitch - length + key] * static_cast<A>(kLog2E);
         }
         const A p = device::power_of_two(score - all.raise(device::warp_max(score)));
         all.sum += device::warp_sum(p);
@@ -194,6 +199,11 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
         task.heads = static_cast<int>(heads);
         task.group = static_cast<int>(heads / key_heads);
         task.vectors = vectors_fit(task.query) && vectors_fit(task.key);
+        if (cache.bias.defined()) {
+            task.bias = cache.bias.data<A>();
+            task.bias_pitch = cache.bias.dim(1);
+            task.bias_head = cache.bias.dim(0) == 1 ? 0 : task.bias_pitch;
+        }
         // Hypotheses that were begun together have the same length, and nothing is uploaded.
         const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
         task.length = static_cast<int>(longest);

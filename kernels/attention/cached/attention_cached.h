@@ -18,13 +18,16 @@ struct CachedKeys {
     Tensor table;                           ///< i32 [rows, time]: row r's keys lie in the cache rows table[r, 0 .. lengths[r])
     std::span<const std::int64_t> lengths;  ///< rows numbers between 0 and time
     std::int64_t key_heads = 0;             ///< as AttentionRules::key_heads; 0: as many as heads of the query
+    /// [heads or 1, n] of the query's dtype, f32 beside bf16, with n at least the longest of `lengths`: added to the scaled
+    /// scores, the last number to that of a row's newest key (kernels/attention/alibi.h). Undefined: no bias.
+    Tensor bias = {};
 };
 
-/// Row r: softmax(scale query_r K_r^T) V_r with the keys and values that the table names; query [rows, heads * dk], result [rows,
-/// heads * dv]. Its bits are those of the last row of causal attention over the same tokens without a cache. A row without keys
-/// gives zeros. `scale` is 1 / sqrt(dk) by default. No backward. Error when shapes do not fit or the table leaves the cache. All
-/// tensors on one device; on CUDA f32, bf16 or f64 and heads of up to 256 columns, bits within rounding, and a table that leaves
-/// the cache traps the kernel.
+/// Row r: softmax(scale query_r K_r^T + bias) V_r with the keys and values that the table names; query [rows, heads * dk], result
+/// [rows, heads * dv]. Its bits are those of the last row of causal attention over the same tokens without a cache. A row without
+/// keys gives zeros. `scale` is 1 / sqrt(dk) by default. No backward. Error when shapes do not fit or the table leaves the cache.
+/// All tensors on one device; on CUDA f32, bf16 or f64 and heads of up to 256 columns, bits within rounding, and a table that
+/// leaves the cache traps the kernel.
 Tensor attention_cached(const Columns& query, const CachedKeys& cache, std::int64_t heads, std::optional<double> scale = {});
 
 // ---- the CUDA side (attention_cached.cu): arguments are checked and the result allocated by attention_cached.cpp

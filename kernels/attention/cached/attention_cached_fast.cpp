@@ -15,7 +15,7 @@ void attention_cached_fast(const AttentionView<float>& view, const std::int32_t*
             const std::int32_t* const slots = table + row * table_pitch;
             attend_one(
                 view, head, view.query.at(row, head), lengths[row], [slots](std::int64_t k) { return slots[k]; },
-                output.at(row, head), scratch);
+                output.at(row, head), scratch, view.newest_bias(head, lengths[row]));
         }
 }
 

@@ -87,11 +87,13 @@ struct OneQuerySoftmax {
     }
 };
 
+/// `bias` [rows.count] or null.
 inline void attend_tile(const AttentionView<float>& view, const KeyRows& rows, std::int64_t key_head, const OneQueryBuffers& at,
-                        OneQuerySoftmax& state, bool later) {
+                        OneQuerySoftmax& state, bool later, const float* bias) {
     const std::int64_t dk = view.dk(), dv = view.dv();
     for (std::int64_t k = 0; k < rows.count; k += kFloats) {
-        const VecF scores = score(at.query, rows.key + k, key_head * dk, dk);
+        VecF scores = score(at.query, rows.key + k, key_head * dk, dk);
+        if (bias != nullptr) scores += load_at(bias, k, rows.count);
         const VecI lane = iota<std::int32_t>() + static_cast<std::int32_t>(k);
         store(at.scores + k, lane < static_cast<std::int32_t>(rows.count) ? scores : broadcast(-kInfinity));
     }
@@ -105,11 +107,11 @@ inline void attend_tile(const AttentionView<float>& view, const KeyRows& rows, s
     if (whole < dv) add_last_values(rows, at.scores, column + whole, static_cast<int>(dv - whole), at.output + whole, later);
 }
 
-/// output [dv] = attention of the query [dk] over the rows row_of(0) to row_of(keys - 1) of view.key and view.value; no mask,
-/// bias or dropout. `scratch`: attention_cached_scratch() floats.
+/// output [dv] = attention of the query [dk] over the rows row_of(0) to row_of(keys - 1) of view.key and view.value; no mask or
+/// dropout. `scratch`: attention_cached_scratch() floats. `bias` [keys] or null.
 template <class RowOf>
 inline void attend_one(const AttentionView<float>& view, std::int64_t head, const float* query, std::int64_t keys, RowOf row_of,
-                       float* output, float* scratch) {
+                       float* output, float* scratch, const float* bias = nullptr) {
     const OneQueryBuffers at{scratch, scratch + padded(view.dk()), scratch + padded(view.dk()) + kKeyTile};
     const std::int64_t key_head = view.key_head(head);
     pack_row(query, view.dk(), static_cast<float>(view.scale), at.query);
@@ -125,7 +127,7 @@ inline void attend_one(const AttentionView<float>& view, std::int64_t head, cons
         }
         // The lanes after the last key read a row that is there; they count for nothing.
         for (std::int64_t k = rows.count; k % kFloats != 0; ++k) rows.key[k] = rows.key[0];
-        attend_tile(view, rows, key_head, at, state, from > 0);
+        attend_tile(view, rows, key_head, at, state, from > 0, bias == nullptr ? nullptr : bias + from);
     }
     unpack_row(at.output, view.dv(), state.sum == 0 ? 0 : 1 / state.sum, output);
 }
