@@ -1,6 +1,11 @@
 #include "autograd/operators.h"
 
+#include <cmath>
+
 #include "autograd/ops.h"
+#include "core/check.h"
+#include "core/format.h"
+#include "kernels/cast/cast.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
@@ -10,24 +15,136 @@ Variable Operand::beside(const Operand& other) const {
     return Tensor::full({}, *number_, other.variable_.dtype(), other.variable_.device());
 }
 
-Variable operator+(const Operand& a, const Operand& b) { return ops::add(a.beside(b), b.beside(a), a.where()); }
-Variable operator-(const Operand& a, const Operand& b) { return ops::sub(a.beside(b), b.beside(a), a.where()); }
+namespace {
 
-Variable operator*(const Operand& a, const Operand& b) {
-    if (b.number()) return ops::scale(a.beside(b), *b.number(), a.where());
-    if (a.number()) return ops::scale(b.beside(a), *a.number(), a.where());
-    return ops::mul(a.beside(b), b.beside(a), a.where());
+bool is_whole(DType dtype) { return dtype == DType::i32 || dtype == DType::u8; }
+bool is_whole(double number) { return number == std::floor(number); }
+
+struct Sides {
+    Variable a, b;
+    bool whole = false;  // both are integers, of different types or for arithmetic
+};
+
+// Both sides with one dtype: integers take that of floating-point numbers beside them. Two integers become f64, which holds all
+// of i32, unless they are only compared and have one type.
+Sides sides(const Operand& a, const Operand& b, bool compared) {
+    const auto whole = [](const Operand& side, const Operand& other) {
+        return side.number() ? is_whole(*side.number()) && is_whole(other.beside(side).dtype())
+                             : is_whole(side.beside(other).dtype());
+    };
+    Sides both{a.beside(b), b.beside(a)};
+    if (!is_whole(both.a.dtype()) && !is_whole(both.b.dtype())) return both;
+    both.whole = whole(a, b) && whole(b, a);
+    if (both.whole && compared && both.a.dtype() == both.b.dtype()) return both;
+    DType common = both.whole || compared ? DType::f64 : DType::f32;
+    for (const auto* side : {&both.a, &both.b})
+        if (!is_whole(side->dtype())) common = side->dtype();
+    const auto converted = [common](const Operand& side, const Variable& value) -> Variable {
+        if (side.number()) return Tensor::full({}, *side.number(), common, value.device());
+        return is_whole(value.dtype()) ? Variable(kernels::cast(value.value(), common)) : value;
+    };
+    both.a = converted(a, both.a);
+    both.b = converted(b, both.b);
+    return both;
 }
 
-// Division, not multiplication by the reciprocal: x / 3 has the bits of a division.
-Variable operator/(const Operand& a, const Operand& b) { return ops::div(a.beside(b), b.beside(a), a.where()); }
+// An integer result, computed in f64.
+Tensor narrowed(const Variable& result) {
+    if (result.device() == Device::cpu)
+        for (const double value : result.value().values<double>())
+            check(value >= INT32_MIN && value <= INT32_MAX, "the integer result {} does not fit into i32", value);
+    return kernels::cast(result.value(), DType::i32);
+}
 
-Variable operator-(const Operand& x) { return ops::neg(x.beside(x), x.where()); }
+using Op = Variable (*)(const Variable&, const Variable&, Where);
+
+Variable computed(Op op, const Operand& a, const Operand& b) {
+    const Sides both = sides(a, b, false);
+    const Variable result = op(both.a, both.b, a.where());
+    return both.whole ? Variable(narrowed(result)) : result;
+}
+
+}  // namespace
+
+Variable operator+(const Operand& a, const Operand& b) { return computed(ops::add, a, b); }
+Variable operator-(const Operand& a, const Operand& b) { return computed(ops::sub, a, b); }
+
+Variable operator*(const Operand& a, const Operand& b) {
+    if (b.number() && !is_whole(a.beside(b).dtype())) return ops::scale(a.beside(b), *b.number(), a.where());
+    if (a.number() && !is_whole(b.beside(a).dtype())) return ops::scale(b.beside(a), *a.number(), a.where());
+    return computed(ops::mul, a, b);
+}
+
+// Division, not multiplication by the reciprocal: x / 3 has the bits of a division. Integers give a f32 quotient.
+Variable operator/(const Operand& a, const Operand& b) {
+    const Sides both = sides(a, b, false);
+    const Variable result = ops::div(both.a, both.b, a.where());
+    return both.whole ? Variable(kernels::cast(result.value(), DType::f32)) : result;
+}
+
+Variable operator-(const Operand& x) { return is_whole(x.beside(x).dtype()) ? x * -1 : ops::neg(x.beside(x), x.where()); }
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return (Operand(a) + Operand(b)).value(); }
+Tensor operator+(const Tensor& a, double b) { return (Operand(a) + Operand(b)).value(); }
+Tensor operator+(double a, const Tensor& b) { return (Operand(a) + Operand(b)).value(); }
+Tensor operator-(const Tensor& a, const Tensor& b) { return (Operand(a) - Operand(b)).value(); }
+Tensor operator-(const Tensor& a, double b) { return (Operand(a) - Operand(b)).value(); }
+Tensor operator-(double a, const Tensor& b) { return (Operand(a) - Operand(b)).value(); }
+Tensor operator*(const Tensor& a, const Tensor& b) { return (Operand(a) * Operand(b)).value(); }
+Tensor operator*(const Tensor& a, double b) { return (Operand(a) * Operand(b)).value(); }
+Tensor operator*(double a, const Tensor& b) { return (Operand(a) * Operand(b)).value(); }
+Tensor operator/(const Tensor& a, const Tensor& b) { return (Operand(a) / Operand(b)).value(); }
+Tensor operator/(const Tensor& a, double b) { return (Operand(a) / Operand(b)).value(); }
+Tensor operator/(double a, const Tensor& b) { return (Operand(a) / Operand(b)).value(); }
+Tensor operator-(const Tensor& x) { return (-Operand(x)).value(); }
+
+namespace {
+
+void written(const char* op, Tensor& a, const Variable& result, Where where) {
+    check(result.shape() == a.shape() && result.dtype() == a.dtype(),
+          "{}: the result is {} {}, but it is written into {} {}; write x = x {} y for a new tensor", op, result.shape(),
+          result.dtype(), a.shape(), a.dtype(), op[0]);
+    a.copy_(result.value(), where);
+}
+
+void written(const char* op, Variable& a, const Variable& result, Where where) {
+    if (!a.is_leaf() || !a.requires_grad()) {
+        a = result;
+        return;
+    }
+    check(!result.requires_grad(), "{}: a leaf that requires a gradient can only be changed in place under NoGrad", op);
+    Tensor value = a.value();
+    written(op, value, result, where);
+}
+
+}  // namespace
+
+#define HEDDLE_IN_PLACE(Self)                                   \
+    Self& operator+=(Self& a, const Operand& b) {               \
+        written("+=", a, Operand(a, b.where()) + b, b.where()); \
+        return a;                                               \
+    }                                                           \
+    Self& operator-=(Self& a, const Operand& b) {               \
+        written("-=", a, Operand(a, b.where()) - b, b.where()); \
+        return a;                                               \
+    }                                                           \
+    Self& operator*=(Self& a, const Operand& b) {               \
+        written("*=", a, Operand(a, b.where()) * b, b.where()); \
+        return a;                                               \
+    }                                                           \
+    Self& operator/=(Self& a, const Operand& b) {               \
+        written("/=", a, Operand(a, b.where()) / b, b.where()); \
+        return a;                                               \
+    }
+HEDDLE_IN_PLACE(Tensor)
+HEDDLE_IN_PLACE(Variable)
+#undef HEDDLE_IN_PLACE
 
 namespace {
 
 Tensor compared(kernels::Comparison comparison, const Operand& a, const Operand& b) {
-    return kernels::compare(comparison, a.beside(b).value(), b.beside(a).value());
+    const Sides both = sides(a, b, true);
+    return kernels::compare(comparison, both.a.value(), both.b.value());
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class Operand {
     Where where_;
 };
 
-/// Element by element, broadcast as NumPy does: ops::add, ops::sub, ops::mul and ops::div. A number as a factor costs
+/// Element by element, broadcast as NumPy does: ops::add, ops::sub, ops::mul and ops::div. Integers beside floating-point numbers
+/// take their dtype, and among themselves give i32, but f32 when they are divided. A number as a factor costs
 /// ops::scale; every other number becomes a scalar on the device of the other side, on CUDA by a copy from the host, which cannot
 /// be captured into a graph: make it once, before the loop.
 Variable operator+(const Operand& a, const Operand& b);
@@ -41,8 +42,42 @@ Variable operator*(const Operand& a, const Operand& b);
 Variable operator/(const Operand& a, const Operand& b);
 Variable operator-(const Operand& x);
 
+/// Of tensors and numbers alone, tensors: nothing is recorded.
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator+(const Tensor& a, double b);
+Tensor operator+(double a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, double b);
+Tensor operator-(double a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, double b);
+Tensor operator*(double a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, double b);
+Tensor operator/(double a, const Tensor& b);
+Tensor operator-(const Tensor& x);
+
+/// In place: writes the result, which has a's shape and dtype, into a's memory, and bumps the version: backward of what saved it
+/// before is an error.
+Tensor& operator+=(Tensor& a, const Operand& b);
+Tensor& operator-=(Tensor& a, const Operand& b);
+Tensor& operator*=(Tensor& a, const Operand& b);
+Tensor& operator/=(Tensor& a, const Operand& b);
+/// Of a part: x[0] += 1.
+inline Tensor operator+=(Tensor&& a, const Operand& b) { return a += b; }
+inline Tensor operator-=(Tensor&& a, const Operand& b) { return a -= b; }
+inline Tensor operator*=(Tensor&& a, const Operand& b) { return a *= b; }
+inline Tensor operator/=(Tensor&& a, const Operand& b) { return a /= b; }
+
+/// `a += b` is `a = a + b`: the handle moves on to the result, and other handles on the old value keep it. A leaf that requires
+/// a gradient stays the leaf that it is and is changed in place, which bumps its version: only under NoGrad, else an Error.
+Variable& operator+=(Variable& a, const Operand& b);
+Variable& operator-=(Variable& a, const Operand& b);
+Variable& operator*=(Variable& a, const Operand& b);
+Variable& operator/=(Variable& a, const Operand& b);
+
 /// Masks u8, 1 where the comparison holds, for ops::where, softmax and attention: `where(a > 0, a, b)`. A number takes the other
-/// side's dtype. They are not recorded: a mask has no gradient.
+/// side's dtype, and integers that of floating-point numbers. They are not recorded: a mask has no gradient.
 Tensor operator==(const Operand& a, const Operand& b);
 Tensor operator!=(const Operand& a, const Operand& b);
 Tensor operator<(const Operand& a, const Operand& b);

@@ -77,23 +77,6 @@ Tensor logical_or(const Tensor& a, const Tensor& b);
 Tensor logical_xor(const Tensor& a, const Tensor& b);
 Tensor logical_not(const Tensor& a);
 
-/// The axes of a reduction: one, several, or all of them. Negative ones count from the end.
-class Axes {
-  public:
-    Axes() = default;                                                                  ///< all
-    Axes(int axis) : all_(false), list_{axis} {}                                       // NOLINT: sum(x, -1)
-    Axes(std::initializer_list<int> axes) : all_(axes.size() == 0), list_(axes) {}     // NOLINT: sum(x, {0, 2})
-    Axes(std::span<const int> axes) : all_(false), list_(axes.begin(), axes.end()) {}  // NOLINT
-
-    bool all() const { return all_; }
-    /// Empty when all are meant.
-    const std::vector<int>& list() const { return list_; }
-
-  private:
-    bool all_ = true;
-    std::vector<int> list_ = {};
-};
-
 /// Over one axis, several or all; they stay with extent 1 when `keep`. `max` and `min` send the gradient to the first of equal
 /// numbers, and a NaN goes before all numbers. Error when an axis is not there, and for mean, max and min when nothing is
 /// reduced.
@@ -125,7 +108,8 @@ Tensor all(const Tensor& mask, const Axes& axes = {}, bool keep = false);
 
 // ---- shapes: what only moves elements
 
-Variable reshape(const Variable& x, const Shape& shape, Where where = Where::current());
+/// One extent may be -1: the one that takes all elements.
+Variable reshape(const Variable& x, const NewShape& shape, Where where = Where::current());
 /// Axis i of the result is axis axes[i] of x.
 Variable permute(const Variable& x, std::span<const int> axes, Where where = Where::current());
 /// Elements [begin, end) of `axis`.
@@ -159,9 +143,10 @@ std::vector<Variable> split(const Variable& x, const std::vector<std::int64_t>& 
 std::vector<Variable> chunk(const Variable& x, std::int64_t count, int axis = 0, Where where = Where::current());
 /// The parts at the places of an axis, without it.
 std::vector<Variable> unbind(const Variable& x, int axis = 0, Where where = Where::current());
-/// x repeated to this shape as NumPy's broadcasting does it; broadcast_to is its name in NumPy and MLX.
-Variable expand(const Variable& x, const Shape& shape, Where where = Where::current());
-inline Variable broadcast_to(const Variable& x, const Shape& shape, Where where = Where::current()) {
+/// x repeated to this shape as NumPy's broadcasting does it, where -1 keeps the extent; broadcast_to is its name in NumPy and
+/// MLX.
+Variable expand(const Variable& x, const NewShape& shape, Where where = Where::current());
+inline Variable broadcast_to(const Variable& x, const NewShape& shape, Where where = Where::current()) {
     return expand(x, shape, where);
 }
 /// The whole of x so many times along each axis (NumPy's tile); there may be more axes than x has.
@@ -182,6 +167,15 @@ Variable triu(const Variable& x, std::int64_t diagonal = 0, Where where = Where:
 Variable masked_fill(const Variable& x, const Tensor& mask, double value, Where where = Where::current());
 /// [..., classes]: 1 at the place indices[...], i32, else 0. Error when an index is not in [0, classes); on CUDA it gives zeros.
 Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType::f32);
+
+/// i32 [n, rank]: the places of the n elements that are not 0, in ascending order. On CUDA the host waits for them.
+Tensor nonzero(const Tensor& x);
+/// Converted to another dtype, and the gradient back; integers have none.
+Variable to(const Variable& x, DType dtype, Where where = Where::current());
+/// Moved to a device, and the gradient back.
+Variable to(const Variable& x, Device device, Where where = Where::current());
+/// A copy of the elements.
+Variable clone(const Variable& x, Where where = Where::current());
 
 // ---- products
 

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "core/tensor.h"
 
@@ -12,7 +14,7 @@ class Tape;
 
 /// A value-semantic handle on a value and, if required, its gradient. A *leaf* is created by the constructor (a parameter, an
 /// input); every other Variable is the output of a differentiable op and refers to its node on the thread's tape.
-class Variable {
+class Variable : public Members<Variable> {
   public:
     Variable() = default;
     /// A leaf without a gradient, so that a tensor can be passed as a Variable. Error when `value` is undefined.
@@ -31,6 +33,22 @@ class Variable {
     Device device() const { return value().device(); }
     /// The only element; see Tensor::item().
     double item() const { return value().item(); }
+    template <class T>
+    T item() const {
+        return value().item<T>();
+    }
+    int rank() const { return value().rank(); }
+    std::int64_t numel() const { return value().numel(); }
+    std::vector<double> to_vector() const { return value().to_vector(); }
+    using Members::to;
+    /// As Tensor::to<T>(); of an integer type or bool, which have no gradients, a constant.
+    template <class T>
+    Variable to(Where where = Where::current()) const {
+        if constexpr (std::is_floating_point_v<T>)
+            return to(stored_dtype<T>(), where);
+        else
+            return value().to<T>();
+    }
 
     /// Computes the gradients of all leaves on which this one-element Variable, a loss, depends: heddle::backward(*this,
     /// retain), described in autograd/tape.h.
@@ -50,6 +68,10 @@ class Variable {
     void set_grad(Tensor gradient);
     /// Freezes or unfreezes a leaf.
     void set_requires_grad(bool requires_grad);
+    Variable& requires_grad_(bool on = true) {
+        set_requires_grad(on);
+        return *this;
+    }
     /// Moves the leaf's value and gradient to given memory (views of the flat parameter and gradient arrays); the value's
     /// elements are copied there, converted to the memory's dtype. Error when the shapes differ, or the gradient is neither of
     /// the value's dtype nor f32 beside bf16.

@@ -66,4 +66,20 @@ constexpr DType dtype_of() {
     }
 }
 
+/// True for the C++ types that are elements of tensors.
+template <class T>
+inline constexpr bool is_element = std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, bf16> ||
+                                   std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint8_t> || std::is_same_v<T, Dual>;
+
+/// The DType that holds numbers of type T: u8 with 0 and 1 for bool, and i32 for the other integers, which must fit into it.
+template <class T>
+constexpr DType stored_dtype() {
+    if constexpr (std::is_same_v<T, bool>)
+        return DType::u8;
+    else if constexpr (std::is_integral_v<T> && !is_element<T>)
+        return DType::i32;
+    else
+        return dtype_of<T>();
+}
+
 }  // namespace heddle

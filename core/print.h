@@ -24,6 +24,7 @@ namespace heddle {
 std::string to_text(const Tensor& tensor);
 
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
+inline std::ostream& operator<<(std::ostream& stream, const Shape& shape) { return stream << shape.str(); }
 
 }  // namespace heddle
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <initializer_list>
 #include <numbers>
+#include <numeric>
+#include <vector>
 
 #include "core/check.h"
 #include "core/dispatch.h"
@@ -79,6 +81,14 @@ Generator& generator() {
     return instance;
 }
 
+Generator& manual_seed(std::uint64_t seed) {
+    generator() = Generator{.seed = seed};
+    return generator();
+}
+
+RandomSource::RandomSource() : RandomSource(generator()) {}
+RandomSource::RandomSource(Generator& generator) : key_(generator.next_key("random tensor")) {}
+
 void fill_uniform(Tensor& tensor, double low, double high, std::uint64_t key) {
     check(low <= high, "fill_uniform: numbers from {} to {}", low, high);
     dispatch_float("fill_uniform", tensor, [&]<class T>(TypeTag<T>) {
@@ -117,12 +127,43 @@ Tensor drawn(const Shape& shape, DType dtype, Device device, const Fill& fill) {
 
 }  // namespace
 
-Tensor Tensor::randn(const Shape& shape, std::uint64_t seed, DType dtype, Device device) {
-    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_normal(numbers, 0, 1, seed); });
+Tensor Tensor::randn(const Shape& shape, const RandomSource& source, DType dtype, Device device) {
+    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_normal(numbers, 0, 1, source.key()); });
 }
 
-Tensor Tensor::rand(const Shape& shape, std::uint64_t seed, DType dtype, Device device) {
-    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_uniform(numbers, 0, 1, seed); });
+Tensor Tensor::rand(const Shape& shape, const RandomSource& source, DType dtype, Device device) {
+    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_uniform(numbers, 0, 1, source.key()); });
+}
+
+Tensor Tensor::randint(std::int64_t low, std::int64_t high, const Shape& shape, const RandomSource& source, Device device) {
+    check(low < high && low >= INT32_MIN && high - 1 <= INT32_MAX, "randint: numbers from {} to below {}, wanted some of i32",
+          low, high);
+    Tensor result = empty(shape, DType::i32);
+    Sequence sequence(source.key());
+    std::int32_t* out = result.mutable_data<std::int32_t>();
+    for (std::int64_t i = 0; i < result.numel(); ++i)
+        out[i] =
+            static_cast<std::int32_t>(low + static_cast<std::int64_t>(sequence.below(static_cast<std::uint64_t>(high - low))));
+    return result.to(device);
+}
+
+Tensor Tensor::randperm(std::int64_t n, const RandomSource& source, Device device) {
+    check(n >= 0 && n <= INT32_MAX, "randperm: {} numbers, wanted 0 to {}", n, INT32_MAX);
+    std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    Sequence(source.key()).shuffle(order);
+    return from(order).to(device);
+}
+
+Tensor Tensor::bernoulli(const Tensor& probabilities, const RandomSource& source) {
+    const std::vector<double> wanted = probabilities.to_vector();
+    const std::vector<double> numbers = rand({probabilities.numel()}, source, DType::f64).to_vector();
+    std::vector<std::uint8_t> drawn;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        check(wanted[i] >= 0 && wanted[i] <= 1, "bernoulli: a probability is {}, wanted 0 to 1", wanted[i]);
+        drawn.push_back(numbers[i] < wanted[i]);
+    }
+    return from(drawn, probabilities.shape()).to(probabilities.dtype()).to(probabilities.device());
 }
 
 std::uint64_t Sequence::next() { return word(philox4x32(key_, counter_of(position_++)), 0); }

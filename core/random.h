@@ -70,7 +70,7 @@ struct Generator {
     std::uint64_t seed = 1;
     std::uint64_t update = 0;
     std::uint64_t micro_batch = 0;
-    std::unordered_map<std::uint64_t, std::uint64_t> calls;  ///< per name, within this micro-batch
+    std::unordered_map<std::uint64_t, std::uint64_t> calls = {};  ///< per name, within this micro-batch
     const std::uint64_t* step_key_on_device = nullptr;       ///< where kernels read step_key(); null: it is passed as an argument
 
     /// The key of the next call with this name.
@@ -85,6 +85,8 @@ struct Generator {
 
 /// The thread's default generator.
 Generator& generator();
+/// Starts the thread's generator anew with this seed: dropout and random tensors that name no source follow from it. Returns it.
+Generator& manual_seed(std::uint64_t seed);
 
 /// While one exists, the thread's default generator continues from `state`; afterwards the previous one is restored. So code
 /// that draws keys can be rerun with the same keys.

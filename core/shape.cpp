@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "core/format.h"
 
@@ -42,6 +43,44 @@ std::int64_t Shape::product(int axes) const {
 }
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + rank_, ", ")); }
+
+NewShape::NewShape(std::span<const std::int64_t> extents) : rank_(extents.size()) {
+    check(rank_ <= Shape::kMaxRank, "shape: more than {} axes", Shape::kMaxRank);
+    std::copy(extents.begin(), extents.end(), extents_.begin());
+    for (const std::int64_t extent : extents)
+        check(extent >= -1, "shape: an extent is {} in {}, wanted at least 0, or -1", extent, str());
+}
+
+std::string NewShape::str() const {
+    return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + static_cast<std::ptrdiff_t>(rank_), ", "));
+}
+
+Shape NewShape::holding(std::int64_t numel, const char* op, const Shape& from) const {
+    Shape shape;
+    int open = -1;
+    for (std::size_t axis = 0; axis < rank_; ++axis) {
+        check(extents_[axis] >= 0 || open < 0, "{}: {} leaves more than one extent open", op, str());
+        if (extents_[axis] < 0) open = static_cast<int>(axis);
+        shape.append(extents_[axis] < 0 ? 1 : extents_[axis]);
+    }
+    const std::int64_t others = shape.numel();
+    if (open >= 0) {
+        check(others > 0 && numel % others == 0, "{}: {} has {} elements, which {} cannot hold", op, from, numel, str());
+        shape.set(open, numel / others);
+    }
+    check(shape.numel() == numel, "{}: {} has {} elements, but {} has {}", op, from, numel, shape, shape.numel());
+    return shape;
+}
+
+Shape NewShape::keeping(const Shape& x, const char* op) const {
+    Shape shape;
+    for (std::size_t axis = 0; axis < rank_; ++axis) {
+        const int there = static_cast<int>(axis) - static_cast<int>(rank_) + x.rank();
+        check(extents_[axis] >= 0 || there >= 0, "{}: -1 in {} keeps an extent, but {} has no such axis", op, str(), x);
+        shape.append(extents_[axis] < 0 ? x[there] : extents_[axis]);
+    }
+    return shape;
+}
 
 int Shape::index(int axis) const {
     const int at = axis < 0 ? axis + rank_ : axis;

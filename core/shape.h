@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -19,6 +20,10 @@ class Shape {
     explicit Shape(std::span<const std::int64_t> extents);
 
     int rank() const { return rank_; }
+    /// The extents, for loops: `for (const std::int64_t extent : x.shape())`.
+    const std::int64_t* begin() const { return extents_.data(); }
+    const std::int64_t* end() const { return extents_.data() + rank_; }
+    std::size_t size() const { return static_cast<std::size_t>(rank_); }
     /// The extent of `axis`; negative axes count from the end. Error when there is no such axis.
     std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(index(axis))]; }
     /// Error when there is no such axis or the extent is negative.
@@ -41,6 +46,25 @@ class Shape {
 
     std::array<std::int64_t, kMaxRank> extents_{};
     int rank_ = 0;
+};
+
+/// A shape that is asked for, in which -1 may stand for an extent that follows from the tensor: reshape(x, {2, -1}).
+class NewShape {
+  public:
+    NewShape(const Shape& shape) : NewShape(std::span(shape.begin(), shape.size())) {}  // NOLINT: a shape without -1
+    NewShape(std::initializer_list<std::int64_t> extents) : NewShape(std::span(extents.begin(), extents.size())) {}
+    explicit NewShape(std::span<const std::int64_t> extents);
+
+    /// The shape of `numel` elements. Error that names `op` and `from` when there is none, or more than one -1.
+    Shape holding(std::int64_t numel, const char* op, const Shape& from) const;
+    /// The shape in which -1 keeps the extent of `x`; both end at their last axes. Error that names `op` when x has no such axis.
+    Shape keeping(const Shape& x, const char* op) const;
+
+  private:
+    std::string str() const;
+
+    std::array<std::int64_t, Shape::kMaxRank> extents_{};
+    std::size_t rank_ = 0;
 };
 
 }  // namespace heddle

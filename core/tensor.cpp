@@ -67,30 +67,83 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device
     return result;
 }
 
-Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
-    check(count >= 0, "arange: {} numbers, wanted at least 0", count);
-    Tensor result = empty({count}, dtype);
+Tensor Tensor::ones(const Shape& shape, DType dtype, Device device) { return full(shape, 1, dtype, device); }
+
+namespace {
+
+// `number(i)` for i in [0, count), converted to `dtype`.
+template <class Number>
+Tensor numbers(std::int64_t count, DType dtype, Device device, const Number& number) {
+    Tensor result = Tensor::empty({count}, dtype);
     dispatch_all(dtype, [&]<class T>(TypeTag<T>) {
         T* out = result.mutable_data<T>();
-        for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(i);
+        for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(number(i));
     });
     return result.to(device);
 }
 
-template <class T>
-Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
-    check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: {} values given for shape {}, which holds {}",
-          values.size(), shape, shape.numel());
-    Tensor result = empty(shape, dtype_of<T>());
-    std::copy(values.begin(), values.end(), result.mutable_data<T>());
+}  // namespace
+
+Tensor Tensor::eye(std::int64_t n, std::int64_t m, DType dtype, Device device) {
+    check(n >= 0 && m >= 0, "eye: {} rows and {} columns, wanted at least 0", n, m);
+    return numbers(n * m, dtype, device, [m](std::int64_t i) { return i / m == i % m ? 1.0 : 0.0; }).reshape({n, m});
+}
+
+Tensor Tensor::range(double begin, double end, double step, DType dtype, Device device) {
+    check(step > 0 ? end >= begin : step < 0 && end <= begin, "arange: from {} to {} by {}", begin, end, step);
+    const double count = std::ceil((end - begin) / step);
+    check(count < 0x1p53, "arange: {} numbers are more than any memory holds", count);
+    return numbers(static_cast<std::int64_t>(count), dtype, device,
+                   [=](std::int64_t i) { return begin + static_cast<double>(i) * step; });
+}
+
+Tensor Tensor::linspace(double begin, double end, std::int64_t count, DType dtype, Device device) {
+    check(count >= 0, "linspace: {} numbers, wanted at least 0", count);
+    const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
+    // From both ends, so that the last number is exactly `end`.
+    return numbers(count, dtype, device, [=](std::int64_t i) {
+        return i < (count + 1) / 2 ? begin + step * static_cast<double>(i) : end - step * static_cast<double>(count - 1 - i);
+    });
+}
+
+Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
+    check(count >= 0, "arange: {} numbers, wanted at least 0", count);
+    return numbers(count, dtype, device, [](std::int64_t i) { return i; });
+}
+
+Tensor Tensor::over(void* elements, const Shape& shape, DType dtype, std::shared_ptr<const void> owner) {
+    Tensor result;
+    result.shape_ = shape;
+    result.numel_ = shape.numel();
+    result.dtype_ = dtype;
+    result.storage_ =
+        std::make_shared<Storage>(static_cast<std::byte*>(elements), result.numel_ * size_of(dtype), std::move(owner));
     return result;
 }
 
-template <class T>
-T* Tensor::elements() const {
+template <class Element>
+Tensor Tensor::copied(std::span<const Element> values, const Shape& shape) {
+    check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: {} values given for shape {}, which holds {}",
+          values.size(), shape, shape.numel());
+    Tensor result = empty(shape, stored_dtype<Element>());
+    if constexpr (is_element<Element>) {
+        std::copy(values.begin(), values.end(), result.mutable_data<Element>());
+    } else if constexpr (std::is_same_v<Element, bool>) {
+        std::copy(values.begin(), values.end(), result.mutable_data<std::uint8_t>());
+    } else {
+        for (const Element value : values)
+            check(value >= INT32_MIN && value <= INT32_MAX, "tensor: the number {} does not fit into i32", value);
+        std::copy(values.begin(), values.end(), result.mutable_data<std::int32_t>());
+    }
+    return result;
+}
+
+template <class Element>
+Element* Tensor::elements() const {
     check(defined(), "tensor: an undefined tensor has no elements");
-    check(dtype_ == dtype_of<T>(), "tensor: the elements of {} are {}, but were asked for as {}", shape_, dtype_, dtype_of<T>());
-    return reinterpret_cast<T*>(first_byte());
+    check(dtype_ == dtype_of<Element>(), "tensor: the elements of {} are {}, but were asked for as {}", shape_, dtype_,
+          dtype_of<Element>());
+    return reinterpret_cast<Element*>(first_byte());
 }
 
 void Tensor::check_on_host() const {
@@ -112,22 +165,35 @@ std::vector<double> Tensor::to_vector() const {
     return values;
 }
 
-Tensor Tensor::reshape(const Shape& shape) const {
-    check(shape.numel() == numel_, "reshape: {} has {} elements, but {} has {}", shape_, numel_, shape, shape.numel());
+Tensor Tensor::reshape(const NewShape& shape) const {
     Tensor result = *this;
-    result.shape_ = shape;
+    result.shape_ = shape.holding(numel_, "reshape", shape_);
     return result;
 }
 
 Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
     check(rank() >= 1, "slice: a scalar has no rows");
-    check(0 <= begin && begin <= end && end <= shape_[0], "slice: rows [{}, {}) of {}", begin, end, shape_);
+    const std::int64_t from = begin < 0 ? begin + shape_[0] : begin, to = end < 0 ? end + shape_[0] : end;
+    check(0 <= from && from <= to && to <= shape_[0], "slice: rows [{}, {}) of {}", begin, end, shape_);
+    begin = from;
+    end = to;
     Tensor result = *this;
     const std::int64_t row = shape_[0] == 0 ? 0 : numel_ / shape_[0];
     result.offset_ += begin * row * size_of(dtype_);
     result.shape_.set(0, end - begin);
     result.numel_ = (end - begin) * row;
     return result;
+}
+
+Tensor Tensor::at(std::span<const std::int64_t> places) const {
+    check(static_cast<int>(places.size()) <= rank(), "index: {} places, but {} has {} axes", places.size(), shape_, rank());
+    Tensor part = *this;
+    for (const std::int64_t place : places) {
+        const std::int64_t extent = part.shape_[0], from = place < 0 ? place + extent : place;
+        check(0 <= from && from < extent, "index: no place {} in the axis of extent {} of {}", place, extent, shape_);
+        part = part.slice(from, from + 1).reshape(Shape(std::span(part.shape_.begin() + 1, part.shape_.end())));
+    }
+    return part;
 }
 
 Tensor Tensor::view_as(DType dtype) const {
@@ -168,6 +234,13 @@ Tensor Tensor::to(DType dtype) const {
     return result;
 }
 
+// A number that would be rounded to 0 is true.
+Tensor Tensor::as_mask() const {
+    std::vector<std::uint8_t> mask;
+    for (const double value : to_vector()) mask.push_back(value != 0);
+    return from(mask, shape_).to(device());
+}
+
 void Tensor::fill_(double value, Where where) {
     if (value == 0 && !std::signbit(value))
         fill_bytes(*this, 0);
@@ -189,8 +262,8 @@ void Tensor::copy_(const Tensor& source, Where where) {
 
 Tensor copy_on_cpu(const Tensor& tensor) { return tensor.device() == Device::cpu ? tensor.clone() : tensor.to(Device::cpu); }
 
-#define HEDDLE_INSTANTIATE(T)                                          \
-    template Tensor Tensor::from<T>(std::span<const T>, const Shape&); \
+#define HEDDLE_INSTANTIATE(T)                                            \
+    template Tensor Tensor::copied<T>(std::span<const T>, const Shape&); \
     template T* Tensor::elements<T>() const;
 HEDDLE_INSTANTIATE(double)
 HEDDLE_INSTANTIATE(float)
@@ -199,5 +272,7 @@ HEDDLE_INSTANTIATE(std::int32_t)
 HEDDLE_INSTANTIATE(std::uint8_t)
 HEDDLE_INSTANTIATE(Dual)
 #undef HEDDLE_INSTANTIATE
+template Tensor Tensor::copied<std::int64_t>(std::span<const std::int64_t>, const Shape&);
+template Tensor Tensor::copied<bool>(std::span<const bool>, const Shape&);
 
 }  // namespace heddle

@@ -1,49 +1,144 @@
 // The tensor: a value-semantic handle on contiguous, row-major memory.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/members.h"
 #include "core/shape.h"
 #include "core/storage.h"
 
 namespace heddle {
 
+struct Generator;
+
+/// Where random numbers come from: a seed, a generator, or by default the thread's generator, whose seed manual_seed() sets.
+/// Numbers are a function of this and of the element's index, the same on every device.
+class RandomSource {
+  public:
+    RandomSource();                      ///< the next key of generator()
+    RandomSource(Generator& generator);  // NOLINT: its next key
+    template <std::integral Number>
+    RandomSource(Number seed) : key_(static_cast<std::uint64_t>(seed)) {}  // NOLINT: the seed is the key
+
+    std::uint64_t key() const { return key_; }
+
+  private:
+    std::uint64_t key_;
+};
+
 /// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
 /// strides: a view is a reshape or a leading slice and shares the storage. A const handle gives no write access, but its copies
-/// and views do. A default-constructed Tensor is undefined.
-class Tensor {
+/// and views do. A default-constructed Tensor is undefined. The ops are members, too (core/members.h).
+class Tensor : public Members<Tensor> {
   public:
     Tensor() = default;
+    Tensor(const Tensor&) = default;
+    Tensor(Tensor&&) = default;
+    ~Tensor() = default;
+    Tensor& operator=(const Tensor&) & = default;
+    Tensor& operator=(Tensor&&) & = default;
+    /// x[i] = y and x[{i, j}] = 1 write into x: copy_() and fill_() of the view.
+    void operator=(const Tensor& source) && { copy_(source); }
+    template <class Number>
+    requires std::is_arithmetic_v<Number>
+    void operator=(Number value) && { fill_(static_cast<double>(value)); }
 
     /// Uninitialised elements.
     static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
     static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
     /// Every element `value`, converted to `dtype`.
     static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = Device::cpu);
-    /// Standard normal numbers, and uniform ones in [0, 1): a function of `seed` and the element's index, the same on every
-    /// device. Drawn in f32, or f64 when that is `dtype`.
-    static Tensor randn(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu);
-    static Tensor rand(const Shape& shape, std::uint64_t seed, DType dtype = DType::f32, Device device = Device::cpu);
+    static Tensor ones(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
+    /// Like `x` in shape, dtype and device.
+    static Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype(), x.device()); }
+    static Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype(), x.device()); }
+    static Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype(), x.device()); }
+    /// [n, n], or [n, m]: 1 on the diagonal, 0 elsewhere.
+    static Tensor eye(std::int64_t n, DType dtype = DType::f32, Device device = Device::cpu) { return eye(n, n, dtype, device); }
+    static Tensor eye(std::int64_t n, std::int64_t m, DType dtype = DType::f32, Device device = Device::cpu);
+
+    /// Standard normal numbers, and uniform ones in [0, 1). Drawn in f32, or f64 when that is `dtype`.
+    static Tensor randn(const Shape& shape, const RandomSource& source = {}, DType dtype = DType::f32,
+                        Device device = Device::cpu);
+    static Tensor rand(const Shape& shape, const RandomSource& source = {}, DType dtype = DType::f32,
+                       Device device = Device::cpu);
+    static Tensor randn(const Shape& shape, DType dtype, Device device = Device::cpu) {
+        return randn(shape, RandomSource(), dtype, device);
+    }
+    static Tensor rand(const Shape& shape, DType dtype, Device device = Device::cpu) {
+        return rand(shape, RandomSource(), dtype, device);
+    }
+    /// i32, uniform in [low, high), or in [0, high). Error unless low < high, and both fit.
+    static Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, const RandomSource& source = {},
+                          Device device = Device::cpu);
+    static Tensor randint(std::int64_t high, const Shape& shape, const RandomSource& source = {}, Device device = Device::cpu) {
+        return randint(0, high, shape, source, device);
+    }
+    /// i32: 0, 1, ..., n - 1 in random order.
+    static Tensor randperm(std::int64_t n, const RandomSource& source = {}, Device device = Device::cpu);
+    /// 1 with the probability that stands at its place, else 0, in the dtype of `probabilities`. Error when one is not in [0, 1].
+    static Tensor bernoulli(const Tensor& probabilities, const RandomSource& source = {});
+
     /// 0, 1, ..., count - 1. Error when `count` is negative.
     static Tensor arange(std::int64_t count, DType dtype = DType::i32, Device device = Device::cpu);
-    /// A copy of `values`, on the CPU. Error if their number does not match the shape.
+    /// begin, begin + step, ... before `end`; i32 when all three are integers, else f32. Error when the step is 0 or leads away.
+    template <class Begin, class End, class Step = int>
+    requires(std::is_arithmetic_v<Begin>&& std::is_arithmetic_v<End>&& std::is_arithmetic_v<Step>) static Tensor
+        arange(Begin begin, End end, Step step = 1, std::optional<DType> dtype = {}, Device device = Device::cpu) {
+        constexpr bool whole = std::is_integral_v<Begin> && std::is_integral_v<End> && std::is_integral_v<Step>;
+        return range(static_cast<double>(begin), static_cast<double>(end), static_cast<double>(step),
+                     dtype.value_or(whole ? DType::i32 : DType::f32), device);
+    }
+    template <class Begin, class End>
+    requires(std::is_arithmetic_v<Begin>&& std::is_arithmetic_v<End>) static Tensor
+        arange(Begin begin, End end, DType dtype, Device device = Device::cpu) {
+        return arange(begin, end, 1, dtype, device);
+    }
+    /// `count` numbers from begin to end, both included, at equal distances.
+    static Tensor linspace(double begin, double end, std::int64_t count, DType dtype = DType::f32, Device device = Device::cpu);
+
+    /// A tensor over memory of somebody else on the CPU, contiguous and row-major: nothing is copied. `owner` (not null) keeps
+    /// the memory alive; whoever changes it elsewhere calls bump_version().
+    static Tensor over(void* elements, const Shape& shape, DType dtype, std::shared_ptr<const void> owner);
+    /// A copy of `values`, on the CPU; without a shape in one row. bool becomes u8 (0 or 1), and std::int64_t becomes i32: an
+    /// Error when a number does not fit. Error if the number of values does not match the shape.
     template <class T>
-    static Tensor from(std::span<const T> values, const Shape& shape);
+    static Tensor from(std::span<const T> values, const Shape& shape) {
+        static_assert(is_element<T> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>,
+                      "the elements of a tensor are double, float, bf16, std::int32_t, std::int64_t, std::uint8_t or bool");
+        return copied(values, shape);
+    }
     template <class T>
     static Tensor from(const std::vector<T>& values, const Shape& shape) {
-        return from(std::span<const T>(values), shape);
+        if constexpr (std::is_same_v<T, bool>)  // which is no array
+            return from(std::vector<std::uint8_t>(values.begin(), values.end()), shape);
+        else
+            return from(std::span<const T>(values), shape);
     }
     template <class T>
     static Tensor from(std::initializer_list<T> values, const Shape& shape) {
         return from(std::span<const T>(values), shape);
     }
+    template <class T>
+    static Tensor from(const std::vector<T>& values) {
+        return from(values, {static_cast<std::int64_t>(values.size())});
+    }
+    template <class T>
+    static Tensor from(std::initializer_list<T> values) {
+        return from(values, {static_cast<std::int64_t>(values.size())});
+    }
 
     bool defined() const { return storage_ != nullptr; }
+    /// The tensor itself, for templates that take Variables, too.
+    const Tensor& value() const { return *this; }
     const Shape& shape() const { return shape_; }
     /// The extent of `axis`; negative axes count from the end.
     std::int64_t dim(int axis) const { return shape_[axis]; }
@@ -85,25 +180,58 @@ class Tensor {
 
     /// The element of a one-element tensor as double, whatever its type. On CUDA the host waits for it.
     double item() const;
+    template <class T>
+    T item() const {
+        return static_cast<T>(item());
+    }
+    /// The only element is not 0: `if (loss < 0.1)`, `if (any(mask))`. Error as item().
+    explicit operator bool() const { return item() != 0; }
     /// All elements as double, whatever their type; for tests and printing. On CUDA the host waits for them.
     std::vector<double> to_vector() const;
 
-    /// The same elements with another shape of equal size.
-    Tensor reshape(const Shape& shape) const;
-    /// Rows [begin, end) of the first axis, sharing the storage.
+    /// The same elements with another shape of equal size; one extent may be -1.
+    Tensor reshape(const NewShape& shape) const;
+    template <std::integral... Extents>
+    Tensor reshape(std::int64_t first, Extents... rest) const {
+        return reshape({first, static_cast<std::int64_t>(rest)...});
+    }
+    using Members::slice;
+    /// Rows [begin, end) of the first axis, sharing the storage; negative bounds count from the end.
     Tensor slice(std::int64_t begin, std::int64_t end) const;
+    Tensor slice(std::int64_t begin) const { return slice(begin, dim(0)); }
+    /// Row `place` without the first axis, or the part at these places of the first axes: views, which can be assigned to.
+    /// Negative places count from the end. Those of a const handle are const.
+    Tensor operator[](std::int64_t place) { return at({&place, 1}); }
+    const Tensor operator[](std::int64_t place) const { return at({&place, 1}); }  // NOLINT: not assignable
+    Tensor operator[](std::initializer_list<std::int64_t> places) { return at({places.begin(), places.size()}); }
+    const Tensor operator[](std::initializer_list<std::int64_t> places) const {  // NOLINT
+        return at({places.begin(), places.size()});
+    }
+    using Members::operator[];
     /// The bytes as elements of another type, in one row: [bytes / size]. Error if their number is not divisible.
     Tensor view_as(DType dtype) const;
     Tensor clone() const;
     /// Converts to `dtype` (bf16 rounds to nearest even); returns the same handle if nothing changes. On CUDA through the host,
     /// which is slow: use kernels/cast there.
     Tensor to(DType dtype) const;
+    /// i32 for every integer type, u8 with 0 and 1 for bool.
+    template <class T>
+    Tensor to() const {
+        if constexpr (std::is_same_v<T, bool>)
+            return as_mask();
+        else
+            return to(stored_dtype<T>());
+    }
     /// Moves to `device`: the same handle if it is there already, else a copy in the current stream's order.
     Tensor to(Device device) const;
 
     /// Overwrites the elements in place and bumps the version. On CUDA values other than 0 are copied from the host, which is
     /// slow.
     void fill_(double value, Where where = Where::current());
+    void zero_(Where where = Where::current()) { fill_(0, where); }
+    /// x.index({Slice(), 0}) becomes `value`, a number or a tensor that broadcasts to it (core/index.h).
+    void index_put_(std::initializer_list<Index> places, const Tensor& value, Where where = Where::current());
+    void index_put_(std::initializer_list<Index> places, double value, Where where = Where::current());
     /// The source may be on another device and may overlap the target.
     void copy_(const Tensor& source, Where where = Where::current());
 
@@ -120,6 +248,11 @@ class Tensor {
     bool unique() const { return storage_.use_count() == 1; }
 
   private:
+    static Tensor range(double begin, double end, double step, DType dtype, Device device);
+    template <class T>
+    static Tensor copied(std::span<const T> values, const Shape& shape);
+    Tensor at(std::span<const std::int64_t> places) const;
+    Tensor as_mask() const;
     std::byte* first_byte() const { return storage_ ? storage_->data() + offset_ : nullptr; }
     template <class T>
     T* elements() const;

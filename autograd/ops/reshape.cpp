@@ -2,7 +2,7 @@
 
 namespace heddle::inline ops {
 
-Variable reshape(const Variable& x, const Shape& shape, Where where) {
+Variable reshape(const Variable& x, const NewShape& shape, Where where) {
     Tensor y = x.value().reshape(shape);
     return record(y, {.op = "reshape", .where = where, .inputs = {x}, .backward = [shape = x.shape()](Gradients& g) {
                           // In two steps, so that the gradient's storage has one owner and is passed on without a copy.

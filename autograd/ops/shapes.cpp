@@ -205,7 +205,8 @@ Variable gather(const Variable& x, int axis, const Tensor& indices, Where where)
 
 // ---- repetitions
 
-Variable expand(const Variable& x, const Shape& shape, Where where) {
+Variable expand(const Variable& x, const NewShape& wanted, Where where) {
+    const Shape shape = wanted.keeping(x.shape(), "expand");
     check(x.shape().rank() <= shape.rank() && kernels::broadcast_shape("expand", x.shape(), shape) == shape,
           "expand: x has shape {}, which does not broadcast to {}", x.shape(), shape);
     Tensor y = x.value().reshape(with_rank(x.shape(), shape.rank()));
