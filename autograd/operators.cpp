@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "autograd/whole_numbers.h"
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
@@ -17,7 +18,6 @@ Variable Operand::beside(const Operand& other) const {
 
 namespace {
 
-bool is_whole(DType dtype) { return dtype == DType::i32 || dtype == DType::u8; }
 bool is_whole(double number) { return number == std::floor(number); }
 
 struct Sides {
@@ -48,31 +48,30 @@ Sides sides(const Operand& a, const Operand& b, bool compared) {
     return both;
 }
 
-// An integer result, computed in f64.
-Tensor narrowed(const Variable& result) {
-    if (result.device() == Device::cpu)
-        for (const double value : result.value().values<double>())
-            check(value >= INT32_MIN && value <= INT32_MAX, "the integer result {} does not fit into i32", value);
-    return kernels::cast(result.value(), DType::i32);
-}
-
 using Op = Variable (*)(const Variable&, const Variable&, Where);
 
-Variable computed(Op op, const Operand& a, const Operand& b) {
+Variable computed(const char* name, Op op, const Operand& a, const Operand& b) {
     const Sides both = sides(a, b, false);
     const Variable result = op(both.a, both.b, a.where());
-    return both.whole ? Variable(narrowed(result)) : result;
+    return both.whole ? Variable(narrowed(name, result.value())) : result;
 }
 
 }  // namespace
 
-Variable operator+(const Operand& a, const Operand& b) { return computed(ops::add, a, b); }
-Variable operator-(const Operand& a, const Operand& b) { return computed(ops::sub, a, b); }
+Tensor narrowed(const char* op, const Tensor& result) {
+    if (result.device() == Device::cpu)
+        for (const double value : result.values<double>())
+            check(value >= INT32_MIN && value <= INT32_MAX, "{}: the integer result {} does not fit into i32", op, value);
+    return kernels::cast(result, DType::i32);
+}
+
+Variable operator+(const Operand& a, const Operand& b) { return computed("add", ops::add, a, b); }
+Variable operator-(const Operand& a, const Operand& b) { return computed("sub", ops::sub, a, b); }
 
 Variable operator*(const Operand& a, const Operand& b) {
     if (b.number() && !is_whole(a.beside(b).dtype())) return ops::scale(a.beside(b), *b.number(), a.where());
     if (a.number() && !is_whole(b.beside(a).dtype())) return ops::scale(b.beside(a), *a.number(), a.where());
-    return computed(ops::mul, a, b);
+    return computed("mul", ops::mul, a, b);
 }
 
 // Division, not multiplication by the reciprocal: x / 3 has the bits of a division. Integers give a f32 quotient.

@@ -77,9 +77,9 @@ Tensor logical_or(const Tensor& a, const Tensor& b);
 Tensor logical_xor(const Tensor& a, const Tensor& b);
 Tensor logical_not(const Tensor& a);
 
-/// Over one axis, several or all; they stay with extent 1 when `keep`. `max` and `min` send the gradient to the first of equal
-/// numbers, and a NaN goes before all numbers. Error when an axis is not there, and for mean, max and min when nothing is
-/// reduced.
+/// Over one axis, several or all; they stay with extent 1 when `keep`. Integers and masks give i32 (and have no mean). `max` and
+/// `min` send the gradient to the first of equal numbers, and a NaN goes before all numbers. Error when an axis is not there, and
+/// for mean, max and min when nothing is reduced.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
 Variable mean(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());
 Variable max(const Variable& x, const Axes& axes = {}, bool keep = false, Where where = Where::current());

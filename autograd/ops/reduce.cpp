@@ -8,6 +8,7 @@
 
 #include "autograd/operators.h"
 #include "autograd/ops.h"
+#include "autograd/whole_numbers.h"
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/elementwise/elementwise.h"
@@ -118,9 +119,15 @@ double elements(const char* op, const Variable& x, const Axes& axes) {
     return n;
 }
 
+// Of whole numbers.
+Variable over_whole(const char* op, const Variable& x, const Axes& axes, bool keep, Where where, OfAxis of_axis) {
+    return narrowed(op, over(op, to(x, DType::f64), axes, keep, where, of_axis).value());
+}
+
 }  // namespace
 
 Variable sum(const Variable& x, const Axes& axes, bool keep, Where where) {
+    if (is_whole(x.dtype())) return over_whole("sum", x, axes, keep, where, sum_of);
     if (!axes.all() || keep) return over("sum", x, axes, keep, where, sum_of);
     Tensor y = kernels::sum_all_forward(x.value());
     return record(y, {.op = "sum", .where = where, .inputs = {x}, .backward = [shape = x.shape()](Gradients& g) {
@@ -134,9 +141,15 @@ Variable mean(const Variable& x, const Axes& axes, bool keep, Where where) {
     return scale(sum(x, {}, false, where), 1.0 / static_cast<double>(x.value().numel()), where);
 }
 
-Variable max(const Variable& x, const Axes& axes, bool keep, Where where) { return over("max", x, axes, keep, where, max_of); }
-Variable min(const Variable& x, const Axes& axes, bool keep, Where where) { return over("min", x, axes, keep, where, min_of); }
-Variable prod(const Variable& x, const Axes& axes, bool keep, Where where) { return over("prod", x, axes, keep, where, prod_of); }
+Variable max(const Variable& x, const Axes& axes, bool keep, Where where) {
+    return (is_whole(x.dtype()) ? over_whole : over)("max", x, axes, keep, where, max_of);
+}
+Variable min(const Variable& x, const Axes& axes, bool keep, Where where) {
+    return (is_whole(x.dtype()) ? over_whole : over)("min", x, axes, keep, where, min_of);
+}
+Variable prod(const Variable& x, const Axes& axes, bool keep, Where where) {
+    return (is_whole(x.dtype()) ? over_whole : over)("prod", x, axes, keep, where, prod_of);
+}
 
 Variable var(const Variable& x, const Axes& axes, bool keep, double correction, Where where) {
     const double n = elements("var", x, axes);
@@ -199,8 +212,9 @@ Variable cumsum(const Variable& x, int axis, Where where) {
 
 namespace {
 
-Tensor place_of(const Tensor& x, const std::optional<int>& axis, bool keep,
+Tensor place_of(const Variable& in, const std::optional<int>& axis, bool keep,
                 kernels::Extremum (*forward)(const Tensor& x, int axis, bool keep)) {
+    const Tensor x = is_whole(in.dtype()) ? to(in, DType::f64).value() : in.value();
     if (axis) return forward(x, *axis, keep).indices;
     const Tensor places = forward(x.reshape({x.numel()}), 0, false).indices;
     Shape kept;
@@ -211,10 +225,10 @@ Tensor place_of(const Tensor& x, const std::optional<int>& axis, bool keep,
 }  // namespace
 
 Tensor argmax(const Variable& x, const std::optional<int>& axis, bool keep) {
-    return place_of(x.value(), axis, keep, kernels::max_forward);
+    return place_of(x, axis, keep, kernels::max_forward);
 }
 Tensor argmin(const Variable& x, const std::optional<int>& axis, bool keep) {
-    return place_of(x.value(), axis, keep, kernels::min_forward);
+    return place_of(x, axis, keep, kernels::min_forward);
 }
 
 // Counts the elements that hold, in f64, since `all` must tell n from n - 1 beyond 2^24.
