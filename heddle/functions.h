@@ -1,11 +1,19 @@
-// Translating, generating and scoring as functions of namespace heddle, and forms of the ops that a program's own code likes to
-// call. The ops themselves are functions of namespace heddle, too: ops is an inline namespace (autograd/ops.h).
+// Translating, generating and scoring as functions of namespace heddle, and the forms that a program's own code likes to call: tensors from
+// numbers, names of PyTorch and MLX for parts, and functions made of a few ops. The ops themselves are functions of namespace
+// heddle, too: ops is an inline namespace (autograd/ops.h).
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
+#include <optional>
 #include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "autograd/operators.h"
 #include "autograd/ops.h"
+#include "core/index.h"
 #include "nn/search/scoring.h"
 #include "nn/search/search.h"
 
@@ -15,23 +23,183 @@ using nn::generate;
 using nn::score;
 using nn::translate;
 
-/// ops::cross_entropy with targets i32 [rows] given as a Variable.
-inline Variable cross_entropy(const Variable& logits, const Variable& targets, const ops::LossOptions& options = {},
-                              Where where = Where::current()) {
-    return ops::cross_entropy(logits, targets.value(), options, nullptr, where);
+// ---- tensors
+
+/// Error when a row of a written tensor has another length than the first.
+void check_row_length(std::int64_t length, std::int64_t first);
+
+/// The type of a tensor that is written as numbers: f32 for floating-point ones, i32 for integers, u8 for bool.
+template <class Number>
+inline constexpr DType written_dtype = std::is_floating_point_v<Number> ? DType::f32 : stored_dtype<Number>();
+
+/// tensor(3.5), tensor({1, 2, 3}), tensor({{1.0, 2.0}, {3.0, 4.0}}): numbers as a tensor, f32, i32 or u8 (for bool), or of
+/// `dtype`. Error when the rows differ in length.
+template <class Number>
+requires std::is_arithmetic_v<Number>
+inline Tensor tensor(Number number, std::optional<DType> dtype = {}) {
+    return Tensor::full({}, static_cast<double>(number), dtype.value_or(written_dtype<Number>));
 }
+template <class Number>
+requires std::is_arithmetic_v<Number>
+inline Tensor tensor(std::initializer_list<Number> numbers, std::optional<DType> dtype = {}) {
+    return Tensor::from(numbers).to(dtype.value_or(written_dtype<Number>));
+}
+template <class Number>
+requires std::is_arithmetic_v<Number>
+inline Tensor tensor(std::initializer_list<std::initializer_list<Number>> rows, std::optional<DType> dtype = {}) {
+    std::vector<Number> all;
+    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+    const auto count = static_cast<std::int64_t>(rows.size()), length = count == 0 ? 0 : std::ssize(*rows.begin());
+    for (const auto& row : rows) check_row_length(std::ssize(row), length);
+    return Tensor::from(all, {count, length}).to(dtype.value_or(written_dtype<Number>));
+}
+
+/// Like `x` in shape, dtype and device.
+inline Tensor zeros_like(const Variable& x) { return Tensor::zeros_like(x.value()); }
+inline Tensor ones_like(const Variable& x) { return Tensor::ones_like(x.value()); }
+inline Tensor full_like(const Variable& x, double value) { return Tensor::full_like(x.value(), value); }
+inline Tensor rand_like(const Variable& x, const RandomSource& source = {}) {
+    return Tensor::rand(x.shape(), source, x.dtype(), x.device());
+}
+inline Tensor randn_like(const Variable& x, const RandomSource& source = {}) {
+    return Tensor::randn(x.shape(), source, x.dtype(), x.device());
+}
+inline Tensor bernoulli(const Variable& probabilities, const RandomSource& source = {}) {
+    return Tensor::bernoulli(probabilities.value(), source);
+}
+
+/// Whether both have one shape and equal elements, or elements with |a - b| <= absolute + relative |b|. A NaN equals nothing.
+bool equal(const Variable& a, const Variable& b);
+bool allclose(const Variable& a, const Variable& b, double relative = 1e-5, double absolute = 1e-8);
+/// Masks u8.
+Tensor isnan(const Variable& x);
+Tensor isinf(const Variable& x);
+Tensor isfinite(const Variable& x);
+
+// ---- parts and places
+
+/// ops::permute and ops::concat with initializer lists: permute(x, {1, 0, 2}), concat({a, b}, 0). cat is PyTorch's name.
+inline Variable permute(const Variable& x, std::initializer_list<int> axes, Where where = Where::current()) {
+    return ops::permute(x, std::span<const int>(axes.begin(), axes.size()), where);
+}
+inline Variable concat(std::initializer_list<Variable> parts, int axis = 0, Where where = Where::current()) {
+    return ops::concat(std::span<const Variable>(parts.begin(), parts.size()), axis, where);
+}
+inline Variable cat(std::span<const Variable> parts, int axis = 0, Where where = Where::current()) {
+    return ops::concat(parts, axis, where);
+}
+inline Variable cat(std::initializer_list<Variable> parts, int axis = 0, Where where = Where::current()) {
+    return ops::concat(std::span<const Variable>(parts.begin(), parts.size()), axis, where);
+}
+inline Variable swapaxes(const Variable& x, int a, int b, Where where = Where::current()) {
+    return ops::transpose(x, a, b, where);
+}
+/// Axis `from` at the place `to`, the others in their order.
+Variable movedim(const Variable& x, int from, int to, Where where = Where::current());
+/// Axis `axis` as several of these extents, one of which may be -1.
+Variable unflatten(const Variable& x, int axis, std::initializer_list<std::int64_t> extents, Where where = Where::current());
+/// MLX's names of index_select and gather along an axis.
+inline Variable take(const Variable& x, const Tensor& indices, int axis, Where where = Where::current()) {
+    return ops::index_select(x, axis, indices, where);
+}
+inline Variable take_along_axis(const Variable& x, const Tensor& indices, int axis, Where where = Where::current()) {
+    return ops::gather(x, axis, indices, where);
+}
+/// The elements in one row where the mask u8 of x's shape holds.
+inline Variable masked_select(const Variable& x, const Tensor& mask) { return x[mask]; }
+/// A matrix with the vector x on its diagonal, or the diagonal of the matrix x.
+Variable diag(const Variable& x, Where where = Where::current());
+/// `value` before and behind an axis: pairs for the last axis, the last but one, and so on, as in PyTorch.
+Variable pad(const Variable& x, std::initializer_list<std::int64_t> before_and_behind, double value = 0,
+             Where where = Where::current());
+
+/// The numbers along an axis in order, and the places i32 that they come from; equal ones keep their order, and a NaN goes behind
+/// all numbers. The host sorts them: on CUDA it waits for them.
+struct Sorted {
+    Variable values;
+    Tensor indices;
+};
+Sorted sort(const Variable& x, int axis = -1, bool descending = false, Where where = Where::current());
+Tensor argsort(const Variable& x, int axis = -1, bool descending = false);
+/// The k largest, falling. Error when the axis has fewer.
+Sorted topk(const Variable& x, std::int64_t k, int axis = -1, Where where = Where::current());
+
+// ---- functions
+
+inline Variable reciprocal(const Variable& x, Where where = Where::current()) { return Operand(1, where) / x; }
+Variable log2(const Variable& x, Where where = Where::current());
+Variable log10(const Variable& x, Where where = Where::current());
+Variable tan(const Variable& x, Where where = Where::current());
+Variable sinh(const Variable& x, Where where = Where::current());
+Variable cosh(const Variable& x, Where where = Where::current());
+/// x where it is positive, else slope x, or alpha (e^x - 1).
+Variable leaky_relu(const Variable& x, double slope = 0.01, Where where = Where::current());
+Variable elu(const Variable& x, double alpha = 1, Where where = Where::current());
+/// ln(1 / (1 + e^-x))
+Variable log_sigmoid(const Variable& x, Where where = Where::current());
+/// a + weight (b - a)
+Variable lerp(const Variable& a, const Variable& b, double weight, Where where = Where::current());
+/// ln(e^a + e^b), without overflow.
+Variable logaddexp(const Variable& a, const Variable& b, Where where = Where::current());
+/// x / max(|x|, eps), with the norm along `axis`.
+Variable normalize(const Variable& x, int axis = 1, double eps = 1e-12, Where where = Where::current());
+/// a b / max(|a| |b|, eps) along `axis`.
+Variable cosine_similarity(const Variable& a, const Variable& b, int axis = 1, double eps = 1e-8, Where where = Where::current());
+/// PyTorch's names of products of matrices and vectors; Error when the arguments have other numbers of axes.
+Variable bmm(const Variable& a, const Variable& b, Where where = Where::current());
+Variable mm(const Variable& a, const Variable& b, Where where = Where::current());
+Variable mv(const Variable& a, const Variable& x, Where where = Where::current());
+Variable dot(const Variable& a, const Variable& b, Where where = Where::current());
+/// a_i b_j
+Variable outer(const Variable& a, const Variable& b, Where where = Where::current());
+
+/// Softmax(scale q k^T) v of tensors [..., time, width], where with `causal` a query sees no later key; scale is 1 /
+/// sqrt(width). ops::attention computes it in one pass for packed rows, and keeps no scores.
+Variable scaled_dot_product_attention(const Variable& query, const Variable& key, const Variable& value, bool causal = false,
+                                      Where where = Where::current());
+
+/// Dropout with the next key of the thread's generator (manual_seed); x itself unless `training`.
+Variable dropout(const Variable& x, double probability, bool training = true, Where where = Where::current());
 
 /// Row tokens[i] of the table [vocabulary, d_model], for each i.
 inline Variable embedding(const Variable& table, const Tensor& tokens, Where where = Where::current()) {
     return ops::embedding(table, tokens, Spans({{0, tokens.numel()}}, tokens.numel()), {}, where);
 }
 
-/// ops::permute and ops::concat with initializer lists: permute(x, {1, 0, 2}), concat({a, b}, 0).
-inline Variable permute(const Variable& x, std::initializer_list<int> axes, Where where = Where::current()) {
-    return ops::permute(x, std::span<const int>(axes.begin(), axes.size()), where);
+// ---- learning
+
+/// ops::cross_entropy with targets i32 [rows] given as a Variable.
+inline Variable cross_entropy(const Variable& logits, const Variable& targets, const ops::LossOptions& options = {},
+                              Where where = Where::current()) {
+    return ops::cross_entropy(logits, targets.value(), options, nullptr, where);
 }
-inline Variable concat(std::initializer_list<Variable> parts, int axis, Where where = Where::current()) {
-    return ops::concat(std::span<const Variable>(parts.begin(), parts.size()), axis, where);
+
+/// The part of the rows of logits [..., classes] whose largest logit, the first of several equal ones, is that of the target;
+/// targets i32 [...]. Error when the shapes do not fit or there are no rows.
+double accuracy(const Variable& logits, const Tensor& targets);
+
+/// The gradients of a one-element loss for these leaves, without adding to what they hold. Other leaves get theirs added, as by
+/// backward. A leaf on which the loss does not depend gets zeros.
+std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leaves);
+
+/// MLX's transforms of a function of one Variable that gives a loss: its gradient, and its value with the gradient.
+template <class Function>
+requires std::is_invocable_r_v<Variable, Function&, const Variable&>
+auto value_and_grad(Function function) {
+    return [function = std::move(function)](const Variable& x) mutable {
+        const Variable leaf(x.value(), true);
+        const Variable loss = function(leaf);
+        return std::pair(loss.detach(), grad(loss, {leaf}).front());
+    };
 }
+template <class Function>
+requires std::is_invocable_r_v<Variable, Function&, const Variable&>
+auto grad(Function function) {
+    return [both = value_and_grad(std::move(function))](const Variable& x) mutable { return both(x).second; };
+}
+
+/// Multiplies the gradients of these leaves by most / norm when their common norm is above `most`. Returns the norm before. An
+/// optimizer's option `clip` does this in its update.
+double clip_grad_norm(const std::vector<Variable>& leaves, double most);
 
 }  // namespace heddle

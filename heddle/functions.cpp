@@ -1,0 +1,249 @@
+#include "heddle/functions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "core/check.h"
+#include "core/format.h"
+#include "core/random.h"
+
+namespace heddle {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void check_rank(const char* op, const char* argument, const Variable& x, int rank) {
+    check(x.rank() == rank, "{}: {} has shape {}, wanted {} axes; matmul takes any", op, argument, x.shape(), rank);
+}
+
+int counted(const char* op, const Shape& shape, int axis) {
+    const int at = axis < 0 ? axis + shape.rank() : axis;
+    check(at >= 0 && at < shape.rank(), "{}: {} has no axis {}", op, shape, axis);
+    return at;
+}
+
+}  // namespace
+
+void check_row_length(std::int64_t length, std::int64_t first) {
+    check(length == first, "tensor: a row has {} numbers, but the first one has {}", length, first);
+}
+
+bool equal(const Variable& a, const Variable& b) { return a.shape() == b.shape() && bool(all(a == b)); }
+
+bool allclose(const Variable& a, const Variable& b, double relative, double absolute) {
+    if (a.shape() != b.shape()) return false;
+    const std::vector<double> x = a.to_vector(), y = b.to_vector();
+    for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i] != y[i] && !(std::abs(x[i] - y[i]) <= absolute + relative * std::abs(y[i]))) return false;
+    return true;
+}
+
+Tensor isnan(const Variable& x) { return x != x; }
+Tensor isinf(const Variable& x) { return (x == kInfinity) | (x == -kInfinity); }
+Tensor isfinite(const Variable& x) { return (x > -kInfinity) & (x < kInfinity); }
+
+// ---- parts and places
+
+Variable movedim(const Variable& x, int from, int to, Where where) {
+    std::vector<int> order(static_cast<std::size_t>(x.rank()));
+    std::iota(order.begin(), order.end(), 0);
+    const int source = counted("movedim", x.shape(), from), target = counted("movedim", x.shape(), to);
+    order.erase(order.begin() + source);
+    order.insert(order.begin() + target, source);
+    return ops::permute(x, order, where);
+}
+
+Variable unflatten(const Variable& x, int axis, std::initializer_list<std::int64_t> extents, Where where) {
+    const int at = counted("unflatten", x.shape(), axis);
+    const Shape parts = NewShape(extents).holding(x.dim(at), "unflatten", x.shape());
+    Shape shape;
+    for (int i = 0; i < x.rank(); ++i) {
+        if (i != at) shape.append(x.dim(i));
+        for (const std::int64_t extent : parts)
+            if (i == at) shape.append(extent);
+    }
+    return ops::reshape(x, shape, where);
+}
+
+Variable diag(const Variable& x, Where where) {
+    check(x.rank() == 1 || x.rank() == 2, "diag: x has shape {}, wanted a vector or a matrix", x.shape());
+    if (x.rank() == 1) return ops::mul(Tensor::eye(x.dim(0), x.dtype(), x.device()), ops::unsqueeze(x, 0, where), where);
+    const std::int64_t count = std::min(x.dim(0), x.dim(1));
+    const Tensor places = Tensor::arange(count) * static_cast<double>(x.dim(1) + 1);
+    return ops::gather(ops::reshape(x, {-1}, where), places.to(x.device()), where);
+}
+
+Variable pad(const Variable& x, std::initializer_list<std::int64_t> before_and_behind, double value, Where where) {
+    check(before_and_behind.size() % 2 == 0 && static_cast<int>(before_and_behind.size() / 2) <= x.rank(),
+          "pad: {} numbers, wanted two for each of up to {} axes of {}", before_and_behind.size(), x.rank(), x.shape());
+    Variable padded = x;
+    int axis = x.rank();
+    for (const auto* at = before_and_behind.begin(); at != before_and_behind.end(); at += 2) {
+        --axis;
+        const auto filled = [&](std::int64_t extent) {
+            check(extent >= 0, "pad: {} elements, wanted at least 0", extent);
+            Shape shape = padded.shape();
+            shape.set(axis, extent);
+            return Variable(Tensor::full(shape, value, x.dtype(), x.device()));
+        };
+        padded = concat({filled(at[0]), padded, filled(at[1])}, axis, where);
+    }
+    return padded;
+}
+
+Tensor argsort(const Variable& x, int axis, bool descending) {
+    const int at = counted("sort", x.shape(), axis);
+    const std::vector<double> values = x.to_vector();
+    std::vector<std::int32_t> result(values.size()), order(static_cast<std::size_t>(x.dim(at)));
+    std::size_t inner = 1;
+    for (int i = at + 1; i < x.rank(); ++i) inner *= static_cast<std::size_t>(x.dim(i));
+    const std::size_t n = order.size();
+    for (std::size_t line = 0; line < (n == 0 ? 0 : values.size() / n); ++line) {
+        const std::size_t begin = line / inner * n * inner + line % inner;
+        const auto number = [&](std::int32_t place) { return values[begin + static_cast<std::size_t>(place) * inner]; };
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+            if (std::isnan(number(a)) || std::isnan(number(b))) return !std::isnan(number(a));
+            return descending ? number(a) > number(b) : number(a) < number(b);
+        });
+        for (std::size_t i = 0; i < n; ++i) result[begin + i * inner] = order[i];
+    }
+    return Tensor::from(result, x.shape()).to(x.device());
+}
+
+Sorted sort(const Variable& x, int axis, bool descending, Where where) {
+    const Tensor places = argsort(x, axis, descending);
+    return {ops::gather(x, counted("sort", x.shape(), axis), places, where), places};
+}
+
+Sorted topk(const Variable& x, std::int64_t k, int axis, Where where) {
+    const int at = counted("topk", x.shape(), axis);
+    check(k >= 0 && k <= x.dim(at), "topk: {} numbers of axis {} of {}", k, axis, x.shape());
+    const Tensor places = argsort(x, at, true).narrow(at, 0, k);
+    return {ops::gather(x, at, places, where), places};
+}
+
+// ---- functions
+
+Variable log2(const Variable& x, Where where) { return ops::scale(ops::log(x, where), 1 / std::log(2.0), where); }
+Variable log10(const Variable& x, Where where) { return ops::scale(ops::log(x, where), 1 / std::log(10.0), where); }
+Variable tan(const Variable& x, Where where) { return ops::div(ops::sin(x, where), ops::cos(x, where), where); }
+
+// By e^x - 1, which is exact near 0: (e + e / (e + 1)) / 2.
+Variable sinh(const Variable& x, Where where) {
+    const Variable e = ops::expm1(x, where);
+    return ops::scale(ops::add(e, ops::div(e, Operand(e, where) + 1, where), where), 0.5, where);
+}
+Variable cosh(const Variable& x, Where where) {
+    return ops::scale(ops::add(ops::exp(x, where), ops::exp(ops::neg(x, where), where), where), 0.5, where);
+}
+Variable leaky_relu(const Variable& x, double slope, Where where) {
+    return ops::where(x > 0, x, ops::scale(x, slope, where), where);
+}
+// The exponent is never positive, so that no infinity meets the mask.
+Variable elu(const Variable& x, double alpha, Where where) {
+    const Variable below = ops::scale(ops::expm1(ops::minimum(x, 0, where), where), alpha, where);
+    return ops::where(x > 0, x, below, where);
+}
+Variable log_sigmoid(const Variable& x, Where where) { return ops::neg(ops::softplus(ops::neg(x, where), where), where); }
+Variable lerp(const Variable& a, const Variable& b, double weight, Where where) {
+    return ops::add(a, ops::scale(ops::sub(b, a, where), weight, where), where);
+}
+Variable logaddexp(const Variable& a, const Variable& b, Where where) {
+    const Shape shape = ops::add(a.detach(), b.detach()).shape();
+    return ops::logsumexp(ops::stack({ops::expand(a, shape, where), ops::expand(b, shape, where)}, 0, where), 0, false, where);
+}
+Variable normalize(const Variable& x, int axis, double eps, Where where) {
+    return ops::div(x, ops::maximum(ops::norm(x, axis, true, 2, where), eps, where), where);
+}
+Variable cosine_similarity(const Variable& a, const Variable& b, int axis, double eps, Where where) {
+    const Variable sizes = ops::mul(ops::norm(a, axis, false, 2, where), ops::norm(b, axis, false, 2, where), where);
+    return ops::div(ops::sum(ops::mul(a, b, where), axis, false, where), ops::maximum(sizes, eps, where), where);
+}
+
+Variable bmm(const Variable& a, const Variable& b, Where where) {
+    check_rank("bmm", "a", a, 3);
+    check_rank("bmm", "b", b, 3);
+    return ops::matmul(a, b, false, false, where);
+}
+Variable mm(const Variable& a, const Variable& b, Where where) {
+    check_rank("mm", "a", a, 2);
+    check_rank("mm", "b", b, 2);
+    return ops::matmul(a, b, false, false, where);
+}
+Variable mv(const Variable& a, const Variable& x, Where where) {
+    check_rank("mv", "a", a, 2);
+    check_rank("mv", "x", x, 1);
+    return ops::matmul(a, x, false, false, where);
+}
+Variable dot(const Variable& a, const Variable& b, Where where) {
+    check_rank("dot", "a", a, 1);
+    check_rank("dot", "b", b, 1);
+    return ops::matmul(a, b, false, false, where);
+}
+Variable outer(const Variable& a, const Variable& b, Where where) {
+    check_rank("outer", "a", a, 1);
+    check_rank("outer", "b", b, 1);
+    return ops::mul(ops::unsqueeze(a, 1, where), ops::unsqueeze(b, 0, where), where);
+}
+
+Variable scaled_dot_product_attention(const Variable& query, const Variable& key, const Variable& value, bool causal,
+                                      Where where) {
+    const Variable scores = ops::matmul(query, key, false, true, where);
+    Tensor mask;
+    if (causal)
+        mask = Tensor::ones({query.dim(-2), key.dim(-2)}).tril(key.dim(-2) - query.dim(-2)).to(DType::u8).to(query.device());
+    const double scale = 1 / std::sqrt(static_cast<double>(query.dim(-1)));
+    return ops::matmul(ops::softmax(scores, mask, {}, {.scale = scale}, where), value, false, false, where);
+}
+
+Variable dropout(const Variable& x, double probability, bool training, Where where) {
+    if (!training || probability == 0) return x;
+    return ops::dropout(x, generator().next_dropout("dropout", probability), where);
+}
+
+// ---- learning
+
+double accuracy(const Variable& logits, const Tensor& targets) {
+    check(logits.rank() >= 1 && logits.rows() == targets.numel() && targets.numel() > 0,
+          "accuracy: logits {} and targets {}, wanted [..., classes] and a target for each row", logits.shape(), targets.shape());
+    const Tensor hits = argmax(logits.value().reshape({targets.numel(), logits.cols()}), 1) == targets.reshape({-1});
+    return hits.sum().item() / static_cast<double>(targets.numel());
+}
+
+std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leaves) {
+    std::vector<Tensor> held, result;
+    for (Variable leaf : leaves) {
+        check(leaf.is_leaf() && leaf.requires_grad(), "grad: {} is no leaf that requires a gradient",
+              leaf.name().empty() ? std::string("a Variable") : leaf.name());
+        held.push_back(leaf.grad());
+        leaf.set_grad({});
+    }
+    loss.backward();
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        Variable leaf = leaves[i];
+        result.push_back(leaf.grad().defined() ? leaf.grad() : Tensor::zeros_like(leaf.value()));
+        leaf.set_grad(held[i]);
+    }
+    return result;
+}
+
+double clip_grad_norm(const std::vector<Variable>& leaves, double most) {
+    check(most > 0, "clip_grad_norm: the largest norm is {}, wanted a positive number", most);
+    double squares = 0;
+    for (const Variable& leaf : leaves)
+        if (leaf.grad().defined()) squares += ops::sum(ops::square(leaf.grad().to(DType::f64))).item();
+    const double norm = std::sqrt(squares);
+    if (!(norm <= most))
+        for (const Variable& leaf : leaves)
+            if (leaf.grad().defined()) {
+                Tensor gradient = leaf.grad();
+                gradient *= most / norm;
+            }
+    return norm;
+}
+
+}  // namespace heddle
