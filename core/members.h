@@ -32,12 +32,12 @@ class Members {
     Self reshape(const NewShape& shape, Where where = Where::current()) const;
     template <std::integral... Extents>
     Self reshape(std::int64_t first, Extents... rest) const {
-        return reshape({first, static_cast<std::int64_t>(rest)...});
+        return reshape(NewShape{first, static_cast<std::int64_t>(rest)...});
     }
     Self view(const NewShape& shape, Where where = Where::current()) const;
     template <std::integral... Extents>
     Self view(std::int64_t first, Extents... rest) const {
-        return view({first, static_cast<std::int64_t>(rest)...});
+        return view(NewShape{first, static_cast<std::int64_t>(rest)...});
     }
     Self flatten(int first = 0, int last = -1, Where where = Where::current()) const;
     /// Without the axis, which has extent 1, or without all axes that have.

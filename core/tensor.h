@@ -193,7 +193,7 @@ class Tensor : public Members<Tensor> {
     Tensor reshape(const NewShape& shape) const;
     template <std::integral... Extents>
     Tensor reshape(std::int64_t first, Extents... rest) const {
-        return reshape({first, static_cast<std::int64_t>(rest)...});
+        return reshape(NewShape{first, static_cast<std::int64_t>(rest)...});
     }
     using Members::slice;
     /// Rows [begin, end) of the first axis, sharing the storage; negative bounds count from the end.
