@@ -1,5 +1,6 @@
 #include "core/parallel.h"
 
+#include <pthread.h>
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -153,9 +154,25 @@ class ThreadPool {
     int started_ = 0;  // helpers that exist
 };
 
+std::atomic<ThreadPool*> the_pool = nullptr;
+
+// A child of fork() has none of its parent's threads: its first loop starts a new pool. The old one, which another thread may
+// have held locked, is left alone.
+void forget_pool() {
+    the_pool = nullptr;
+    inside = false;
+}
+
 ThreadPool& pool() {
-    static ThreadPool* const the_pool = new ThreadPool;
-    return *the_pool;
+    if (ThreadPool* const ready = the_pool; ready != nullptr) return *ready;
+    static const int handled =
+        pthread_atfork(nullptr, nullptr, forget_pool);  // fails only without memory: then fork() is not handled
+    static_cast<void>(handled);
+    auto* const made = new ThreadPool;
+    ThreadPool* none = nullptr;
+    if (the_pool.compare_exchange_strong(none, made)) return *made;
+    delete made;  // another thread was first
+    return *none;
 }
 
 }  // namespace

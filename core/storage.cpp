@@ -225,7 +225,14 @@ Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(dev
     data_ = (arena_ != nullptr ? *arena_ : pool(device)).take(bytes, stream_, capacity_);
 }
 
-Storage::~Storage() { (arena_ != nullptr ? *arena_ : pool(device_)).give(data_, stream_, capacity_); }
+Storage::Storage(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner)
+    : data_(data), bytes_(bytes), device_(Device::cpu), owner_(std::move(owner)), id_(next_id.fetch_add(1)) {
+    check(bytes >= 0 && owner_ != nullptr, "memory: {} bytes of somebody else, who {} named", bytes, owner_ ? "is" : "is not");
+}
+
+Storage::~Storage() {
+    if (owner_ == nullptr) (arena_ != nullptr ? *arena_ : pool(device_)).give(data_, stream_, capacity_);
+}
 
 MemoryArena::MemoryArena() : MemoryArena(device::detail::memory_policy().exact) {}
 MemoryArena::MemoryArena(bool exact) {

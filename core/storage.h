@@ -60,6 +60,8 @@ class Storage {
     /// `bytes` bytes of uninitialised memory, aligned to 64 on the CPU and to 256 on CUDA, where it belongs to the current
     /// stream. Error if the device is out of memory or not available.
     Storage(std::int64_t bytes, Device device);
+    /// Memory on the CPU that belongs to somebody else, such as an array of another library; `owner` (not null) keeps it alive.
+    Storage(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner);
     ~Storage();
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
@@ -85,7 +87,8 @@ class Storage {
     std::int64_t capacity_ = 0;
     Device device_;
     void* stream_ = nullptr;
-    std::shared_ptr<Pool> arena_;  // null: the device's own pool
+    std::shared_ptr<Pool> arena_;        // null: the device's own pool
+    std::shared_ptr<const void> owner_;  // null: the allocator's memory
     std::atomic<std::uint64_t> version_{0};
     Where changed_at_;
     std::uint64_t id_;
