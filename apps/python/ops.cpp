@@ -149,8 +149,7 @@ Activation activation_named(const std::string& name) {
 
 // [batch, time, width] as packed rows; sentence i has lengths[i] of them, all of them without lengths.
 Spans spans_of(const Variable& x, const Tensor& lengths, const char* name) {
-    check_usage(x.value().rank() == 3,
-                fmt::format("attention: {} has the shape {}, wanted [batch, time, width]", name, x.shape()));
+    check_usage(x.value().rank() == 3, fmt::format("{} has the shape {}, wanted [batch, time, width]", name, x.shape()));
     if (!lengths.defined()) return Spans::equal(x.value().dim(0), x.value().dim(1));
     check_usage(lengths.dtype() == DType::i32 && lengths.shape() == Shape{x.value().dim(0)},
                 fmt::format("attention: lengths of {} are {} {}, wanted int32 [{}]", name, lengths.dtype(), lengths.shape(),
@@ -172,6 +171,11 @@ Variable attend(Variable query, Variable key, Variable value, std::int64_t heads
     options.mask = std::move(mask);
     const Variable rows = attention(rows_of(query), rows_of(key), rows_of(value), queries, keys, options);
     return reshape(rows, {query.value().dim(0), query.value().dim(1), rows.value().dim(1)});
+}
+
+Variable turn(Variable x, std::int64_t head_dim, double base) {
+    const Spans spans = spans_of(x, {}, "x");
+    return reshape(rotary(rows_of(x), spans, head_dim, x.value().dim(2), {.base = base}), x.shape());
 }
 
 }  // namespace
@@ -206,6 +210,17 @@ void add_ops(nb::module_& module) {
         "x + sublayer, and its layer norm, in one pass: a pair.", x, nb::arg("sublayer"), nb::arg("gamma"), nb::arg("beta"),
         nb::arg("eps") = 1e-5);
     add_op(
+        m, "rms_norm", +[](Variable x, Variable gamma, double eps) { return rms_norm(x, gamma, eps); },
+        "gamma x / sqrt(mean(x^2) + eps) over the last axis.", x, nb::arg("gamma"), nb::arg("eps") = 1e-6);
+    add_op(
+        m, "residual_rms_norm",
+        +[](Variable x, Variable sublayer, Variable gamma, double eps) { return residual_rms_norm(x, sublayer, gamma, eps); },
+        "x + sublayer, and its RMS norm, in one pass: a pair.", x, nb::arg("sublayer"), nb::arg("gamma"), nb::arg("eps") = 1e-6);
+    add_op(m, "rotary", &turn,
+           "Rotary positions of x [batch, time, heads * head_dim]: columns i and i + head_dim / 2 of a head are a pair, as in "
+           "LLaMA.",
+           x, nb::arg("head_dim"), nb::arg("base") = 10000.0);
+    add_op(
         m, "matmul",
         +[](Variable a, Variable b, bool transpose_a, bool transpose_b) { return matmul(a, b, transpose_a, transpose_b); },
         "a [..., m, k] times b [..., k, n].", nb::arg("a"), nb::arg("b"), nb::arg("transpose_a") = false,
@@ -222,6 +237,15 @@ void add_ops(nb::module_& module) {
         "'gelu', "
         "'gelu-tanh' or 'silu'.",
         x, nb::arg("w1"), nb::arg("b1").none(), nb::arg("w2"), nb::arg("b2").none(), nb::arg("activation") = "relu");
+    add_op(
+        m, "gated_feed_forward",
+        +[](Variable x, Variable w_gate_and_up, Absent b, Variable w2, Absent b2, std::string activation) {
+            return gated_feed_forward(x, w_gate_and_up, b.variable, w2, b2.variable, activation_named(activation));
+        },
+        "(activation(x Wg^T + bg) * (x Wu^T + bu)) w2^T + b2: SwiGLU with 'silu', GEGLU with 'gelu'; w_gate_and_up [2 d_ff, "
+        "d_model] has "
+        "the rows of Wg first.",
+        x, nb::arg("w_gate_and_up"), nb::arg("b").none(), nb::arg("w2"), nb::arg("b2").none(), nb::arg("activation") = "silu");
     add_op(m, "attention", &attend,
            "softmax(q k^T / sqrt(head width) + masks) v for each head: query [batch, time, heads * width], key and value [batch, "
            "time', "
