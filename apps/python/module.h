@@ -20,7 +20,7 @@ void add_ops(nb::module_& module);
 /// Notes of the library, given as Python's warnings (UserWarning) once the GIL is held again.
 class Notes {
   public:
-    void operator()(std::string_view text) { texts_.emplace_back(text); }
+    void operator()(std::string_view text) { texts_.emplace_back(text.starts_with("warning: ") ? text.substr(9) : text); }
     void warn() const;
 
   private:

@@ -12,7 +12,7 @@ import sacrebleu
 import heddle
 from heddle import _command
 
-LINES = ['12', '7', '', '345', '8192', '99']
+LINES = ['zwölf', 'sieben', '', 'dreihundertfünfundvierzig', 'achttausend', 'neunundneunzig']
 
 
 def command(*words, text):
@@ -44,7 +44,7 @@ def test_samples_as_the_command_does(run):
 
 
 def test_attention_sums_to_one(run):
-    [[translation]] = heddle.Translator(str(run)).translate(['345'], attention=True)
+    [[translation]] = heddle.Translator(str(run)).translate([LINES[3]], attention=True)
     attention = translation.attention
     cross = attention.cross[-1]
     assert cross.shape == (2, len(attention.written), len(attention.source)) and cross.dtype == np.float32
@@ -56,7 +56,7 @@ def test_attention_sums_to_one(run):
 
 
 def test_scores_as_the_command_does(run, tmp_path):
-    pairs = [('12', 'zwölf'), ('345', 'dreihundert'), ('', ''), ('7', 'sieben')]
+    pairs = [('zwölf', 'twelve'), (LINES[3], 'three hundred'), ('', ''), ('sieben', 'seven')]
     for name, side in (('s', 0), ('t', 1)):
         (tmp_path / name).write_text(''.join(pair[side] + '\n' for pair in pairs), encoding='utf-8')
     told = command('score', str(run), '--source-file', str(tmp_path / 's'), '--target-file', str(tmp_path / 't'), text='')
@@ -67,7 +67,7 @@ def test_scores_as_the_command_does(run, tmp_path):
 
 def test_several_threads_get_the_same_and_python_goes_on_meanwhile(run):
     translator = heddle.Translator(str(run))
-    lines = [str(number) for number in range(1000, 1400)]
+    lines = [f'{a}hundert{b}zig' for a in ('ein', 'drei', 'vier', 'fünf', 'acht') for b in ('vier', 'fünf', 'acht')] * 30
     expected = translator.translate(lines)
     steps, ended = [], threading.Event()
 
@@ -91,18 +91,18 @@ def test_several_threads_get_the_same_and_python_goes_on_meanwhile(run):
 @pytest.mark.parametrize('options, text', [({'n_best': 9}, 'use beam=9'), ({'beam': 0}, 'beam')])
 def test_refuses_searches_that_cannot_be(run, options, text):
     with pytest.raises(heddle.Error, match=text):
-        heddle.Translator(str(run)).translate(['1'], **options)
+        heddle.Translator(str(run)).translate(['zwölf'], **options)
 
 
 def test_errors_say_what_to_do(run, tmp_path):
     with pytest.raises(heddle.Error, match='config.toml'):
         heddle.Translator(str(tmp_path / 'nothing'))
     with pytest.raises(ValueError, match='line end'):
-        heddle.Translator(str(run)).translate(['1\n2'])
+        heddle.Translator(str(run)).translate(['zwölf\nelf'])
     with pytest.raises(TypeError):
-        heddle.Translator(str(run)).translate('12 34')
+        heddle.Translator(str(run)).translate('zwölf')
     with pytest.warns(UserWarning, match='vocabulary'):
-        heddle.Translator(str(run)).translate(['12 ☃'])
+        heddle.Translator(str(run)).translate(['zwölf ☃'])
 
 
 @pytest.mark.parametrize('tokenize', ['13a', 'intl', 'zh', 'char', 'none'])

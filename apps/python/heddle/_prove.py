@@ -195,7 +195,10 @@ def _jax(function: Callable[..., Any], inputs: Sequence[Any]):
 
     arrays = [np.asarray(each) for each in inputs]
     split = _Differentiable(arrays, lambda each: np.issubdtype(each.dtype, np.floating))
-    double = getattr(jax, 'enable_x64', None) or __import__('jax.experimental', fromlist=['enable_x64']).enable_x64
+    if hasattr(jax, 'enable_x64'):
+        double = jax.enable_x64
+    else:  # before JAX 0.8
+        from jax.experimental import enable_x64 as double
 
     def only(*values):
         return function(*[jnp.asarray(each) for each in split.whole(values)])
