@@ -14,7 +14,7 @@ namespace nb = nanobind;
 void add_translation(nb::module_& module);
 void add_training(nb::module_& module);
 void add_proofs(nb::module_& module);
-/// The ops on arrays, as the sub-module `ops`.
+/// The ops on arrays, as the sub-module `_ops`, which heddle/ops.py shows.
 void add_ops(nb::module_& module);
 
 /// Notes of the library, given as Python's warnings (UserWarning) once the GIL is held again.

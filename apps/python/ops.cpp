@@ -182,7 +182,7 @@ Variable turn(Variable x, std::int64_t head_dim, double base) {
 
 void add_ops(nb::module_& module) {
     nb::module_ m = module.def_submodule(
-        "ops", "Heddle's fused ops on arrays of float32 or float64, forward and backward, to compare one's own with.");
+        "_ops", "Heddle's fused ops on arrays of float32 or float64, forward and backward, to compare one's own with.");
     const nb::arg x("x");
     add_op(
         m, "relu", +[](Variable x) { return relu(x); }, "max(x, 0)", x);

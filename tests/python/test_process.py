@@ -84,6 +84,9 @@ def test_the_module_is_typed():
     compile(stub, '_native.pyi', 'exec')
     for text in ('class Translator', 'def translate', '-> list[str]', '-> list[list[Translation]]', 'Parameters\n', 'numpy.typing.ArrayLike'):
         assert text in stub, text
+    ops = (package / 'ops.pyi').read_text(encoding='utf-8')
+    compile(ops, 'ops.pyi', 'exec')
+    assert 'def layer_norm(x: numpy.typing.ArrayLike' in ops and 'def layer_norm_backward(' in ops and '_native' not in stub.split('class Error')[0]
 
 
 def test_every_public_name_has_a_docstring():

@@ -8,9 +8,9 @@
 The ``heddle`` command comes with the package: ``heddle --help``.
 """
 
-from . import _native
+from . import _native, ops
 from ._command import CheckResult, check, evaluate
-from ._native import (Attention, BleuScore, Divergence, Error, OutOfMemory, Translation, Translator, UsageError, bleu, chrf, cpu_level, ops,
+from ._native import (Attention, BleuScore, Divergence, Error, OutOfMemory, Translation, Translator, UsageError, bleu, chrf, cpu_level,
                       set_threads, threads)
 from ._prove import GradientError, Proof, gradcheck, prove
 from ._train import train
