@@ -92,6 +92,14 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabul
     weight_ = add_parameter("weight", values);
 }
 
+Embedding::Embedding(std::int64_t vocabulary, std::int64_t d_model, std::optional<std::uint64_t> seed)
+    : Module(seed), scale_(1), zero_row_(-1) {
+    check(vocabulary > 0 && d_model > 0, "embedding: the table is [{}, {}], wanted positive extents", vocabulary, d_model);
+    Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
+    fill_unit(values, initial_key(dotted("weight")));
+    weight_ = add_parameter("weight", values);
+}
+
 Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout,
                             std::int64_t first_position, Where where) const {
     return embed({tokens, spans}, positions, dropout, first_position, where);

@@ -79,23 +79,25 @@ class Embedding : public Module {
     /// (torch.nn.Embedding's padding_idx); -1: there is none.
     Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model,
               EmbeddingInit init = EmbeddingInit::scaled, bool scale = true, std::int32_t zero_row = -1);
+    /// A root as torch.nn.Embedding is: normal with deviation 1, without the factor sqrt(d_model).
+    Embedding(std::int64_t vocabulary, std::int64_t d_model, std::optional<std::uint64_t> seed = 1);
 
     std::string_view kind() const override { return "Embedding"; }
     const Variable& weight() const { return weight_; }
     /// dropout(scale weight[tokens] + position), [rows, d_model], with the scale sqrt(d_model) or 1; tokens i32 [rows], on any
     /// device. The first row of each span has position `first_position`; rows outside the spans are zero. (Paper,
     /// sections 3.4, 3.5, 5.4.)
-    Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout = {},
-                     std::int64_t first_position = 0, Where where = Where::current()) const;
+    Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions,
+                     const heddle::Dropout& dropout = {}, std::int64_t first_position = 0, Where where = Where::current()) const;
     /// With the order of the tokens, if it is known (ops::EmbeddingOptions::order).
-    Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+    Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const heddle::Dropout& dropout,
                      Where where = Where::current()) const;
     /// scale weight[tokens], [rows, d_model]: without positions.
     Variable forward(const Tensor& tokens, Where where = Where::current()) const;
     Variable operator()(const Tensor& tokens, Where where = Where::current()) const { return forward(tokens, where); }
 
   private:
-    Variable embed(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+    Variable embed(const Sentences& sentences, const PositionalEncoding& positions, const heddle::Dropout& dropout,
                    std::int64_t first_position, Where where) const;
 
     double scale_;

@@ -4,8 +4,14 @@ namespace heddle::nn {
 
 Norm::Norm(Module& parent, std::string_view name, std::int64_t cols, NormKind norm_kind, double eps)
     : Module(parent, name), norm_kind_(norm_kind), eps_(eps) {
+    make(cols);
+}
+
+Norm::Norm(std::int64_t cols, NormKind norm_kind, double eps) : norm_kind_(norm_kind), eps_(eps) { make(cols); }
+
+void Norm::make(std::int64_t cols) {
     weight_ = add_parameter("weight", Tensor::full({cols}, 1, dtype()));
-    if (norm_kind == NormKind::layer) bias_ = add_parameter("bias", Tensor::zeros({cols}, dtype()));
+    if (norm_kind_ == NormKind::layer) bias_ = add_parameter("bias", Tensor::zeros({cols}, dtype()));
 }
 
 Variable Norm::forward(const Variable& x, Where where) const {

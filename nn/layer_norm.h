@@ -17,12 +17,14 @@ constexpr auto enum_words(NormKind) { return words_for<NormKind>({{NormKind::lay
 class Norm : public Module {
   public:
     Norm(Module& parent, std::string_view name, std::int64_t cols, NormKind norm_kind, double eps);
+    /// A root.
+    Norm(std::int64_t cols, NormKind norm_kind, double eps);
 
     std::string_view kind() const override { return norm_kind_ == NormKind::layer ? "LayerNorm" : "RMSNorm"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
     /// x + dropout(sublayer) and its normalisation, computed in one pass.
-    ops::ResidualNorm after_residual(const Variable& x, const Variable& sublayer, const Dropout& dropout,
+    ops::ResidualNorm after_residual(const Variable& x, const Variable& sublayer, const heddle::Dropout& dropout,
                                      Where where = Where::current()) const;
     const Variable& weight() const { return weight_; }
     /// Undefined with RMS norm.
@@ -30,6 +32,8 @@ class Norm : public Module {
     double eps() const { return eps_; }
 
   private:
+    void make(std::int64_t cols);
+
     NormKind norm_kind_;
     double eps_;
     Variable weight_;
@@ -40,12 +44,14 @@ class LayerNorm : public Norm {
   public:
     LayerNorm(Module& parent, std::string_view name, std::int64_t cols, double eps = 1e-5)
         : Norm(parent, name, cols, NormKind::layer, eps) {}
+    explicit LayerNorm(std::int64_t cols, double eps = 1e-5) : Norm(cols, NormKind::layer, eps) {}
 };
 
 class RMSNorm : public Norm {
   public:
     RMSNorm(Module& parent, std::string_view name, std::int64_t cols, double eps = 1e-6)
         : Norm(parent, name, cols, NormKind::rms, eps) {}
+    explicit RMSNorm(std::int64_t cols, double eps = 1e-6) : Norm(cols, NormKind::rms, eps) {}
 };
 
 }  // namespace heddle::nn

@@ -15,6 +15,14 @@ std::vector<LinearPart> parts_of(const std::vector<std::string>& names, std::int
 }  // namespace
 
 Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias) : Module(parent, name) {
+    make(in, out, bias);
+}
+
+Linear::Linear(std::int64_t in, std::int64_t out, bool bias, std::optional<std::uint64_t> seed) : Module(seed) {
+    make(in, out, bias);
+}
+
+void Linear::make(std::int64_t in, std::int64_t out, bool bias) {
     check(in > 0 && out > 0, "linear {}: it has {} inputs and {} outputs, wanted at least one of each", this->name(), in, out);
     Tensor weight = Tensor::empty({out, in}, dtype());
     fill_xavier_uniform(weight, initial_key(dotted("weight")));

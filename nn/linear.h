@@ -13,10 +13,12 @@ struct LinearPart {
     std::int64_t out = 0;
 };
 
-/// x [rows, in] W^T + b. Weight [out, in] (PyTorch's layout) Xavier uniform, bias [out] zero.
+/// x [..., in] W^T + b. Weight [out, in] (PyTorch's layout) Xavier uniform, bias [out] zero.
 class Linear : public Module {
   public:
     Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias = true);
+    /// A root (see Module's first constructor): nn::Linear(3, 2).
+    Linear(std::int64_t in, std::int64_t out, bool bias = true, std::optional<std::uint64_t> seed = 1);
     /// Several projections of the same input, [each, in] each, as one leaf: part i gives columns [i each, (i + 1) each). In
     /// files they are named "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a separate matrix.
     Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,
@@ -32,6 +34,8 @@ class Linear : public Module {
     const Variable& bias() const { return bias_; }
 
   private:
+    void make(std::int64_t in, std::int64_t out, bool bias);
+
     Variable weight_;
     Variable bias_;
     mutable kernels::PackedWeight packed_;  // only used without recording, when the weight does not change between steps

@@ -1,10 +1,13 @@
 #include "nn/proofs.h"
 
+#include <array>
 #include <iterator>
 #include <utility>
 
 #include "autograd/tape.h"
+#include "nn/conv1d.h"
 #include "nn/layers.h"
+#include "nn/recurrent.h"
 #include "nn/transformer.h"
 
 namespace heddle::nn {
@@ -191,7 +194,21 @@ std::vector<GradientCase> module_cases() {
     const auto cross = std::make_shared<Held<CrossAttention>>(attention);
     const auto encoder = std::make_shared<Held<EncoderLayer>>(small_options(NormPlace::post, 0.2));
     const auto decoder = std::make_shared<Held<DecoderLayer>>(small_options(NormPlace::pre, 0.2));
+    const auto gru = std::make_shared<Held<GRU>>(2, 3, RecurrentOptions{.layers = 2, .dropout = 0.2, .bidirectional = true});
+    const auto lstm = std::make_shared<Held<LSTM>>(2, 3);
+    const auto conv = std::make_shared<Held<Conv1d>>(4, 2, 3, Conv1dOptions{.stride = 2, .padding = 1, .groups = 2});
     return {
+        module_case("gru", "two layers, both directions, dropout 0.2", gru,
+                    [=](std::span<const Variable> in) { return gru->block(in[0], in[1]).output; },
+                    {random_input({2, 3, 2}, 3), random_input({4, 2, 3}, 4)}),
+        module_case("lstm", "with first states", lstm,
+                    [=](std::span<const Variable> in) {
+                        const RecurrentOutput result = lstm->block(in[0], in[1], in[2]);
+                        return ops::concat(std::array{ops::flatten(result.output), ops::flatten(result.cell)}, 0);
+                    },
+                    {random_input({2, 3, 2}, 3), random_input({1, 2, 3}, 4), random_input({1, 2, 3}, 5)}),
+        module_case("conv1d", "stride 2, padding 1, two groups", conv,
+                    [=](std::span<const Variable> in) { return conv->block(in[0]); }, {random_input({2, 4, 5}, 6)}),
         module_case("self_attention", "causal, dropout 0.2", self,
                     [=](std::span<const Variable> in) { return self->block.forward(in[0], spans, {.causal = true}); }, {x}),
         module_case("cross_attention", "dropout 0.2", cross,

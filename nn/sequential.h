@@ -1,7 +1,8 @@
-// Modules and functions applied in sequence.
+// Modules and functions applied in sequence, and lists of modules.
 #pragma once
 
 #include <concepts>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,6 +62,37 @@ class Sequential : public Module {
 
   private:
     std::vector<std::function<Variable(const Variable&, Where)>> layers_;
+};
+
+/// Modules of one type, which the list makes and owns, named by their places; the program says how they are called:
+///
+///     nn::ModuleList<nn::Linear> layers{*this, "layers"};  // parameters layers.0.weight, ...
+///     for (int i = 0; i < 3; ++i) layers.add(64, 64);
+///     for (const nn::Linear& layer : layers) x = relu(layer(x));
+template <std::derived_from<Module> Layer>
+class ModuleList : public Module {
+  public:
+    using Module::Module;
+
+    std::string_view kind() const override { return "ModuleList"; }
+
+    /// Adds a module Layer(*this, NUMBER, arguments...).
+    template <class... Arguments>
+    Layer& add(Arguments&&... arguments) {
+        return layers_.emplace_back(*this, std::to_string(layers_.size()), std::forward<Arguments>(arguments)...);
+    }
+
+    std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
+    /// std::out_of_range when there is no such module.
+    Layer& operator[](std::int64_t i) { return layers_.at(static_cast<std::size_t>(i)); }
+    const Layer& operator[](std::int64_t i) const { return layers_.at(static_cast<std::size_t>(i)); }
+    auto begin() { return layers_.begin(); }
+    auto end() { return layers_.end(); }
+    auto begin() const { return layers_.begin(); }
+    auto end() const { return layers_.end(); }
+
+  private:
+    std::deque<Layer> layers_;  // which moves none of them
 };
 
 }  // namespace heddle::nn
