@@ -39,6 +39,8 @@ void add_errors(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    // A traceback that a notebook keeps holds objects until the process ends: nothing is wrong then.
+    nb::set_leak_warnings(false);
     m.doc() = "Heddle's library for Python: translation, training, proofs of gradients, and the ops.";
     m.attr("__version__") = std::string(version);
     m.attr("commit") = std::string(app::build_commit);

@@ -100,7 +100,8 @@ def prove(function: Callable[..., Any], inputs: Sequence[Any] | Any, *, backward
     report = _native.prove(forward, derivative, values, name, tolerance, seed, list(zero_by_symmetry))
     proof = Proof(report, name)
     _proofs.append(proof)
-    if not proof and (raises or raises is None and 'PYTEST_CURRENT_TEST' in os.environ):
+    in_test = 'pytest' in sys.modules and 'PYTEST_CURRENT_TEST' in os.environ  # the variable alone is inherited by programs that tests start
+    if not proof and (in_test if raises is None else raises):
         raise GradientError(str(proof))
     return proof
 
