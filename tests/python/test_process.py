@@ -16,7 +16,7 @@ USES = {
 import heddle, tempfile
 with tempfile.TemporaryDirectory() as d:
     heddle.train({'task': 'numbers', 'out': d + '/r', 'updates': 2, 'd_model': 16, 'heads': 2, 'd_ff': 16, 'layers': 1, 'vocab_type': 'bpe', 'vocab_size': 60}, progress=False)
-    heddle.Translator(d + '/r').translate(['zwölf'])
+    heddle.Translator(d + '/r').translate(['twelve'])
 ''',
     'torch': 'import torch; assert torch.ones(3).sum() == 3; torch.randn(64, 64) @ torch.randn(64, 64)',
     'sentencepiece': '''
@@ -52,7 +52,7 @@ def test_imports_among_all_others():
 
 def test_a_forked_child_computes_with_its_own_threads(run):
     translator = heddle.Translator(str(run))
-    lines = ['zwölf', 'elf', 'achtzig'] * 30
+    lines = ['twelve', 'ten', 'eighty'] * 30
     heddle.set_threads(2)
     expected = translator.translate(lines)
     for _ in range(3):
@@ -68,13 +68,13 @@ def test_a_forked_child_computes_with_its_own_threads(run):
 def test_a_pool_of_processes(run):
     import multiprocessing
     heddle.set_threads(2)
-    heddle.Translator(str(run)).translate(['zwölf', 'elf'])
+    heddle.Translator(str(run)).translate(['twelve', 'ten'])
     with multiprocessing.get_context('fork').Pool(2) as pool:
         assert len(set(map(tuple, pool.map(_translate, [str(run)] * 4)))) == 1
 
 
 def _translate(run):
-    return heddle.Translator(run).translate(['zwölf', 'elf'])
+    return heddle.Translator(run).translate(['twelve', 'ten'])
 
 
 def test_the_module_is_typed():

@@ -12,7 +12,7 @@ import sacrebleu
 import heddle
 from heddle import _command
 
-LINES = ['zwölf', 'sieben', '', 'dreihundertfünfundvierzig', 'achttausend', 'neunundneunzig']
+LINES = ['twelve', 'seven', '', 'three hundred forty-five', 'eight thousand', 'ninety-nine']
 
 
 def command(*words, text):
@@ -56,7 +56,7 @@ def test_attention_sums_to_one(run):
 
 
 def test_scores_as_the_command_does(run, tmp_path):
-    pairs = [('zwölf', 'twelve'), (LINES[3], 'three hundred'), ('', ''), ('sieben', 'seven')]
+    pairs = [('twelve', 'zwölf'), (LINES[3], 'dreihundert'), ('', ''), ('seven', 'sieben')]
     for name, side in (('s', 0), ('t', 1)):
         (tmp_path / name).write_text(''.join(pair[side] + '\n' for pair in pairs), encoding='utf-8')
     told = command('score', str(run), '--source-file', str(tmp_path / 's'), '--target-file', str(tmp_path / 't'), text='')
@@ -67,7 +67,7 @@ def test_scores_as_the_command_does(run, tmp_path):
 
 def test_several_threads_get_the_same_and_python_goes_on_meanwhile(run):
     translator = heddle.Translator(str(run))
-    lines = [f'{a}hundert{b}zig' for a in ('ein', 'drei', 'vier', 'fünf', 'acht') for b in ('vier', 'fünf', 'acht')] * 30
+    lines = [f'{a} hundred {b}' for a in ('one', 'two', 'three', 'five', 'eight') for b in ('forty', 'fifty', 'ten')] * 30
     expected = translator.translate(lines)
     steps, ended = [], threading.Event()
 
@@ -91,18 +91,18 @@ def test_several_threads_get_the_same_and_python_goes_on_meanwhile(run):
 @pytest.mark.parametrize('options, text', [({'n_best': 9}, 'use beam=9'), ({'beam': 0}, 'beam')])
 def test_refuses_searches_that_cannot_be(run, options, text):
     with pytest.raises(heddle.Error, match=text):
-        heddle.Translator(str(run)).translate(['zwölf'], **options)
+        heddle.Translator(str(run)).translate(['twelve'], **options)
 
 
 def test_errors_say_what_to_do(run, tmp_path):
     with pytest.raises(heddle.Error, match='config.toml'):
         heddle.Translator(str(tmp_path / 'nothing'))
     with pytest.raises(ValueError, match='line end'):
-        heddle.Translator(str(run)).translate(['zwölf\nelf'])
+        heddle.Translator(str(run)).translate(['twelve\nten'])
     with pytest.raises(TypeError):
-        heddle.Translator(str(run)).translate('zwölf')
+        heddle.Translator(str(run)).translate('twelve')
     with pytest.warns(UserWarning, match='vocabulary'):
-        heddle.Translator(str(run)).translate(['zwölf ☃'])
+        heddle.Translator(str(run)).translate(['twelve ☃'])
 
 
 @pytest.mark.parametrize('tokenize', ['13a', 'intl', 'zh', 'char', 'none'])

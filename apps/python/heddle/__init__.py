@@ -1,7 +1,7 @@
 """Heddle: train and run small translation models, prove gradients, check CUDA kernels without a GPU.
 
     heddle.train({"task": "numbers", "out": "runs/numbers", "epochs": 3})
-    heddle.Translator("runs/numbers").translate(["zwölf"])
+    heddle.Translator("runs/numbers").translate(["twelve"])
     heddle.prove(my_function, [x], backward=my_derivative)
     heddle.check(cuda_source)
 
