@@ -34,12 +34,21 @@ message(STATUS "CUDA kernels: ${HEDDLE_CUDA_MODE}")
 if(HEDDLE_CUDA_MODE STREQUAL "off")
   add_compile_definitions(HEDDLE_WITHOUT_CUDA)
 elseif(HEDDLE_CUDA_MODE STREQUAL "nvcc")
-  # Machine code for both generations, and PTX from which a driver makes code for any later one. One chip only, in half the time:
-  # -DCMAKE_CUDA_ARCHITECTURES=90a-real
+  # Machine code for every generation that this nvcc knows, and PTX from which a driver makes code for any later one. One chip only, in a
+  # fraction of the time: -DCMAKE_CUDA_ARCHITECTURES=native or 90a-real
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 80-virtual)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real)  # for the compiler's own tests
+    set(HEDDLE_ALL_CHIPS ON)
   endif()
   enable_language(CUDA)
+  if(CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA" AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.3)
+    message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is too old: Heddle asks for kernels' names by cudaFuncGetName, which came with CUDA 12.3. "
+                        "Install CUDA 12.3 or later and name its nvcc by -DCMAKE_CUDA_COMPILER=, or configure with -DHEDDLE_CUDA=emulated")
+  endif()
+  if(HEDDLE_ALL_CHIPS)
+    include(${CMAKE_CURRENT_LIST_DIR}/heddleChips.cmake)
+    heddle_chips(CMAKE_CUDA_ARCHITECTURES)
+  endif()
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   endif()

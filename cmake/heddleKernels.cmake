@@ -5,11 +5,15 @@
 #   emulated  by the host compiler, for the device that runs on the CPU
 #   off       not at all: functions declared with HEDDLE_CUDA_FUNCTION then fail, and Device::cuda does not exist
 
+include(${CMAKE_CURRENT_LIST_DIR}/heddleChips.cmake)
+
 # A macro, because languages are enabled outside of functions.
 macro(heddle_add_kernels target)
   if(heddle_CUDA STREQUAL "nvcc")
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 80-virtual)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real)  # for the compiler's own tests
+      enable_language(CUDA)
+      heddle_chips(CMAKE_CUDA_ARCHITECTURES)
     endif()
     enable_language(CUDA)
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20

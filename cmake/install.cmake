@@ -54,7 +54,7 @@ set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/heddle)
 configure_package_config_file(cmake/heddleConfig.cmake.in ${config}/heddleConfig.cmake INSTALL_DESTINATION ${config_folder}
                               PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${config}/heddleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake cmake/heddleKernels.cmake DESTINATION ${config_folder} COMPONENT development)
+install(FILES ${config}/heddleConfig.cmake ${config}/heddleConfigVersion.cmake cmake/heddleKernels.cmake cmake/heddleChips.cmake DESTINATION ${config_folder} COMPONENT development)
 install(EXPORT heddle NAMESPACE heddle:: FILE heddleTargets.cmake DESTINATION ${config_folder} COMPONENT development)
 
 install(TARGETS heddle heddle-lab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)

@@ -6,15 +6,20 @@
 #
 # Stages, all of them without --only, in this order; each has its own limit, together nine minutes:
 #   build        the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
-#   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda; then some of them
-#                under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
+#   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda, eight at a time;
+#                then some of them under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
 #   bench-ops    heddle bench ops beside PyTorch's ops, heddle bench ladder
 #   bench-train  heddle bench train beside the pack's PyTorch program, eager and compiled
+#
+# What must be carried there: this checkout (git archive, or a copy without build/) and DIR, in which pack.sh has put the libraries,
+# GoogleTest's sources, the training data and the PyTorch program. What must be there: bash, coreutils, a C++20 compiler, CMake 3.25,
+# nvcc with cuBLASLt (CUDA 12.3 or later; cuBLASLt may be that of PyTorch's packages), nvidia-smi, and for the benchmarks Python 3 with
+# PyTorch and sentencepiece; ninja and compute-sanitizer are used where they are. Nothing is downloaded.
 #
 # All but build need a GPU, and end with status 3 where there is none. Left out, --out is $OUT or build/gpu-results, --build is build/gpu.
 # --patience multiplies the limits, for a machine with fewer than 16 cores.
 # In the out folder: results.jsonl, a line for each result as soon as it is there; one log a stage; at the end results.md and results.json.
-# Ends with status 1 when a test failed or a stage did not end.
+# Ends with status 1 when a test failed or a stage did not end. What the stage had no time left for is recorded as skipped.
 set -euo pipefail
 self=$(realpath "${BASH_SOURCE[0]}")
 called_from=$PWD
@@ -60,7 +65,7 @@ python=$(command -v python3 || echo python3)
 # ---- results
 
 quoted() { local text=${1//\\/\\\\}; printf '"%s"' "$(tr -d '\000-\037' <<<"${text//\"/\\\"}")"; }
-# record STAGE NAME STATUS SECONDS [WORDS]: status is passed, failed, refused, done or stopped.
+# record STAGE NAME STATUS SECONDS [WORDS]: status is passed, failed, refused, skipped, done or stopped.
 record() {
     printf '{"stage": "%s", "name": %s, "status": "%s", "seconds": %s, "words": %s}\n' \
         "$1" "$(quoted "$2")" "$3" "$4" "$(quoted "${5:-}")" >>"$out/results.jsonl"
@@ -84,6 +89,9 @@ limited() {
     [ "$seconds" -gt 0 ] || return 124
     timeout -k 5 "$seconds" "$@"
 }
+# Whether a command with this limit will be cut short by the stage's.
+is_late() { [ "$(left)" -lt $((patience * $1)) ]; }
+is_timeout() { [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; }
 why() { if [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; then echo "no end within the time"; else echo "status $1"; fi; }
 
 find_gpu() { nvidia-smi -L 2>/dev/null | grep -m 1 GPU; }
@@ -195,26 +203,44 @@ stage_build() {
 
 # ---- test
 
-# run_test NAME LIMIT COMMAND...: one test program.
+# run_test NAME LIMIT COMMAND...: one test program. Fails when the test does.
 run_test() {
-    local name=$1 seconds=$2 start=$SECONDS status=0 words counts log=$build/one.log
+    local name=$1 seconds=$2 start=$SECONDS status=0 words counts log=$build/$1.log late=0
     shift 2
+    if is_late "$seconds"; then late=1; fi
     limited "$seconds" "$@" >"$log" 2>&1 || status=$?
     { echo "==== $name"; cat "$log"; } >>"$out/test.log"
     counts=$(sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1 passed/p; s/^\[  SKIPPED \] ([0-9]+) tests?, listed.*/, \1 skipped/p
         s/^\[  FAILED  \] ([0-9]+) tests?, listed.*/, \1 failed/p' "$log" | tr -d '\n')
     if [ "$status" -eq 0 ]; then
         record test "$name" passed $((SECONDS - start)) "$counts"
+    elif [ $late -eq 1 ] && is_timeout "$status"; then
+        record test "$name" skipped $((SECONDS - start)) "the stage had no time left"
     else
         words=$(grep -m 2 -E '^\[  FAILED  \] [A-Za-z]|rror' "$log" | tr '\n' ' ' | cut -c 1-240) || true
         record test "$name" failed $((SECONDS - start)) "$(why $status)$counts; $words"
-        failed=1
+        return 1
     fi
+}
+# run_tests LIMIT PROGRAM...: eight at a time, as most of a test's time is the host's.
+run_tests() {
+    local seconds=$1 test running=()
+    shift
+    for test; do
+        if [ ${#running[@]} -eq 8 ]; then
+            wait "${running[0]}" || failed=1
+            running=("${running[@]:1}")
+        fi
+        run_test "$(basename "$test")" "$seconds" "$test" --gtest_brief=1 &
+        running+=($!)
+    done
+    for test in "${running[@]}"; do wait "$test" || failed=1; done
 }
 
 # sanitize TOOL TEST FILTER: a refusal is a result. compute-sanitizer ends with 86 when it has something to report.
 sanitize() {
-    local tool=$1 test=$2 filter=$3 start=$SECONDS status=0 log=$build/one.log unguarded=()
+    local tool=$1 test=$2 filter=$3 start=$SECONDS status=0 log=$build/one.log late=0 unguarded=()
+    if is_late 25; then late=1; fi
     # Guards initialise every tensor, so initcheck would not see reads of memory that no kernel wrote.
     if [ "$tool" = initcheck ]; then unguarded=(env HEDDLE_UNGUARDED_MEMORY=1); fi
     limited 25 "${unguarded[@]}" "$sanitizer" --tool "$tool" --error-exitcode 86 "$build/tests/$test" --gtest_brief=1 --gtest_filter="$filter" \
@@ -224,7 +250,9 @@ sanitize() {
         record test "$tool $test" refused $((SECONDS - start)) "$(grep -m 1 -E 'not supported|Failed|Unable' "$log" | cut -c 1-160)"
     elif [ $status -eq 0 ]; then
         record test "$tool $test" passed $((SECONDS - start)) "$(grep -m 1 'SUMMARY' "$log")"
-    elif [ $status -eq 124 ] || [ $status -eq 137 ]; then
+    elif [ $late -eq 1 ] && is_timeout $status; then
+        record test "$tool $test" skipped $((SECONDS - start)) "the stage had no time left"
+    elif is_timeout $status; then
         record test "$tool $test" stopped $((SECONDS - start)) "no end within the time"
     else
         record test "$tool $test" failed $((SECONDS - start)) \
@@ -245,22 +273,20 @@ compile_ahead() {
 }
 
 stage_test() {
-    local failed=0 test name sanitizer
+    local failed=0 test others sanitizer
     need_gpu
     need_program
     : >"$out/test.log"
     # The programs test on the CPU alone where there is no device; so first: is there one?
-    run_test "the device" 60 "$heddle" bench ops --device cuda --sizes tiny --op scale
-    [ $failed -eq 0 ] || { complain "the device does not work; see $out/test.log"; return 1; }
+    run_test "the device" 60 "$heddle" bench ops --device cuda --sizes tiny --op scale || { complain "the device does not work; see $out/test.log"; return 1; }
     compile_ahead
-    run_test device_layer_device_test 60 "$build/tests/device_layer_device_test" --gtest_brief=1
-    run_test device_core_device_test 60 "$build/tests/device_core_device_test" --gtest_brief=1
-    for test in "$build"/tests/*_device_test "$build"/tests/training_*_test; do
-        name=$(basename "$test")
-        case $name in device_layer_device_test | device_core_device_test) continue ;; esac
-        run_test "$name" 45 "$test" --gtest_brief=1
+    # What all others stand on comes first, alone.
+    for test in device_layer_device_test device_core_device_test; do
+        run_test $test 60 "$build/tests/$test" --gtest_brief=1 || failed=1
     done
-    run_test gradcheck 60 "$heddle" gradcheck --device cuda
+    mapfile -t others < <(ls "$build"/tests/*_device_test "$build"/tests/training_*_test | grep -vE '/device_(layer|core)_device_test$')
+    run_tests 90 "${others[@]}"
+    run_test gradcheck 60 "$heddle" gradcheck --device cuda || failed=1
     sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
     if [ -x "$sanitizer" ]; then
         for tool in memcheck synccheck initcheck racecheck; do  # the slowest last
@@ -280,12 +306,15 @@ stage_test() {
 
 # measure NAME LIMIT COMMAND...: records the JSON lines that the command prints, each when it comes.
 measure() {
-    local name=$1 seconds=$2 start=$SECONDS status=0
+    local name=$1 seconds=$2 start=$SECONDS status=0 late=0
     shift 2
+    if is_late "$seconds"; then late=1; fi
     echo "==== $*" >>"$out/$inside.log"
     limited "$seconds" "$@" 2>>"$out/$inside.log" | tee -a "$out/$inside.log" | record_json "$inside" "$name" || status=$?
     if [ $status -eq 0 ]; then
         record "$inside" "$name" "done" $((SECONDS - start))
+    elif [ $late -eq 1 ] && is_timeout $status; then
+        record "$inside" "$name" skipped $((SECONDS - start)) "the stage had no time left"
     else
         record "$inside" "$name" failed $((SECONDS - start)) "$(why $status)"
         failed=1

@@ -115,6 +115,25 @@ PROMISES = {
         "feed_forward_activate_kernel<bf16, 8>": Promise(registers=40, loads=1, stores=1, narrow=0),
         "feed_forward_gradient_kernel<bf16, 8>": Promise(registers=40, loads=2, stores=1, narrow=0),
     },
+    "kernels/feed_forward/feed_forward_product.cu": {
+        # two blocks of 128 threads on a multiprocessor; the tile loop with the copies of the next tile, unrolled once
+        "feed_forward_product_kernel<8>": Promise(registers=248, mma=1.5, loop=2.3, copy=10.5, stores=32, narrow=0),
+        "feed_forward_product_gradient_kernel<8>": Promise(registers=232, mma=1.5, loop=2.4, copy=11, loads=16, stores=32, narrow=0),
+    },
+    "kernels/feed_forward/feed_forward_fused.cu": {
+        # two tiles of rows a warp; its 192 sums leave few registers for GELU's polynomial, outside of the products
+        "feed_forward_fused_kernel<128, 2, 8>": Promise(mma=1.7, stores=32, narrow=0, spills={"sm_80": 20, "sm_90a": 8}),
+        "feed_forward_fused_kernel<64, 2, 8>": Promise(registers=232, mma=2.0, stores=24, narrow=0),
+        # one, for few rows
+        "feed_forward_fused_kernel<128, 1, 8>": Promise(registers=184, mma=2.4, stores=16, narrow=0),
+        "feed_forward_fused_kernel<64, 1, 8>": Promise(registers=152, mma=2.9, stores=12, narrow=0),
+    },
+    "kernels/feed_forward/feed_forward_fused_backward.cu": {
+        "feed_forward_fused_backward_kernel<128, 2, 8>": Promise(mma=1.8, loads=8, stores=32, narrow=0, spills={"sm_80": 32, "sm_90a": 56}),
+        "feed_forward_fused_backward_kernel<64, 2, 8>": Promise(registers=232, mma=2.0, loads=8, stores=24, narrow=0),
+        "feed_forward_fused_backward_kernel<128, 1, 8>": Promise(registers=192, mma=2.3, loads=4, stores=16, narrow=0),
+        "feed_forward_fused_backward_kernel<64, 1, 8>": Promise(registers=160, mma=2.9, loads=4, stores=12, narrow=0),
+    },
     "kernels/adam/adam.cu": {
         # parameters and two moments; the single stores are those of ranges that do not begin at a vector
         "adam_kernel<float, 4>": Promise(registers=56, loads=4, stores=3, narrow=6),

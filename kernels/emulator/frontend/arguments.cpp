@@ -116,9 +116,9 @@ std::vector<std::string> without_compiler_options(const std::vector<std::string>
 void complete_settings(Settings& settings) {
     settings.total_seconds = std::max(settings.total_seconds, settings.seconds);
     if (settings.sources.empty()) throw Refused("no file to check; give one, as in: " + settings.name + " FILE.cu");
-    constexpr const char* chips[] = {"sm_80", "sm_86", "sm_89", "sm_90"};
+    constexpr const char* chips[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
     if (std::find(std::begin(chips), std::end(chips), settings.chip) == std::end(chips))
-        throw Refused("--chip is '" + settings.chip + "', wanted sm_80, sm_86, sm_89 or sm_90");
+        throw Refused("--chip is '" + settings.chip + "', wanted sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120");
     if (!settings.memory.empty() && !is_memory_size(settings.memory))
         throw Refused("--memory is '" + settings.memory + "', wanted a size such as 512M or 2G");
 }

@@ -52,7 +52,7 @@ void each_option(Settings& s, Add&& add) {
             .name = "chip",
             .value = "CHIP",
             .help = "the emulated device",
-            .choices = {"sm_80", "sm_86", "sm_89", "sm_90"}},
+            .choices = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}},
         s.chip);
     add(Row{Subject::run, "memory", "SIZE", "its memory, such as 512M or 2G", "the emulator's own"}, s.memory);
     add(Row{Subject::run, "repeats", "N", "run only the first N of launches of a kernel with the same arguments at the same line",

@@ -31,7 +31,7 @@ struct Settings {
     double seconds = 15;         ///< the most that one schedule may take
     double total_seconds = 50;   ///< the most that all of them may take
     std::string memory = {};     ///< of the emulated device, such as 2G; empty: the emulator's own default
-    std::string chip = "sm_90";  ///< sm_80, sm_86, sm_89 or sm_90
+    std::string chip = "sm_90";  ///< sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120
     std::uint64_t repeats = 0;   ///< of launches that repeat each other only the first ones run; 0: all
     bool leaks = false;          ///< memory that is still allocated at exit is a violation
     bool same_value = false;     ///< two threads may write the value that already stands there

@@ -22,6 +22,8 @@ constexpr Profile kProfiles[] = {
     {"sm_86", 8, 6, 99 * kKilo, 32764, false, 84, 1536, 16, 100 * kKilo},
     {"sm_89", 8, 9, 99 * kKilo, 32764, false, 142, 1536, 24, 100 * kKilo},
     {"sm_90", 9, 0, 227 * kKilo, 32764, true, 132, 2048, 32, 228 * kKilo},
+    {"sm_100", 10, 0, 227 * kKilo, 32764, true, 148, 2048, 32, 228 * kKilo},
+    {"sm_120", 12, 0, 99 * kKilo, 32764, true, 170, 1536, 24, 100 * kKilo},
 };
 
 std::string text_of(const dim3& size) {
@@ -43,7 +45,7 @@ const Profile& profile() {
         const std::string_view wanted = text == nullptr ? "sm_90" : text;
         for (const Profile& chip : kProfiles)
             if (wanted == chip.name) return chip;
-        throw std::runtime_error("HEDDLE_EMULATOR_CHIP=" + std::string(wanted) + ": wanted sm_80, sm_86, sm_89 or sm_90");
+        throw std::runtime_error("HEDDLE_EMULATOR_CHIP=" + std::string(wanted) + ": wanted sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120");
     }();
     return chosen;
 }

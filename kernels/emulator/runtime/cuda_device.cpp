@@ -21,7 +21,7 @@ constexpr int kKilobyte = 1024;
 constexpr int kSharedUnasked = 48 * kKilobyte;
 constexpr int kRegisters = 65536;
 
-/// Properties of the A100, A40, L40 and H100 that programs can query and the emulator does not use itself.
+/// Properties of the A100, A40, L40, H100, B200 and RTX 5090 that programs can query and the emulator does not use itself.
 struct Facts {
     int major, minor;
     int clock, memory_clock;  // kHz
@@ -32,6 +32,8 @@ constexpr Facts kFacts[] = {
     {8, 6, 1740000, 7251000, 384, 6 * kKilobyte* kKilobyte, 2, 64},
     {8, 9, 2490000, 9001000, 384, 96 * kKilobyte* kKilobyte, 2, 64},
     {9, 0, 1980000, 2619000, 5120, 50 * kKilobyte* kKilobyte, 3, 2},
+    {10, 0, 1965000, 3996000, 8192, 126 * kKilobyte* kKilobyte, 4, 2},
+    {12, 0, 2407000, 14001000, 512, 96 * kKilobyte* kKilobyte, 2, 64},
 };
 const Facts& facts() {
     for (const Facts& each : kFacts)
@@ -49,7 +51,7 @@ void set(int (&to)[n], std::initializer_list<int> values) {
     std::copy_n(values.begin(), n, to);
 }
 
-/// The largest textures and surfaces of compute capability 8.0 to 9.0 ("Technical specifications per compute capability").
+/// The largest textures and surfaces of compute capability 8.0 to 12.0 ("Technical specifications per compute capability").
 void set_texture_limits(cudaDeviceProp& p) {
     p.textureAlignment = p.surfaceAlignment = 512;
     p.texturePitchAlignment = 32;
