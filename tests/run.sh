@@ -14,6 +14,7 @@
 #   emulated-fma   the kernels once more, products and sums becoming one operation as nvcc lets them: the device tests, of which some demand that two
 #                  kernels give the same bits
 #   mutants        30 small wrong versions of the real source, others each time: a test must fail for each (tests/mutation/README.md)
+#   wheel          the Python wheel, tested in a fresh environment (apps/wheel.sh)
 #   fuzz           where clang is: each fuzz target of tests/fuzz for 20 seconds
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs. Then tests/gpu/promises.py checks what ptxas
 #                  made of the fast kernels
@@ -105,6 +106,10 @@ if asked mutants; then
     ended mutants "$code"
 fi
 if [ ${#tested[@]} -eq 0 ]; then exit "$status"; fi
+
+if [ "${1:-}" = --all ] && command -v python3 >/dev/null; then
+    bash apps/wheel.sh || status=1
+fi
 
 # One run over all builds, so that one summary counts every test of each.
 together=build/together

@@ -1,6 +1,5 @@
 """heddle.check and the command's lab and learn."""
 
-import os
 import subprocess
 
 import pytest
@@ -54,7 +53,7 @@ def test_without_a_compiler_it_says_what_installs_one(monkeypatch, tmp_path):
         heddle.check('int main() {}\n')
 
 
-def test_the_command_is_whole(tmp_path):
+def test_the_command_is_whole(run, tmp_path):
     version = subprocess.run(['heddle', '--version'], capture_output=True, text=True, check=True).stdout
     assert version.startswith(f'heddle {heddle.__version__}\n')
     assert 'layer-norm' in subprocess.run(['heddle', 'learn'], capture_output=True, text=True, check=True).stdout
@@ -62,18 +61,21 @@ def test_the_command_is_whole(tmp_path):
     assert lab
     proofs = subprocess.run(['heddle', 'gradcheck', 'layer_norm'], capture_output=True, text=True, check=True).stdout
     assert 'layer_norm' in proofs
-    refused = subprocess.run(['heddle', 'serve', 'runs/x'], capture_output=True, text=True)
+    refused = subprocess.run(['heddle', 'serve', str(run)], capture_output=True, text=True)
     assert refused.returncode != 0 and 'without' in refused.stderr
 
 
-def test_an_exercise_is_graded(tmp_path):
+@pytest.mark.parametrize('name, kind', [('map', 'cu'), ('product-rule', 'cpp')])
+def test_an_exercise_is_graded(name, kind, tmp_path):
+
     def learn(*words):
         return subprocess.run(['heddle', 'learn', *words], capture_output=True, text=True, cwd=tmp_path)
 
-    exercises = _command.PROGRAM.parent.parent / 'share' / 'heddle' / 'learn' / 'exercises'
-    name = next(path.parent.name for path in sorted(exercises.glob('*/solution.cu')))
     started = learn('start', name)
     assert started.returncode == 0, started.stderr
-    graded = learn('check', name)
-    assert graded.returncode in (0, 1, 3) and name in graded.stdout + graded.stderr, graded.stdout + graded.stderr
-    assert 'undefined symbol' not in graded.stderr
+    [answer] = tmp_path.rglob(f'{name}.{kind}')
+    assert learn('check', str(answer)).returncode != 0, 'the starter is no solution'
+    solution = _command.PROGRAM.parent.parent / 'share' / 'heddle' / 'learn' / 'exercises' / name / f'solution.{kind}'
+    answer.write_text(solution.read_text(encoding='utf-8'), encoding='utf-8')
+    graded = learn('check', str(answer))
+    assert graded.returncode == 0, graded.stdout + graded.stderr
