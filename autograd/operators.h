@@ -98,10 +98,10 @@ inline std::ostream& operator<<(std::ostream& stream, const Variable& variable) 
 
 }  // namespace heddle
 
-/// fmt::print("{}", variable): to_text.
+/// As tensors: "{}", "{:.3}" and "{:.3f}".
 template <>
-struct fmt::formatter<heddle::Variable> : heddle::TextFormatter {
+struct fmt::formatter<heddle::Variable> : heddle::TensorFormatter {
     auto format(const heddle::Variable& variable, format_context& context) const {
-        return write(heddle::to_text(variable), context);
+        return write(heddle::to_text(variable.defined() ? variable.value() : heddle::Tensor(), number), context);
     }
 };

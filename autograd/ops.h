@@ -168,6 +168,9 @@ Variable masked_fill(const Variable& x, const Tensor& mask, double value, Where 
 /// [..., classes]: 1 at the place indices[...], i32, else 0. Error when an index is not in [0, classes); on CUDA it gives zeros.
 Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType::f32);
 
+/// x with source[i][j] added at x[i][indices[i][j]], here for `axis` 1: the inverse of gather. The indices i32 and the source
+/// have one shape, that of x but for the extent of `axis`; equal places add up.
+Variable scatter_add(const Variable& x, int axis, const Tensor& indices, const Variable& source, Where where = Where::current());
 /// i32 [n, rank]: the places of the n elements that are not 0, in ascending order. On CUDA the host waits for them.
 Tensor nonzero(const Tensor& x);
 /// Converted to another dtype, and the gradient back; integers have none.

@@ -9,7 +9,6 @@
 namespace heddle {
 namespace {
 
-constexpr int kDigits = 8;                 // at most, after the decimal point
 constexpr std::size_t kLineWidth = 75;     // characters
 constexpr std::int64_t kThreshold = 1000;  // elements; of larger tensors only the edges are shown
 constexpr std::int64_t kEdge = 3;
@@ -47,10 +46,12 @@ Number split(const std::string& text) {
     return number;
 }
 
-// At most `digits` digits after the point, without trailing zeros.
-Number number_of(double value, bool single, std::chars_format format, int digits) {
+// At most `digits` digits after the point, without trailing zeros, or exactly so many.
+Number number_of(double value, bool single, std::chars_format format, const NumberFormat& wanted) {
+    if (wanted.fixed) return split(characters(value, single, std::chars_format::fixed, wanted.digits));
+    const auto digits = static_cast<std::size_t>(wanted.digits);
     Number number = split(characters(value, single, format));
-    if (number.fraction.size() > static_cast<std::size_t>(digits)) number = split(characters(value, single, format, digits));
+    if (number.fraction.size() > digits) number = split(characters(value, single, format, wanted.digits));
     number.fraction.erase(number.fraction.find_last_not_of('0') + 1);
     return number;
 }
@@ -60,15 +61,15 @@ std::string not_finite(double value) { return std::isnan(value) ? "nan" : value 
 // The format of a tensor's elements, determined by all shown values.
 class Column {
   public:
-    Column(const std::vector<double>& shown, DType dtype)
-        : whole_numbers_(dtype == DType::i32 || dtype == DType::u8), single_(is_single(dtype)) {
+    Column(const std::vector<double>& shown, DType dtype, const NumberFormat& wanted)
+        : wanted_(wanted), whole_numbers_(dtype == DType::i32 || dtype == DType::u8), single_(is_single(dtype)) {
         if (whole_numbers_) {
             for (const double value : shown) left_ = std::max(left_, integer(value).size());
             return;
         }
-        choose_notation(shown);
+        if (!wanted_.fixed) choose_notation(shown);
         for (const double value : shown)
-            if (std::isfinite(value)) make_room(number_of(value, single_, format_, kDigits));
+            if (std::isfinite(value)) make_room(number_of(value, single_, format_, wanted_));
         for (const double value : shown)
             if (!std::isfinite(value)) {
                 const std::size_t right = right_ + exponent_ + 1;
@@ -80,7 +81,7 @@ class Column {
     std::string write(double value) const {
         if (whole_numbers_) return fmt::format("{:>{}}", integer(value), left_);
         if (!std::isfinite(value)) return fmt::format("{:>{}}", not_finite(value), left_ + right_ + exponent_ + 1);
-        Number number = number_of(value, single_, format_, kDigits);
+        Number number = number_of(value, single_, format_, wanted_);
         if (scientific()) {
             number.fraction.append(right_ - number.fraction.size(), '0');
             number.exponent.insert(2, exponent_ - number.exponent.size(), '0');
@@ -112,6 +113,7 @@ class Column {
         exponent_ = std::max(exponent_, number.exponent.size());
     }
 
+    NumberFormat wanted_;
     bool whole_numbers_;
     bool single_;
     std::chars_format format_ = std::chars_format::fixed;
@@ -122,11 +124,11 @@ class Column {
 
 class Printer {
   public:
-    explicit Printer(const Tensor& tensor)
+    Printer(const Tensor& tensor, const NumberFormat& wanted)
         : shape_(tensor.shape()),
           values_(tensor.to_vector()),
           edges_only_(tensor.numel() > kThreshold),
-          column_(shown(), tensor.dtype()) {}
+          column_(shown(), tensor.dtype(), wanted) {}
 
     std::string text() const { return axis(0, 0, 1); }
 
@@ -199,9 +201,11 @@ class Printer {
 };
 
 // A scalar is written like a Python float, with all its digits.
-std::string scalar(double value, DType dtype) {
+std::string scalar(double value, DType dtype, const NumberFormat& wanted) {
     if (dtype == DType::i32 || dtype == DType::u8) return fmt::format("{}", static_cast<std::int64_t>(value));
     if (!std::isfinite(value)) return not_finite(value);
+    if (wanted.fixed) return fmt::format("{:.{}f}", value, wanted.digits);
+    if (wanted.digits < NumberFormat().digits) return fmt::format("{:.{}g}", value, std::max(1, wanted.digits));
     const double size = std::abs(value);
     const double end = is_single(dtype) ? 1e6 : 1e16;  // like NumPy 2.4
     const bool fixed = size == 0 || (size >= 1e-4 && size < end);
@@ -212,11 +216,13 @@ std::string scalar(double value, DType dtype) {
 
 }  // namespace
 
-std::string to_text(const Tensor& tensor) {
+std::string to_text(const Tensor& tensor) { return to_text(tensor, {}); }
+
+std::string to_text(const Tensor& tensor, const NumberFormat& format) {
     if (!tensor.defined()) return "undefined";
     if (tensor.numel() == 0) return "[]";
-    if (tensor.rank() == 0) return scalar(tensor.item(), tensor.dtype());
-    return Printer(tensor).text();
+    if (tensor.rank() == 0) return scalar(tensor.item(), tensor.dtype(), format);
+    return Printer(tensor, format).text();
 }
 
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor) { return stream << to_text(tensor); }

@@ -23,13 +23,45 @@ namespace heddle {
 /// bf16 is printed as the f32 numbers that it stands for. A tensor on CUDA is copied, and the host waits for it.
 std::string to_text(const Tensor& tensor);
 
+/// How floats are written: with at most `digits` digits behind the point, or with exactly so many and no exponent.
+struct NumberFormat {
+    int digits = 8;
+    bool fixed = false;
+};
+std::string to_text(const Tensor& tensor, const NumberFormat& format);
+
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 inline std::ostream& operator<<(std::ostream& stream, const Shape& shape) { return stream << shape.str(); }
 
 }  // namespace heddle
 
-/// fmt::print("{}", tensor): to_text.
+namespace heddle {
+
+/// fmt's formats of tensors: "{}" is to_text, "{:.3}" writes at most 3 digits behind the point, "{:.3f}" exactly 3.
+struct TensorFormatter : TextFormatter {
+    constexpr auto parse(fmt::format_parse_context& context) {
+        auto at = context.begin();
+        if (at != context.end() && *at == '.') {
+            number.digits = 0;
+            for (++at; at != context.end() && *at >= '0' && *at <= '9' && number.digits < 100; ++at)
+                number.digits = 10 * number.digits + (*at - '0');
+            if (at != context.end() && *at == 'f') {
+                number.fixed = true;
+                ++at;
+            }
+        }
+        if (at != context.end() && *at != '}') throw fmt::format_error("tensors take {}, {:.3} or {:.3f}");
+        return at;
+    }
+
+    NumberFormat number;
+};
+
+}  // namespace heddle
+
 template <>
-struct fmt::formatter<heddle::Tensor> : heddle::TextFormatter {
-    auto format(const heddle::Tensor& tensor, format_context& context) const { return write(heddle::to_text(tensor), context); }
+struct fmt::formatter<heddle::Tensor> : heddle::TensorFormatter {
+    auto format(const heddle::Tensor& tensor, format_context& context) const {
+        return write(heddle::to_text(tensor, number), context);
+    }
 };

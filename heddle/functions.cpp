@@ -94,6 +94,24 @@ Variable pad(const Variable& x, std::initializer_list<std::int64_t> before_and_b
     return padded;
 }
 
+std::vector<Variable> meshgrid(const Variable& a, const Variable& b, Where where) {
+    check_rank("meshgrid", "a", a, 1);
+    check_rank("meshgrid", "b", b, 1);
+    const Shape shape = {a.dim(0), b.dim(0)};
+    return {ops::expand(ops::unsqueeze(a, 1, where), shape, where), ops::expand(ops::unsqueeze(b, 0, where), shape, where)};
+}
+
+Tensor bincount(const Tensor& numbers, std::int64_t least) {
+    std::vector<std::int32_t> counts(static_cast<std::size_t>(std::max<std::int64_t>(least, 0)));
+    for (const double number : numbers.to_vector()) {
+        check(number >= 0 && number == std::floor(number) && number < INT32_MAX, "bincount: {} is no number to count", number);
+        const auto place = static_cast<std::size_t>(number);
+        if (place >= counts.size()) counts.resize(place + 1);
+        ++counts[place];
+    }
+    return Tensor::from(counts).to(numbers.device());
+}
+
 Tensor argsort(const Variable& x, int axis, bool descending) {
     const int at = counted("sort", x.shape(), axis);
     const std::vector<double> values = x.to_vector();
@@ -215,19 +233,29 @@ double accuracy(const Variable& logits, const Tensor& targets) {
 }
 
 std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leaves) {
-    std::vector<Tensor> held, result;
-    for (Variable leaf : leaves) {
+    for (const Variable& leaf : leaves)
         check(leaf.is_leaf() && leaf.requires_grad(), "grad: {} is no leaf that requires a gradient",
               leaf.name().empty() ? std::string("a Variable") : leaf.name());
-        held.push_back(leaf.grad());
-        leaf.set_grad({});
-    }
+    // Puts back what the leaves held, even if backward throws.
+    struct Held {
+        explicit Held(const std::vector<Variable>& of) : leaves(of) {
+            for (Variable& leaf : leaves) {
+                before.push_back(leaf.grad());
+                leaf.set_grad({});
+            }
+        }
+        ~Held() {
+            for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].set_grad(before[i]);
+        }
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+        std::vector<Variable> leaves;
+        std::vector<Tensor> before;
+    };
+    const Held held(leaves);
     loss.backward();
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-        Variable leaf = leaves[i];
-        result.push_back(leaf.grad().defined() ? leaf.grad() : Tensor::zeros_like(leaf.value()));
-        leaf.set_grad(held[i]);
-    }
+    std::vector<Tensor> result;
+    for (const Variable& leaf : leaves) result.push_back(leaf.grad().defined() ? leaf.grad() : Tensor::zeros_like(leaf.value()));
     return result;
 }
 

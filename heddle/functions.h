@@ -1,12 +1,13 @@
-// Translating, generating and scoring as functions of namespace heddle, and the forms that a program's own code likes to call: tensors from
-// numbers, names of PyTorch and MLX for parts, and functions made of a few ops. The ops themselves are functions of namespace
-// heddle, too: ops is an inline namespace (autograd/ops.h).
+// Translating, generating and scoring as functions of namespace heddle, and the forms that a program's own code likes to call:
+// tensors from numbers, names of PyTorch and MLX for parts, and functions made of a few ops. The ops themselves are functions of
+// namespace heddle, too: ops is an inline namespace (autograd/ops.h).
 #pragma once
 
 #include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -113,6 +114,11 @@ Variable diag(const Variable& x, Where where = Where::current());
 Variable pad(const Variable& x, std::initializer_list<std::int64_t> before_and_behind, double value = 0,
              Where where = Where::current());
 
+/// The places of a grid [a, b]: the numbers of `a` along the rows, and those of `b` along the columns.
+std::vector<Variable> meshgrid(const Variable& a, const Variable& b, Where where = Where::current());
+/// i32 [n]: how often each of 0, 1, ..., n - 1 occurs; n is `least`, or more when a number asks for it. On CUDA the host waits.
+Tensor bincount(const Tensor& numbers, std::int64_t least = 0);
+
 /// The numbers along an axis in order, and the places i32 that they come from; equal ones keep their order, and a NaN goes behind
 /// all numbers. The host sorts them: on CUDA it waits for them.
 struct Sorted {
@@ -152,6 +158,11 @@ Variable mv(const Variable& a, const Variable& x, Where where = Where::current()
 Variable dot(const Variable& a, const Variable& b, Where where = Where::current());
 /// a_i b_j
 Variable outer(const Variable& a, const Variable& b, Where where = Where::current());
+
+/// einsum("bij,bjk->bik", {a, b}): sums of products over the letters that the result has not; without -> it has those that occur
+/// once. One letter for each axis. Two operands at a time become a matrix product, from the left. Error when letters and
+/// shapes do not fit, or an operand has a letter twice.
+Variable einsum(const std::string& sum, const std::vector<Variable>& operands, Where where = Where::current());
 
 /// Softmax(scale q k^T) v of tensors [..., time, width], where with `causal` a query sees no later key; scale is 1 /
 /// sqrt(width). ops::attention computes it in one pass for packed rows, and keeps no scores.

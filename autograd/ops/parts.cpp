@@ -2,9 +2,32 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "core/check.h"
+#include "core/format.h"
 #include "kernels/cast/cast.h"
+#include "kernels/gather/gather.h"
 
 namespace heddle::inline ops {
+
+Variable scatter_add(const Variable& x, int axis, const Tensor& indices, const Variable& source, Where where) {
+    check(indices.shape() == source.shape(), "scatter_add: indices {} and source {}, wanted one shape", indices.shape(),
+          source.shape());
+    // The flat places in x, of which gather also checks the indices.
+    const Tensor places =
+        Tensor::arange(x.numel()).reshape(x.shape()).to(x.device()).gather(axis, indices).reshape({source.numel()});
+    Tensor y = x.value().clone(), rows = y.reshape({x.numel(), 1});
+    kernels::gather_backward(source.value().reshape({source.numel(), 1}), places, rows);
+    return record(y, {.op = "scatter_add",
+                      .where = where,
+                      .inputs = {x, source},
+                      .saved = {places},
+                      .backward = [shape = source.shape()](Gradients& g) {
+                          const Tensor dy = g.output();
+                          if (g.needs(1))
+                              g.give(1, kernels::gather_forward(dy.reshape({dy.numel(), 1}), g.saved(0)).reshape(shape));
+                          g.give(0, dy);
+                      }});
+}
 
 Tensor nonzero(const Tensor& x) {
     const std::vector<double> values = x.to_vector();
