@@ -156,6 +156,10 @@ NamedTensors Module::named_tensors() const {
     return all;
 }
 
+void Module::zero_grad() {
+    for (Parameter& parameter : parameters()) parameter.variable.zero_grad();
+}
+
 std::int64_t Module::freeze(std::string_view prefix, bool frozen) {
     std::vector<Variable> chosen;
     for (const Parameter& parameter : parameters())

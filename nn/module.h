@@ -95,6 +95,9 @@ class Module {
     /// All parameters under their names in files, sharing the storage.
     NamedTensors named_tensors() const;
 
+    /// Sets the gradients of all parameters to zero; those that none reached yet stay undefined.
+    void zero_grad();
+
     /// Freezes (or unfreezes) the parameters whose dotted name from the root is `prefix` or begins with `prefix` and a dot; all
     /// of them for "". Returns how many leaves. Error when there is none, or when the prefix names a part of a leaf (the query of
     /// a fused projection), which can only be frozen as a whole.
