@@ -69,7 +69,7 @@ Variable where_mask_holds(const Variable& x, int axis, const Tensor& mask, Where
     for (int i = 0; i < axis; ++i) shape.append(x.dim(i));
     shape.append(covered);
     for (int i = axis + mask.rank(); i < x.rank(); ++i) shape.append(x.dim(i));
-    return ops::index_select(ops::reshape(x, shape, where), axis, ops::nonzero(mask).reshape({-1}), where);
+    return ops::index_select(ops::reshape(x, shape, where), axis, ops::nonzero(mask.reshape({-1})).reshape({-1}), where);
 }
 
 }  // namespace

@@ -31,7 +31,10 @@ std::string shown(const Tensor& tensor) {
 std::string shown(const Variable& variable) { return shown(variable.value()); }
 std::string shown(const Shape& shape) { return shape.str(); }
 std::string shown(const std::string& text) { return text; }
-std::string shown(double number) { return fmt::format("{:.6g}", number); }
+template <class Number>
+requires std::is_arithmetic_v<Number> std::string shown(Number number) {
+    return fmt::format("{:.6g}", static_cast<double>(number));
+}
 template <class T>
 std::string shown(const std::vector<T>& values) {
     if constexpr (std::is_arithmetic_v<T>) {
@@ -78,19 +81,18 @@ struct Line {
     std::function<std::string()> run;  // empty: refused
 };
 
-#define HEDDLE_GIVEN                                                                                                     \
+#define HEDDLE_GIVEN                                                                                                          \
     [[maybe_unused]] Variable a = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), b = tensor({{6.0, 5.0, 4.0}, {3.0, 2.0, 1.0}}); \
-    [[maybe_unused]] Variable v = tensor({1.0, 2.0, 3.0}), m = tensor({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}});             \
-    [[maybe_unused]] Variable c = Tensor::arange(24, DType::f32).reshape({2, 3, 4});                                     \
-    [[maybe_unused]] Variable p(tensor({{1.0, 2.0}, {3.0, 4.0}}), true);                                                 \
-    [[maybe_unused]] Tensor t = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), i = tensor({2, 0}), y = tensor({2, 0});      \
-    [[maybe_unused]] Tensor mask = tensor({{true, false, true}, {false, true, false}});                                  \
+    [[maybe_unused]] Variable v = tensor({1.0, 2.0, 3.0}), m = tensor({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}});                  \
+    [[maybe_unused]] Variable c = Tensor::arange(24, DType::f32).reshape({2, 3, 4});                                          \
+    [[maybe_unused]] Variable p(tensor({{1.0, 2.0}, {3.0, 4.0}}), true);                                                      \
+    [[maybe_unused]] Tensor t = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), i = tensor({2, 0}), y = tensor({2, 0});           \
+    [[maybe_unused]] Tensor mask = tensor({{true, false, true}, {false, true, false}});                                       \
     [[maybe_unused]] Variable logits = tensor({{1.0, 2.0, 3.0}, {3.0, 2.0, 1.0}});
 
 std::vector<Line> lines() {
     std::vector<Line> table;
-#define LINE(source, expected, ...) \
-    table.push_back({__FILE__, source, expected, [] { HEDDLE_GIVEN return shown(__VA_ARGS__); }});
+#define LINE(source, expected, ...) table.push_back({__FILE__, source, expected, [] { HEDDLE_GIVEN return shown(__VA_ARGS__); }});
 #define DO(source, expected, ...) \
     table.push_back({__FILE__, source, expected, [] { HEDDLE_GIVEN return shown([&] { __VA_ARGS__ }()); }});
 #define REFUSED(source, reason) table.push_back({__FILE__, source, reason, {}});
