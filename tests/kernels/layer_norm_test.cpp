@@ -212,6 +212,82 @@ TEST(LayerNorm, NamesWhatDoesNotFit) {
     expect_error([&] { layer_norm_forward(i32, i32_row, i32_row, kEps); }, "i32");
 }
 
+// ---- RMS normalisation
+
+TEST(RmsNorm, GivesAMeanSquareOfOneAndKeepsTheMean) {
+    const Inputs in(7, 130, DType::f32);
+    const LayerNormResult result = rms_norm_forward(in.x, Tensor::full({130}, 1, DType::f32), kEps);
+    EXPECT_FALSE(result.mean.defined());
+    for (std::int64_t row = 0; row < 7; ++row) {
+        double square = 0;
+        for (std::int64_t j = 0; j < 130; ++j) {
+            const double value = result.y.data<float>()[row * 130 + j];
+            square += value * value / 130;
+            EXPECT_NEAR(value, in.x.data<float>()[row * 130 + j] * result.rstd.data<float>()[row], 1e-6);
+        }
+        EXPECT_NEAR(square, 1, 1e-4);
+    }
+}
+
+// A row times a power of two has the same normalised row and its gradient over that power, also where squares overflow.
+TEST(RmsNorm, NormalisesRowsWhoseSquaresOverflowAndRowsOfZeros) {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const std::int64_t cols : {3, 48, 1040}) {
+            const Inputs in(3, cols, dtype);
+            const LayerNormResult want = rms_norm_forward(in.x, in.gamma, 1e-30);
+            Tensor x = in.x.clone();
+            const int power = dtype == DType::f32 ? 90 : 600;
+            dispatch_float("test", dtype, [&]<class T>(TypeTag<T>) {
+                for (T& each : x.mutable_values<T>()) each = std::ldexp(each, power);
+            });
+            const LayerNormResult given = rms_norm_forward(x, in.gamma, kEps);
+            EXPECT_LT(relative_error(given.y, want.y.to(DType::f64)), dtype == DType::f32 ? 1e-6 : 1e-14) << cols;
+            const Tensor dx = rms_norm_backward(in.dy, x, in.gamma, given.rstd, true, {});
+            EXPECT_TRUE(std::isfinite(dx.to_vector()[0]));
+            EXPECT_TRUE(
+                same_bits(rms_norm_forward(Tensor::zeros({2, cols}, dtype), in.gamma, kEps).y, Tensor::zeros({2, cols}, dtype)));
+        }
+}
+
+TEST(RmsNorm, ResidualFormIsTheTwoOps) {
+    for (const std::int64_t cols : kWidths) {
+        const Inputs in(5, cols, DType::f32);
+        const Dropout dropout(0.25, 8);
+        const LayerNormResult both = residual_rms_norm_forward(in.x, in.sublayer, in.gamma, kEps, dropout);
+        EXPECT_TRUE(same_bits(both.sum, residual_forward(in.x, in.sublayer, dropout))) << cols;
+        const LayerNormResult alone = rms_norm_forward(both.sum, in.gamma, kEps);
+        EXPECT_TRUE(same_bits(both.y, alone.y)) << cols;
+        EXPECT_TRUE(same_bits(both.rstd, alone.rstd)) << cols;
+    }
+}
+
+TEST(RmsNorm, NamesWhatDoesNotFit) {
+    const Inputs in(4, 6, DType::f32);
+    const Tensor five = Tensor::zeros({5}, DType::f32), dgamma = Tensor::zeros({6}, DType::f32);
+    expect_error([&] { rms_norm_forward(in.x, five, kEps); }, "rms_norm: gamma has shape [5], wanted [6]");
+    expect_error([&] { rms_norm_forward(in.x, in.gamma, -1); }, "rms_norm: eps is -1, wanted a positive number");
+    expect_error([&] { residual_rms_norm_forward(in.x, five, in.gamma, kEps, {}); },
+                 "residual_rms_norm: sublayer has shape [5], wanted [4, 6]");
+    expect_error([&] { rms_norm_backward(in.dy, in.x, in.gamma, five, true, dgamma); },
+                 "rms_norm_backward: rstd has shape [5], wanted [4]");
+}
+
+TEST(RmsNorm, GivesEachInputItsGradientInEveryCombination) {
+    const Inputs in(9, 20, DType::f64);
+    const Dropout dropout(0.25, 6);
+    const auto r = residual_rms_norm_forward(in.x, in.sublayer, in.gamma, kEps, dropout);
+    const Tensor dgamma = Tensor::zeros({20}, DType::f64);
+    const auto wanted = residual_rms_norm_backward(in.d_sum, in.dy, r.sum, in.gamma, r.rstd, dropout, true, dgamma);
+    for (int needs = 1; needs < 8; ++needs) {
+        Variable x(in.x.clone(), needs & 1), sublayer(in.sublayer.clone(), needs & 2), gamma(in.gamma.clone(), needs & 4);
+        const auto out = ops::residual_rms_norm(x, sublayer, gamma, kEps, dropout);
+        backward(std::vector{out.sum, out.normalised}, std::vector{in.d_sum, in.dy});
+        EXPECT_TRUE(!(needs & 1) || same_bits(x.grad(), wanted.dx)) << needs;
+        EXPECT_TRUE(!(needs & 2) || same_bits(sublayer.grad(), wanted.d_sublayer)) << needs;
+        EXPECT_TRUE(!(needs & 4) || same_bits(gamma.grad(), dgamma)) << needs;
+    }
+}
+
 // ---- on the tape
 
 struct Leaves {

@@ -54,6 +54,10 @@ std::vector<GradientCase> wide_cases() {
             const ops::ResidualNorm both = ops::residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5, dropout);
             return ops::add(both.sum, both.normalised);
         });
+        add("residual_rms_norm, its sum", [=](auto in) {
+            const ops::ResidualNorm both = ops::residual_rms_norm(in[0], in[1], in[2], 1e-6, dropout);
+            return ops::add(both.sum, both.normalised);
+        });
         add("residual", [=](auto in) { return ops::residual(in[0], in[1], dropout); });
         add("gelu", [](auto in) { return ops::gelu(in[0]); });
         add("gelu by tanh", [](auto in) { return ops::gelu(in[0], true); });
@@ -77,7 +81,21 @@ std::vector<GradientCase> wide_cases() {
                 const int axes[] = {1, 0};
                 return ops::feed_forward(in[0], in[1], {}, ops::permute(in[1], axes), {}, activation, dropout);
             });
+        // 18 units; w2 is one row of the gate's.
+        for (const ops::Activation activation :
+             {ops::Activation::relu, ops::Activation::gelu, ops::Activation::gelu_tanh, ops::Activation::silu})
+            add("gated_feed_forward", [=](auto in) {
+                const Variable x = ops::slice(in[0], 1, 0, 18), w1 = ops::slice(ops::slice(in[1], 0, 0, 36), 1, 0, 18);
+                return ops::gated_feed_forward(x, w1, {}, ops::slice(w1, 0, 0, 20), {}, activation, dropout);
+            });
     }
+    for (const std::int64_t head : {2, 4, 8, 12, 16, 20, 32, 64, 72})
+        cases.push_back({"rotary",
+                         fmt::format("heads of {}", head),
+                         [=](auto in) {
+                             return ops::rotary(in[0], Spans::packed({20, 17}), head, 2 * head, {.first_position = 3});
+                         },
+                         {random_input({37, 3 * head}, 8)}});
     for (const std::int64_t head : {12, 20, 64})
         for (const bool causal : {false, true})
             cases.push_back(
