@@ -7,6 +7,7 @@
 
 #include "core/device.h"
 #include "core/format.h"
+#include "core/safetensors.h"
 #include "nn/flat.h"
 #include "nn/search/scoring.h"
 #include "nn/search/search.h"
@@ -18,6 +19,16 @@ namespace heddle::nn {
 namespace {
 
 constexpr std::int64_t vocabulary = 11;
+
+// The newer choices: RMS norm, rotary positions, a gate.
+TransformerOptions newer() {
+    TransformerOptions options{.layers = 2, .d_model = 24, .heads = 4, .key_heads = 1, .d_ff = 40, .bias = false, .dropout = 0.2};
+    options.norm_kind = NormKind::rms;
+    options.positions = Positions::rotary;
+    options.activation = ops::Activation::silu;
+    options.gated = true;
+    return options;
+}
 
 TransformerOptions small(NormPlace norm = NormPlace::pre) {
     TransformerOptions options{.layers = 2, .d_model = 24, .heads = 4, .d_ff = 40, .dropout = 0.2};
@@ -44,6 +55,8 @@ Tensor after(const LanguageModel& model, const Tokens& prefix) {
     return model.logits(model.decode(packed({prefix}), {}, {}).value().slice(last, last + 1));
 }
 
+std::vector<TransformerOptions> kinds() { return {small(NormPlace::pre), small(NormPlace::post), newer()}; }
+
 std::vector<Tokens> texts() { return {random_tokens(5, vocabulary, 1), {}, random_tokens(9, vocabulary, 2)}; }
 
 TEST(LanguageModel, HasTheParametersOfADecoderAlone) {
@@ -62,10 +75,34 @@ TEST(LanguageModel, HasTheParametersOfADecoderAlone) {
     EXPECT_EQ(LanguageModel(vocabulary, small()).named_tensors().front().first, "embedding.weight") << "tied: the only matrix";
 }
 
+TEST(LanguageModel, NewerLayersHaveTheirParametersUnderNamesOfTheirOwn) {
+    TransformerOptions options = newer();
+    options.layers = 1;
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : LanguageModel(vocabulary, options).named_tensors()) names.push_back(name);
+    std::vector<std::string> wanted = {"embedding.weight", "decoder.final_norm.weight"};
+    for (const char* part :
+         {"self_attention_norm", "feed_forward_norm", "self_attention.query", "self_attention.key", "self_attention.value",
+          "self_attention.output", "feed_forward.gate", "feed_forward.inner", "feed_forward.outer"})
+        wanted.push_back(fmt::format("decoder.layers.0.{}.weight", part));
+    std::ranges::sort(names);
+    std::ranges::sort(wanted);
+    EXPECT_EQ(names, wanted);
+}
+
+// Without positions, the last token of one layer would see the others as a set.
+TEST(LanguageModel, RotaryPositionsTellTheOrderOfTheTokens) {
+    TransformerOptions options = newer();
+    options.layers = 1;
+    const auto model = make(options, DType::f64);
+    const auto last = [&](const Tokens& prefix) { return after(*model, prefix); };
+    EXPECT_GT(relative_error(last({2, 5, 6, 7}), last({2, 6, 5, 7})), 1e-3);
+}
+
 TEST(LanguageModel, StepWithCacheGivesTheBitsOfTheWholePrefix) {
-    for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
+    for (const TransformerOptions& options : kinds())
         for (const DType dtype : {DType::f32, DType::f64}) {
-            const auto model = make(small(norm), dtype);
+            const auto model = make(options, dtype);
             std::vector<Tokens> prefixes(3);
             DecoderCache cache = model->start(3, 40);
             for (std::uint64_t place = 0; place < 40; ++place) {
@@ -132,6 +169,56 @@ TEST(LanguageModel, LearnsATextAndWritesIt) {
     model.eval();
     EXPECT_EQ(generate(model, {}, {.temperature = 0}), all[0]);
     EXPECT_EQ(generate(model, {5, 6}, {.temperature = 0, .max_length = 4}), Tokens({5, 6, 7, 5}));
+}
+
+// tests/golden/make_language_models.py: a LLaMA and a GPT-2 of transformers.
+TEST(LanguageModel, EqualsTheModelsOfTransformers) {
+    for (const std::string kind : {"llama", "gpt2"}) {
+        const SafetensorsFile file(std::string(HEDDLE_SOURCE_DIR) + "/tests/golden/language_model_" + kind + ".safetensors");
+        TransformerOptions options = newer();
+        options.d_model = 16;
+        options.d_ff = 24;
+        options.dropout = 0;
+        options.scale_embeddings = false;
+        options.key_heads = 2;
+        options.tie = Tie::none;
+        if (kind == "gpt2") {
+            options.norm_kind = NormKind::layer;
+            options.positions = Positions::learned;
+            options.position_table = 32;
+            options.activation = ops::Activation::gelu_tanh;
+            options.gated = false;
+            options.bias = true;
+            options.key_heads = 4;
+            options.tie = Tie::all;
+        } else {
+            options.norm_eps = 1e-6;
+        }
+        LanguageModel model(vocabulary, options, 1, DType::f64);
+        for (auto [name, tensor] : model.named_tensors()) tensor.copy_(file.load(name, DType::f64));
+        std::vector<Tokens> whole, read, written;
+        const Tensor tokens = file.load("tokens");
+        const std::span<const std::int32_t> ids = tokens.values<std::int32_t>();
+        for (std::size_t at = 0; const double length : file.load("lengths").to_vector()) {
+            const std::size_t end = at + static_cast<std::size_t>(length);
+            whole.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(at), ids.begin() + static_cast<std::ptrdiff_t>(end));
+            read.emplace_back(whole.back().begin(), whole.back().end() - 1);
+            written.emplace_back(whole.back().begin() + 1, whole.back().end());
+            at = end;
+        }
+        EXPECT_LT(relative_error(model(packed(whole)).value(), file.load("logits")), 1e-12) << kind;
+        const Variable loss = model.loss({packed(read), packed(written).tokens});
+        EXPECT_NEAR(loss.value().item(), file.load("loss").item(), 1e-12) << kind;
+        backward(loss);
+        std::size_t compared = 0;
+        for (const auto& [name, gradient] : gradients_of(model)) {
+            ++compared;
+            const std::vector<double> a = gradient.to_vector(), b = file.load("gradient." + name).to_vector();
+            ASSERT_EQ(a.size(), b.size()) << name;
+            for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-13) << kind << ' ' << name << ' ' << i;
+        }
+        EXPECT_EQ(compared, model.named_tensors().size()) << kind;
+    }
 }
 
 // ---- generate
@@ -220,8 +307,8 @@ TEST(LanguageModel, SummaryCountsNoSource) {
 
 TEST(LanguageModel, ComputesTheSameOnADevice) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-        const auto model = make(small(norm)), other = make(small(norm));
+    for (const TransformerOptions& options : kinds()) {
+        const auto model = make(options), other = make(options);
         other->to(Device::cuda);
         const TextBatch batch = text_batch(texts());
         const Variable here = model->loss(batch), there = other->loss(batch);
