@@ -17,7 +17,8 @@ kernels::Sines sines_of(Positions positions) {
         case Positions::marian: return kernels::Sines::first_to_the_end;
         case Positions::sinusoidal:
         case Positions::learned:
-        case Positions::rotary: break;
+        case Positions::rotary:
+        case Positions::alibi: break;
     }
     return kernels::Sines::alternate;
 }
@@ -28,7 +29,7 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
                                        std::int64_t d_model)
     : Module(parent, name), positions_(positions), d_model_(d_model) {
     check(table > 0, "positional encoding {}: the table has {} positions, wanted at least one", this->name(), table);
-    if (positions == Positions::rotary) {
+    if (are_in_attention(positions)) {
         keep({});
         return;
     }
@@ -42,7 +43,7 @@ PositionalEncoding::PositionalEncoding(Module& parent, std::string_view name, Po
 }
 
 void PositionalEncoding::moved() {
-    if (positions_ == Positions::learned || positions_ == Positions::rotary) return;
+    if (positions_ == Positions::learned || are_in_attention(positions_)) return;
     const Tensor& table = tables_.back().value();
     if (table.device() == device() && table.dtype() == dtype()) return;
     Variable elsewhere = computed(table.rows());

@@ -16,14 +16,18 @@ namespace heddle::nn {
 
 /// Sines and cosines that alternate (the paper); sines first with the same frequencies (Hugging Face's Marian models), or with
 /// Marian's; or learned (kernels::sinusoidal_positions has the formulas). Rotary: nothing is added to the embeddings; every
-/// self-attention turns its queries and keys by their positions (ops::rotary).
-enum class Positions : std::uint8_t { sinusoidal, sines_first, marian, learned, rotary };
+/// self-attention turns its queries and keys by their positions (ops::rotary). ALiBi: nothing either; every self-attention lowers
+/// a score by the distance of the two positions (kernels/attention/alibi.h).
+enum class Positions : std::uint8_t { sinusoidal, sines_first, marian, learned, rotary, alibi };
+/// Whether every self-attention sees them, and nothing is added to the embeddings.
+constexpr bool are_in_attention(Positions positions) { return positions == Positions::rotary || positions == Positions::alibi; }
 constexpr auto enum_words(Positions) {
     return words_for<Positions>({{Positions::sinusoidal, "sinusoidal"},
                                  {Positions::sines_first, "sines-first"},
                                  {Positions::marian, "marian"},
                                  {Positions::learned, "learned"},
-                                 {Positions::rotary, "rotary"}});
+                                 {Positions::rotary, "rotary"},
+                                 {Positions::alibi, "alibi"}});
 }
 /// An embedding's initial values: normal with deviation d_model^-0.5, which times sqrt(d_model) is 1; normal with deviation 1;
 /// Xavier uniform.
@@ -38,11 +42,12 @@ class PositionalEncoding : public Module {
   public:
     /// Computed (no parameters): one of the tables of sines and cosines; `table` rows are computed in advance, and longer
     /// sentences extend them. Learned: weight [table, d_model], normal with deviation d_model^-0.5; a longer sentence is an
-    /// Error. Rotary: there is no table.
+    /// Error. Positions in attention: there is no table.
     PositionalEncoding(Module& parent, std::string_view name, Positions positions, std::int64_t table, std::int64_t d_model);
 
     std::string_view kind() const override { return "PositionalEncoding"; }
-    /// A table with at least `count` rows, undefined for rotary positions; thread-safe. Error when a learned table has fewer.
+    /// A table with at least `count` rows, undefined for positions in attention; thread-safe. Error when a learned table has
+    /// fewer.
     const Variable& table(std::int64_t count) const;
 
   protected:

@@ -242,7 +242,7 @@ Variable Decoder::step(const Variable& x, DecoderCache& cache) const {
 
 bool Decoder::takes_few_rows(const Tensor& x) const {
     // With post-norm the stream already ends with a norm, so a final norm would be a second one.
-    if (options_.norm_kind != NormKind::layer || options_.gated || options_.positions == Positions::rotary) return false;
+    if (options_.norm_kind != NormKind::layer || options_.gated || are_in_attention(options_.positions)) return false;
     if (observed() || training() || (options_.norm == NormPlace::post && final_norm_ != nullptr)) return false;
     const auto fits = [](std::int64_t width) { return width % 32 == 0 && width <= kernels::kFewRowsWidest; };
     return fits(options_.d_ff) && fits(*options_.head_dim * options_.heads) && FewRows::takes(x);
@@ -255,6 +255,10 @@ FewRows Decoder::step_few_rows(const Tensor& x, DecoderCache& cache) const {
     for (std::size_t i = 0; i < layers_.size(); ++i)
         layers_[i]->step(stream, cache, static_cast<std::int64_t>(i), norm_before(i + 1));
     return stream;
+}
+
+void Decoder::expect_length(std::int64_t length) const {
+    for (const auto& layer : layers_) layer->self_attention().expect_length(length);
 }
 
 std::vector<Tensor> Decoder::memory_keys_values(const Variable& memory) const {

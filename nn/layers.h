@@ -98,6 +98,7 @@ class DecoderLayer : public Layer {
     /// One new row per hypothesis; `layer` is this layer's number in the cache.
     Stream step(const Stream& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const;
     void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const;
+    const SelfAttention& self_attention() const { return self_attention_; }
     /// Null in a language model.
     const CrossAttention* cross_attention() const { return cross_attention_.get(); }
 
@@ -148,8 +149,10 @@ class Decoder : public Module {
                      AttentionMaps* maps = nullptr) const;
     /// Processes one new row per hypothesis; the cache has advanced already.
     Variable step(const Variable& x, DecoderCache& cache) const;
-    /// True if x is processed by step_few_rows(): few rows on CUDA in bf16 of a model without RMS norm, gates and rotary
-    /// positions, and no hook observes the ops. The results are the same within rounding.
+    /// Before steps that are captured: computes what they read for so many tokens.
+    void expect_length(std::int64_t length) const;
+    /// True if x is processed by step_few_rows(): few rows on CUDA in bf16 of a model without RMS norm, gates and positions in
+    /// attention, and no hook observes the ops. The results are the same within rounding.
     bool takes_few_rows(const Tensor& x) const;
     /// step() for few rows; the stream's norm is the last one.
     FewRows step_few_rows(const Tensor& x, DecoderCache& cache) const;

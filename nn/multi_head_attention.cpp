@@ -1,6 +1,11 @@
 #include "nn/multi_head_attention.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "core/format.h"
+#include "core/storage.h"
+#include "kernels/attention/alibi.h"
 
 namespace heddle::nn {
 namespace {
@@ -25,6 +30,18 @@ ops::AttentionArguments op_options(const TransformerOptions& options, const Atte
 
 }  // namespace
 
+Tensor KeptBias::of(std::int64_t heads, std::int64_t tokens, DType dtype, Device device) const {
+    const DType precise = dtype == DType::f32 || dtype == DType::bf16 ? DType::f32 : DType::f64;
+    const DType wanted = dtype == DType::bf16 ? DType::f32 : dtype;
+    const std::lock_guard lock(mutex_);
+    if (!kept_.empty() && kept_.back().cols() >= tokens && kept_.back().dtype() == wanted && kept_.back().device() == device)
+        return kept_.back();
+    constexpr std::int64_t least = 32;
+    const auto time = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(tokens, least))));
+    const LastingMemory lasting;  // a batch's arena may be in use
+    return kept_.emplace_back(make_(heads, time, precise).to(wanted).to(device));
+}
+
 // ---- self-attention
 
 SelfAttention::SelfAttention(Module& parent, std::string_view name, const TransformerOptions& options)
@@ -32,6 +49,8 @@ SelfAttention::SelfAttention(Module& parent, std::string_view name, const Transf
       options_(own_options(options)),
       width_(options_.heads * *options_.head_dim),
       key_width_(*options_.key_heads * *options_.head_dim),
+      sentence_bias_(kernels::alibi_bias),
+      newest_bias_(kernels::alibi_cached_bias),
       projection_(*this, "query_key_value", options.d_model,
                   std::vector<LinearPart>{{"query", width_}, {"key", key_width_}, {"value", key_width_}},
                   *options_.attention_bias),
@@ -49,7 +68,11 @@ Variable SelfAttention::forward(const Variable& x, const Spans& spans, const Att
     const ops::ColumnsOf query(qkv, 0, width_);
     const ops::ColumnsOf key(qkv, width_, key_width_);
     const ops::ColumnsOf value(qkv, width_ + key_width_, key_width_);
-    const auto options = op_options(options_, call, dropout(*options_.attention_dropout, "dropout"));
+    auto options = op_options(options_, call, dropout(*options_.attention_dropout, "dropout"));
+    if (options_.positions == Positions::alibi) {
+        check(!call.bias.defined(), "self-attention {}: its positions are a bias; it cannot have another", this->name());
+        options.bias = Variable(sentence_bias_.of(options_.heads, spans.longest(), qkv.dtype(), qkv.device()));
+    }
     return output_.forward(ops::attention(query, key, value, spans, spans, options, where), where);
 }
 
@@ -58,8 +81,14 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
     cache.store(layer, {qkv, width_, 2 * key_width_});
     kernels::CachedKeys keys = cache.keys(layer);
     keys.key_heads = *options_.key_heads;
+    if (options_.positions == Positions::alibi)
+        keys.bias = newest_bias_.of(options_.heads, cache.position(), qkv.dtype(), qkv.device());
     const Tensor attended = kernels::attention_cached({qkv, 0, width_}, keys, options_.heads);
     return output_.forward(Variable(attended), where);
+}
+
+void SelfAttention::expect_length(std::int64_t length) const {
+    if (options_.positions == Positions::alibi) newest_bias_.of(options_.heads, length, dtype(), device());
 }
 
 // Keys and values are written directly to their place in the cache.

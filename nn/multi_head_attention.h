@@ -1,6 +1,9 @@
 // Multi-head attention: projections around ops::attention.
 #pragma once
 
+#include <deque>
+#include <mutex>
+
 #include "autograd/ops.h"
 #include "nn/decoder_cache.h"
 #include "nn/few_rows.h"
@@ -17,10 +20,27 @@ struct AttentionCall {
     Tensor* weights = nullptr;  ///< as ops::AttentionArguments::weights
 };
 
+/// A bias of attention that is computed for a number of tokens and kept while longer ones are asked for, since a captured step
+/// may read an older one. Thread-safe.
+class KeptBias {
+  public:
+    /// `make` (heads, tokens, f32 or f64), from kernels/attention/alibi.h.
+    explicit KeptBias(Tensor (*make)(std::int64_t, std::int64_t, DType)) : make_(make) {}
+
+    /// For at least so many tokens, beside values of this dtype on this device.
+    Tensor of(std::int64_t heads, std::int64_t tokens, DType dtype, Device device) const;
+
+  private:
+    Tensor (*make_)(std::int64_t, std::int64_t, DType);
+    mutable std::mutex mutex_;
+    mutable std::deque<Tensor> kept_;
+};
+
 /// Queries, keys and values of one input: one [(heads + 2 key_heads) head_dim, d_model] projection whose column slices are q, k
 /// and v, then attention, then `output` (paper, section 3.2.2). In files the slices are named query, key and value. Of the
 /// options it reads d_model, heads, head_dim, key_heads, attention_bias (default: bias), attention_dropout (default here: none)
-/// and whether positions are rotary: queries and keys are then turned, and the cache holds the turned keys.
+/// and whether positions are rotary (queries and keys are turned, and the cache holds the turned keys) or ALiBi (its bias is
+/// added to the scores; a call cannot have another).
 class SelfAttention : public Module {
   public:
     SelfAttention(Module& parent, std::string_view name, const TransformerOptions& options);
@@ -36,6 +56,8 @@ class SelfAttention : public Module {
     Variable step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where = Where::current()) const;
     /// Reads from the stream and adds to it; `next` is the norm that follows.
     void step(FewRows& stream, DecoderCache& cache, std::int64_t layer, const Norm* next) const;
+    /// Before steps that are captured: computes what they read for so many tokens.
+    void expect_length(std::int64_t length) const;
 
   private:
     /// Queries, keys and values side by side; the first row of each span has this position.
@@ -44,6 +66,8 @@ class SelfAttention : public Module {
     TransformerOptions options_;  // with defaults
     std::int64_t width_;          // heads * head_dim
     std::int64_t key_width_;      // key_heads * head_dim
+    KeptBias sentence_bias_;      // [heads, time, time], ALiBi only
+    KeptBias newest_bias_;        // [heads, time], of the newest token
     Linear projection_;
     Linear output_;
 };

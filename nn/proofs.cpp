@@ -183,6 +183,13 @@ GradientCase newer_model(const char* what, bool decoder_only) {
     return whole_model(what, options);
 }
 
+GradientCase alibi_model() {
+    TransformerOptions options = small_options(NormPlace::pre, 0.2);
+    options.decoder_only = true;
+    options.positions = Positions::alibi;
+    return whole_model("a language model with ALiBi", options);
+}
+
 }  // namespace
 
 std::vector<GradientCase> module_cases() {
@@ -230,6 +237,7 @@ std::vector<GradientCase> module_cases() {
         zero_start_model(),
         newer_model("RMS norm, rotary positions, one key head, gated", false),
         newer_model("a language model: RMS norm, rotary positions, one key head, gated", true),
+        alibi_model(),
     };
 }
 

@@ -98,6 +98,7 @@ DecoderCache Transformer::start_decoding(const Variable& memory, const Spans& me
     const NoGrad no_grad;
     // Extends the table now, which a captured step could not do.
     if (!options_.longest_sentence()) target_positions_.table(length);
+    decoder_.expect_length(length);
     if (options_.decoder_only) {
         const Tensor keys_values = Tensor::empty({0, 2 * *options_.key_heads * *options_.head_dim}, dtype(), device());
         return {*options_.decoder_layers, keys_values, memory_spans.size(), hypotheses, length};

@@ -34,7 +34,8 @@ struct Column {
 Point down(Point from, double by = gap) { return {from.x, from.y + by}; }
 
 Lines norm_lines(const nn::TransformerOptions& o) {
-    return {"layer norm", "eps " + picture::short_exponent(fmt::format("{}", o.norm_eps))};
+    return {o.norm_kind == nn::NormKind::rms ? "RMS norm" : "layer norm",
+            "eps " + picture::short_exponent(fmt::format("{}", o.norm_eps))};
 }
 
 std::string heads_text(const nn::TransformerOptions& o) {
@@ -64,15 +65,18 @@ Sublayer attention_of(const nn::TransformerOptions& o, std::string name) {
 }
 
 Sublayer self_attention(const nn::TransformerOptions& o, bool causal) {
-    return attention_of(o, causal ? "causal self-attention" : "self-attention");
+    Sublayer sublayer = attention_of(o, causal ? "causal self-attention" : "self-attention");
+    if (o.positions == nn::Positions::rotary) sublayer.lines.push_back("rotary positions");
+    if (o.positions == nn::Positions::alibi) sublayer.lines.push_back("ALiBi");
+    return sublayer;
 }
 
 Sublayer cross_attention(const nn::TransformerOptions& o) { return attention_of(o, "cross-attention"); }
 
 Sublayer feed_forward(const nn::TransformerOptions& o) {
-    Sublayer sublayer{
-        {"feed-forward", fmt::format("{} to {} to {}, {}", o.d_model, o.d_ff, o.d_model, activation_text(o.activation))},
-        Part::feed_forward};
+    Sublayer sublayer{{"feed-forward", fmt::format("{} to {} to {}, {}{}", o.d_model, o.d_ff, o.d_model, o.gated ? "gated " : "",
+                                                   activation_text(o.activation))},
+                      Part::feed_forward};
     if (const double dropped = o.ffn_dropout.value_or(o.dropout); dropped > 0)
         sublayer.lines.push_back(fmt::format("dropout {} inside", dropped));
     return sublayer;
@@ -134,6 +138,7 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
     Lines lines = {"embedding", fmt::format("{} x {}", vocabulary, o.d_model)};
     if (o.one_embedding() && !alone) lines.push_back("one matrix for both sides");
     const Box table = draw_below(diagram, data.below(), lines, Part::embedding);
+    if (are_in_attention(o.positions)) return table.below();
     const Box sum = diagram.plus(column.center, table.bottom + gap);
     diagram.arrow(table.below(), sum.above(), o.scale_embeddings ? fmt::format("times sqrt({})", o.d_model) : "");
     const double beside = column.center + column.side * (box_width / 2 + 74);
@@ -144,6 +149,9 @@ Point draw_embedding(Diagram& diagram, const Column& column, const std::string& 
         case nn::Positions::marian: places.push_back("sines of Marian"); break;
         case nn::Positions::learned:
             places.insert(places.end(), {"learned", fmt::format("{} x {}", o.position_table, o.d_model)});
+            break;
+        case nn::Positions::rotary:
+        case nn::Positions::alibi: break;
     }
     // The top edge is above the stack's frame.
     const double level = sum.from_left().y, top = std::min(level - 22.5, level + 20 - Diagram::box_height(places.size()));

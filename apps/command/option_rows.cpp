@@ -118,7 +118,7 @@ void add_model_options(OptionTable& table, nn::TransformerOptions& options) {
     table.add("gated", options.gated, "the activation of one projection times another (SwiGLU: --activation silu --gated)")
         .left_out_at("false");
     table.add("positions", options.positions,
-              "sines and cosines (alternating, sines first, Marian's), learned, or rotary: queries and keys are turned");
+              "sines and cosines (alternating, sines first, Marian's), learned; or in self-attention: rotary, or ALiBi's bias");
     table.add("position-table", options.position_table, "positions in the table: the longest sentence, in tokens").at_least(1);
     table.add("tie", options.tie, "one matrix for source, target and output; source and target; target and output; none")
         .defaults_to("all; target with two vocabularies");

@@ -133,6 +133,8 @@ void check_module(const nn::Transformer& model, const std::string& module) {
 
 int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
+    check_usage(options.pictures.empty() || !model->options().decoder_only,
+                "--pictures draws encoder and decoder, and a language model has no encoder; leave it out");
     const nn::SummaryBatch batch = batch_of(options.input, model->options(), !options.run.empty());
     check_module(*model, options.module);
     const auto smaller_input = [&](std::int64_t less) {

@@ -249,13 +249,13 @@ void put_begin_back(ExchangedModel& model, const std::map<std::string, Tensor>& 
 ExchangedModel from_heddle(const nn::Transformer& model, const Vocabularies& vocabularies, bool forbid_unknown,
                            std::string_view name) {
     const nn::TransformerOptions& options = model.options();
-    check(options.norm_kind == nn::NormKind::layer && !options.gated && options.positions != nn::Positions::rotary,
+    check(options.norm_kind == nn::NormKind::layer && !options.gated && !are_in_attention(options.positions),
           "{}: it has {}, which Heddle writes for no other toolkit; train with --norm-kind layer, --gated false and --positions "
           "sinusoidal, for example",
           name,
-          options.gated                                ? "gated feed-forward layers"
-          : options.positions == nn::Positions::rotary ? "rotary positions"
-                                                       : "RMS norm");
+          options.gated                         ? "gated feed-forward layers"
+          : are_in_attention(options.positions) ? "positions in attention"
+                                                : "RMS norm");
     const bool zero_start = model.options().zero_start;
     RunSide source = side_of(*vocabularies.source, zero_start, name), target = side_of(*vocabularies.target, zero_start, name);
     const bool zeros = target.vocabulary.map.start == StartToken::zeros;

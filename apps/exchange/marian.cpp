@@ -100,7 +100,7 @@ const std::vector<MarianRule>& marian_rules() {
         {"transformer-decoder-autoreg",
          {"self-attention"},
          "rnn is an SSRU, as in the models of Firefox, and Heddle's decoder attends to itself; take the teacher of such a model"},
-        {"transformer-ffn-activation", {"relu", "swish"}, "Marian's gelu is x sigmoid(1.702 x), and Heddle has no gated layers"},
+        {"transformer-ffn-activation", {"relu", "swish"}, "Marian's gelu is x sigmoid(1.702 x), and gated layers are not imported"},
         {"transformer-ffn-depth", {"2"}, "Heddle's feed-forward has two layers"},
         {"transformer-decoder-ffn-depth", {"0", "2"}, "Heddle's feed-forward has two layers"},
         {"transformer-preprocess", {"", "d", "n", "dn", "nd"}, "a sublayer's input is normalised, or it is not"},

@@ -20,9 +20,11 @@ kernels::Sines sines_of(Positions positions) {
         case Positions::sinusoidal: return kernels::Sines::alternate;
         case Positions::sines_first: return kernels::Sines::first;
         case Positions::marian: return kernels::Sines::first_to_the_end;
-        case Positions::learned: break;
+        case Positions::learned:
+        case Positions::rotary:
+        case Positions::alibi: break;
     }
-    fail("position table: learned positions have no formula");
+    fail("position table: these positions have no table of sines");
 }
 
 /// The column that comes to place `to`: 0, 2, 4, ..., then 1, 3, 5, ...

@@ -33,7 +33,7 @@ struct Model : nn::Module {
     }
 };
 
-using Gradients = std::map<std::string, std::vector<double>>;
+using Derivatives = std::map<std::string, std::vector<double>>;
 
 // ---- 1. A tape of numbers: each remembers what it was made of, and its slopes.
 
@@ -136,7 +136,7 @@ Value loss_of_name(const std::map<std::string, Matrix>& w, const nn::Tokens& nam
     return loss;
 }
 
-double by_numbers(const Model& model, std::span<const nn::Tokens> names, Gradients& gradients) {
+double by_numbers(const Model& model, std::span<const nn::Tokens> names, Derivatives& gradients) {
     numbers.clear();
     std::map<std::string, Matrix> weights;
     for (const auto& [name, values] : model.named_tensors())
@@ -214,13 +214,13 @@ Variable fused(const Model& m, const Packed& batch) {
 
 // ---- What each step gives, and its time.
 
-Gradients gradients_of(const Model& model) {
-    Gradients all;
+Derivatives gradients_of(const Model& model) {
+    Derivatives all;
     for (const nn::Parameter& each : model.parameters()) all[each.name] = each.variable.grad().to(Device::cpu).to_vector();
     return all;
 }
 
-double largest_difference(const Gradients& a, const Gradients& b) {
+double largest_difference(const Derivatives& a, const Derivatives& b) {
     double largest = 0;
     for (const auto& [name, values] : a)
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -263,7 +263,7 @@ std::vector<nn::Tokens> read_names(const char* file) {
 struct Step {
     std::string name;
     double loss;
-    Gradients gradients;
+    Derivatives gradients;
     double microseconds;
 };
 
@@ -294,7 +294,7 @@ int main(int count, char** arguments) {
         numbers_step.loss = by_numbers(model, names, numbers_step.gradients);
         numbers_step.microseconds = time_of(
             [&] {
-                Gradients again;
+                Derivatives again;
                 by_numbers(model, names, again);
             },
             3);

@@ -15,12 +15,28 @@ import sys
 import torch
 from safetensors.torch import save_file
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers.models.llama import modeling_llama
 
 VOCABULARY, D, LAYERS, HEADS, FF = 11, 16, 2, 4, 24
 LENGTHS = [6, 9]
 
 
+def in_float64():
+    """transformers computes LLaMA's norms and angles in float32, whatever the model's type."""
+    def norm(self, x):
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+
+    def angles(self, x, position_ids):
+        frequencies = 10000.0 ** -(torch.arange(0, D // HEADS, 2, dtype=torch.float64) / (D // HEADS))
+        turns = (position_ids[..., None].double() * frequencies).repeat(1, 1, 2)
+        return turns.cos(), turns.sin()
+
+    modeling_llama.LlamaRMSNorm.forward = norm
+    modeling_llama.LlamaRotaryEmbedding.forward = angles
+
+
 def llama():
+    in_float64()
     config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=D, intermediate_size=FF, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
                          num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-6, tie_word_embeddings=False,
                          attn_implementation="eager")

@@ -55,7 +55,13 @@ Tensor after(const LanguageModel& model, const Tokens& prefix) {
     return model.logits(model.decode(packed({prefix}), {}, {}).value().slice(last, last + 1));
 }
 
-std::vector<TransformerOptions> kinds() { return {small(NormPlace::pre), small(NormPlace::post), newer()}; }
+TransformerOptions with_alibi() {
+    TransformerOptions options = small();
+    options.positions = Positions::alibi;
+    return options;
+}
+
+std::vector<TransformerOptions> kinds() { return {small(NormPlace::pre), small(NormPlace::post), newer(), with_alibi()}; }
 
 std::vector<Tokens> texts() { return {random_tokens(5, vocabulary, 1), {}, random_tokens(9, vocabulary, 2)}; }
 
@@ -91,12 +97,12 @@ TEST(LanguageModel, NewerLayersHaveTheirParametersUnderNamesOfTheirOwn) {
 }
 
 // Without positions, the last token of one layer would see the others as a set.
-TEST(LanguageModel, RotaryPositionsTellTheOrderOfTheTokens) {
-    TransformerOptions options = newer();
-    options.layers = 1;
-    const auto model = make(options, DType::f64);
-    const auto last = [&](const Tokens& prefix) { return after(*model, prefix); };
-    EXPECT_GT(relative_error(last({2, 5, 6, 7}), last({2, 6, 5, 7})), 1e-3);
+TEST(LanguageModel, PositionsInAttentionTellTheOrderOfTheTokens) {
+    for (TransformerOptions options : {newer(), with_alibi()}) {
+        options.layers = 1;
+        const auto model = make(options, DType::f64);
+        EXPECT_GT(relative_error(after(*model, {2, 5, 6, 7}), after(*model, {2, 6, 5, 7})), 1e-3);
+    }
 }
 
 TEST(LanguageModel, StepWithCacheGivesTheBitsOfTheWholePrefix) {

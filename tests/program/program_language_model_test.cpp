@@ -128,6 +128,7 @@ TEST_F(LanguageModelRun, RefusesWhatItCannotDo) {
     ASSERT_EQ(train("--out run --updates 2").status, 0);
     for (const std::string command : {"translate run", "serve run", "evaluate run --test text", "export run --to marian out"})
         expect_complaint(here_.run(command), 2, "run is a language model, which translates nothing; heddle generate");
+    expect_complaint(here_.run("summary run --pictures pictures"), 2, "a language model has no encoder; leave it out");
     expect_complaint(here_.run("score run --source-file text.txt --target-file text.txt"), 2, "leave out --source-file");
     expect_complaint(here_.run("generate run --prompt '?'"), 2, "--prompt '?': the vocabulary reads it as");
     expect_complaint(here_.run("train --task names --out other"), 2,

@@ -47,7 +47,7 @@ void check_fits_together(const nn::TransformerOptions& model) {
                 "--memory layer is for a decoder that attends to an encoder; a language model has none: leave it out");
     }
     check_option(
-        model.positions == nn::Positions::learned || model.positions == nn::Positions::rotary || model.d_model % 2 == 0,
+        model.positions == nn::Positions::learned || are_in_attention(model.positions) || model.d_model % 2 == 0,
         {"d-model", "positions"},
         fmt::format("--d-model {} is odd, but sines and cosines of positions come in pairs; choose an even width or --positions "
                     "learned",
