@@ -39,7 +39,7 @@ def llama():
     in_float64()
     config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=D, intermediate_size=FF, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
                          num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-6, tie_word_embeddings=False,
-                         attn_implementation="eager")
+                         attn_implementation="sdpa")  # "eager" has its softmax in float32
     model = LlamaForCausalLM(config)
     names = {"embedding.weight": "model.embed_tokens.weight", "decoder.final_norm.weight": "model.norm.weight",
              "output.weight": "lm_head.weight"}
