@@ -30,14 +30,14 @@ class Members {
     bool is_cuda() const { return self().device() == Device::cuda; }
     /// One extent may be -1: the one that takes all elements.
     Self reshape(const NewShape& shape, Where where = Where::current()) const;
-    template <std::integral... Extents>
-    Self reshape(std::int64_t first, Extents... rest) const {
-        return reshape(NewShape{first, static_cast<std::int64_t>(rest)...});
+    template <std::integral First, std::integral... Rest>  // First is deduced, so that {} is the shape of a scalar
+    Self reshape(First first, Rest... rest) const {
+        return reshape(NewShape{static_cast<std::int64_t>(first), static_cast<std::int64_t>(rest)...});
     }
     Self view(const NewShape& shape, Where where = Where::current()) const;
-    template <std::integral... Extents>
-    Self view(std::int64_t first, Extents... rest) const {
-        return view(NewShape{first, static_cast<std::int64_t>(rest)...});
+    template <std::integral First, std::integral... Rest>  // First is deduced, so that {} is the shape of a scalar
+    Self view(First first, Rest... rest) const {
+        return view(NewShape{static_cast<std::int64_t>(first), static_cast<std::int64_t>(rest)...});
     }
     Self flatten(int first = 0, int last = -1, Where where = Where::current()) const;
     /// Without the axis, which has extent 1, or without all axes that have.

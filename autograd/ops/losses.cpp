@@ -122,7 +122,7 @@ Variable nll_loss(const Variable& log_probabilities, const Tensor& targets, cons
     const Device device = x.device();
     Tensor divisor;  // on CUDA the count stays on the device
     if (device == Device::cuda) {
-        divisor = kernels::loss_divisor_cuda(targets, x.cols(), options).slice(0, 1).reshape({});
+        divisor = kernels::loss_divisor_cuda(targets, x.cols(), options).slice(0, 1).reshape(Shape());
     } else {
         const std::int64_t counted = kernels::count_targets(op, targets, x.rows(), x.cols(), options);
         divisor = Tensor::full({}, kernels::loss_divisor(options, counted), DType::f64);

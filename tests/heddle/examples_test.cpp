@@ -42,17 +42,20 @@ TEST(Examples, TheCustomOpIsProvenOnEachDevice) {
 }
 
 TEST(Examples, TheGPTKnowsItsTongueTwister) {
-    EXPECT_THAT(output_of("gpt"),
-                testing::StartsWith("Peter Piper picked a peck of pickled peppers.\nA peck of pickled peppers Peter Piper picked.\n"
-                                    "If Peter Piper picked a peck of pickled peppers,\n"
-                                    "where's the peck of pickled peppers Peter Piper picked?\n"));
+    EXPECT_THAT(
+        output_of("gpt"),
+        testing::StartsWith("Peter Piper picked a peck of pickled peppers.\nA peck of pickled peppers Peter Piper picked.\n"
+                            "If Peter Piper picked a peck of pickled peppers,\n"
+                            "where's the peck of pickled peppers Peter Piper picked?\n"));
 }
 
 // Each step has the loss and the gradients of the one before, to the rounding of its numbers.
 TEST(Examples, TheStepsOfMicrogptHaveTheSameGradients) {
     const std::string text = output_of("microgpt");
-    const std::vector<std::pair<const char*, double>> steps = {
-        {"\na tape of numbers ", 1e-300}, {"\ntensors, op by op ", 1e-12}, {"\nfused ops, f64 ", 1e-12}, {"\nfused ops, f32 ", 1e-6}};
+    const std::vector<std::pair<const char*, double>> steps = {{"\na tape of numbers ", 1e-300},
+                                                               {"\ntensors, op by op ", 1e-12},
+                                                               {"\nfused ops, f64 ", 1e-12},
+                                                               {"\nfused ops, f32 ", 1e-6}};
     const auto check = [&](const std::string& step, double allowed) {
         const std::size_t at = text.find(step);
         ASSERT_NE(at, std::string::npos) << text;
@@ -64,6 +67,17 @@ TEST(Examples, TheStepsOfMicrogptHaveTheSameGradients) {
     };
     for (const auto& [step, allowed] : steps) check(step, allowed);
     if (device::available()) check("\nCUDA kernels, f64", 1e-12);
+}
+
+TEST(Examples, TheAutoencoderPacksAndUnpacksABar) {
+    const std::string text = output_of("vae");
+    const std::size_t last = text.rfind("update 1500: ");
+    ASSERT_NE(last, std::string::npos) << text;
+    double nats = 0;
+    ASSERT_EQ(std::sscanf(text.c_str() + last, "update 1500: %lf nats", &nats), 1) << text;
+    EXPECT_GT(nats, 2.485) << text;  // no code is shorter
+    EXPECT_LT(nats, 4.5) << text;
+    EXPECT_THAT(text, HasSubstr("unpacked\n######\n......\n......\n......\n......\n......\n"));
 }
 
 TEST(Examples, TheTranslatorReadsNumbersItHasNotSeen) {
@@ -85,7 +99,7 @@ TEST(Examples, AreAllRunHere) {
         if (entry.path().extension() == ".cpp") sources.insert(entry.path().stem().string());
     const std::string test = project_file("tests/heddle/examples_test.cpp");
     for (const std::string& name : sources) EXPECT_THAT(test, HasSubstr("output_of(\"" + name + "\")"));
-    EXPECT_EQ(sources.size(), 6u);
+    EXPECT_EQ(sources.size(), 7u);
 }
 
 }  // namespace
