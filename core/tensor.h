@@ -191,9 +191,9 @@ class Tensor : public Members<Tensor> {
 
     /// The same elements with another shape of equal size; one extent may be -1.
     Tensor reshape(const NewShape& shape) const;
-    template <std::integral... Extents>
-    Tensor reshape(std::int64_t first, Extents... rest) const {
-        return reshape(NewShape{first, static_cast<std::int64_t>(rest)...});
+    template <std::integral First, std::integral... Rest>  // First is deduced, so that {} is the shape of a scalar
+    Tensor reshape(First first, Rest... rest) const {
+        return reshape(NewShape{static_cast<std::int64_t>(first), static_cast<std::int64_t>(rest)...});
     }
     using Members::slice;
     /// Rows [begin, end) of the first axis, sharing the storage; negative bounds count from the end.
