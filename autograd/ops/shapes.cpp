@@ -1,5 +1,6 @@
 // Other shapes of a tensor: views by reshape, and parts, repetitions and orders by the kernels that move elements.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "kernels/concat/concat.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/gather/gather.h"
+#include "kernels/permute/permute.h"
 #include "kernels/reduce/reduce.h"
 
 namespace heddle::inline ops {
@@ -255,16 +257,23 @@ Variable repeat_interleave(const Variable& x, std::int64_t times, const std::opt
 
 namespace {
 
+// The places of an axis are rows of a gather once it is the first one: three copies, where single elements would be gathered one
+// by one.
 Tensor flipped(const Tensor& x, const std::vector<int>& axes) {
     Tensor y = x;
     for (const int axis : axes) {
         const AroundAxis at(x.shape(), axis);
         if (at.n < 2 || x.numel() == 0) continue;
-        check_places("flip", x.shape(), at.outer * at.n);
+        check_places("flip", x.shape(), at.n);
         std::vector<std::int32_t> places;
-        for (std::int64_t i = 0; i < at.outer * at.n; ++i)
-            places.push_back(static_cast<std::int32_t>(i / at.n * at.n + at.n - 1 - i % at.n));
-        y = rows_at(y, places, at.inner).reshape(x.shape());
+        for (std::int64_t i = at.n; i-- > 0;) places.push_back(static_cast<std::int32_t>(i));
+        const std::array order{1, 0, 2};
+        y = y.reshape({at.outer, at.n, at.inner});
+        if (at.outer > 1) y = kernels::permute_forward(y, order);
+        const Shape shape = y.shape();
+        y = rows_at(y, places, at.outer * at.inner).reshape(shape);
+        if (at.outer > 1) y = kernels::permute_backward(y, order);
+        y = y.reshape(x.shape());
     }
     return y;
 }

@@ -1,6 +1,8 @@
 // A variational autoencoder (Kingma and Welling 2013): it packs pictures of one bar each into four numbers, and draws new ones.
 #include <heddle/heddle.h>
 
+#include <utility>
+
 using namespace heddle;
 
 constexpr std::int64_t side = 6, pixels = side * side, latent = 4;
@@ -46,12 +48,15 @@ int main() {
     Autoencoder model;
     optim::Adam adam(model, {.lr = 5e-3});
     const Tensor pictures = bars(48);
+    double nats = 0;
     for (std::uint64_t update = 1; update <= 1500; ++update) {
         adam.zero_grad();
         const Variable loss = model.loss(pictures, update);
         loss.backward();
         adam.step();
-        if (update % 500 == 0) fmt::print("update {}: {:.3f} nats, at best ln 12 = 2.485\n", update, loss.item());
+        nats += loss.item() / 500;
+        if (update % 500 == 0)
+            fmt::print("updates up to {}: {:.3f} nats, at best ln 12 = 2.485\n", update, std::exchange(nats, 0));
     }
     const NoGrad no_grad;
     fmt::print("the first picture, packed and unpacked\n");
