@@ -178,8 +178,7 @@ Self Members<Self>::operator[](const Tensor& rows_or_mask) const {
 }
 template <class Self>
 Self Members<Self>::slice(int axis, std::int64_t begin, std::int64_t end, Where where) const {
-    const std::int64_t extent = size(axis);
-    return as<Self>(ops::slice(self(), axis, begin < 0 ? begin + extent : begin, end < 0 ? end + extent : end, where));
+    return as<Self>(ops::slice(self(), axis, begin, end, where));
 }
 template <class Self>
 Self Members<Self>::narrow(int axis, std::int64_t begin, std::int64_t count, Where where) const {

@@ -112,7 +112,7 @@ Tensor all(const Tensor& mask, const Axes& axes = {}, bool keep = false);
 Variable reshape(const Variable& x, const NewShape& shape, Where where = Where::current());
 /// Axis i of the result is axis axes[i] of x.
 Variable permute(const Variable& x, std::span<const int> axes, Where where = Where::current());
-/// Elements [begin, end) of `axis`.
+/// Elements [begin, end) of `axis`; negative bounds count from the end.
 Variable slice(const Variable& x, int axis, std::int64_t begin, std::int64_t end, Where where = Where::current());
 Variable concat(std::span<const Variable> parts, int axis, Where where = Where::current());
 /// Row indices[i] of x [rows, ...] for each i; indices i32 [n] may repeat.

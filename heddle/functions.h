@@ -132,6 +132,17 @@ Sorted topk(const Variable& x, std::int64_t k, int axis = -1, Where where = Wher
 
 // ---- functions
 
+/// PyTorch's names of maximum and minimum of two Variables.
+inline Variable max(const Variable& a, const Variable& b, Where where = Where::current()) { return ops::maximum(a, b, where); }
+inline Variable min(const Variable& a, const Variable& b, Where where = Where::current()) { return ops::minimum(a, b, where); }
+/// One of two numbers for each element of the mask u8, f32.
+template <class First, class Second>
+requires(std::is_arithmetic_v<First>&& std::is_arithmetic_v<Second>) Tensor
+    where(const Tensor& condition, First a, Second b, Where where = Where::current()) {
+    return ops::where(condition, Tensor::full({}, static_cast<double>(a), DType::f32, condition.device()), static_cast<double>(b),
+                      where)
+        .value();
+}
 inline Variable reciprocal(const Variable& x, Where where = Where::current()) { return Operand(1, where) / x; }
 Variable log2(const Variable& x, Where where = Where::current());
 Variable log10(const Variable& x, Where where = Where::current());
