@@ -1,6 +1,5 @@
 // Other shapes of a tensor: views by reshape, and parts, repetitions and orders by the kernels that move elements.
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <vector>
 
@@ -267,8 +266,9 @@ Tensor flipped(const Tensor& x, const std::vector<int>& axes) {
         check_places("flip", x.shape(), at.n);
         std::vector<std::int32_t> places;
         for (std::int64_t i = at.n; i-- > 0;) places.push_back(static_cast<std::int32_t>(i));
-        const std::array order{1, 0, 2};
-        y = y.reshape({at.outer, at.n, at.inner});
+        // Without a last axis of 1, which permute takes for rows to copy.
+        const std::vector<int> order = at.inner == 1 ? std::vector{1, 0} : std::vector{1, 0, 2};
+        y = at.inner == 1 ? y.reshape({at.outer, at.n}) : y.reshape({at.outer, at.n, at.inner});
         if (at.outer > 1) y = kernels::permute_forward(y, order);
         const Shape shape = y.shape();
         y = rows_at(y, places, at.outer * at.inner).reshape(shape);
