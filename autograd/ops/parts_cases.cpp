@@ -17,7 +17,6 @@ std::vector<GradientCase> proofs() {
          [=](auto in) { return ops::scatter_add(in[0], 1, beside(in[0], places), in[1]); },
          {x, source}},
         {"clone", "a matrix", [](auto in) { return ops::clone(in[0]); }, {x}},
-        {"to", "the type that it has", [](auto in) { return ops::mul(ops::to(in[0], in[0].dtype()), in[0]); }, {x}},
         {"index",
          "a column and every other row",
          [](auto in) {

@@ -60,6 +60,7 @@ TEST(Proofs, CoverEveryOpThatIsDeclared) {
     }
     for (const std::string& op : declared) {
         if (op == "activated") continue;  // calls relu, gelu or silu
+        if (op == "to") continue;         // differences see the steps of a rounding, not its slope (tests/heddle/forms_test.cpp)
         EXPECT_TRUE(proven.contains(op)) << op << " of autograd/ops.h has no gradient case";
         if (!made_of_others.contains(op)) {
             EXPECT_TRUE(recorded.contains(op)) << op << ": no case puts an op of this name on the tape";
