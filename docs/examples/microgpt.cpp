@@ -20,16 +20,22 @@ constexpr std::int32_t mark = 26;  // before and behind each name
 struct Model : nn::Module {
     explicit Model(DType dtype) : Module(1, dtype) {}
 
-    Variable token = weight("token", letters, width), position = weight("position", block, width),
-             query = weight("query", width, width), key = weight("key", width, width), value = weight("value", width, width),
-             output = weight("output", width, width), inner = weight("inner", 4 * width, width),
-             outer = weight("outer", width, 4 * width), head = weight("head", letters, width);
+    // Queries, keys and values are one leaf of the tape, so that one product makes all three; in files it has three names.
+    Variable token = weights({"token"}, letters, width), position = weights({"position"}, block, width),
+             query_key_value = weights({"query", "key", "value"}, width, width), output = weights({"output"}, width, width),
+             inner = weights({"inner"}, 4 * width, width), outer = weights({"outer"}, width, 4 * width),
+             head = weights({"head"}, letters, width);
 
   private:
-    Variable weight(const char* name, std::int64_t rows, std::int64_t cols) {
-        Tensor values = Tensor::empty({rows, cols}, dtype());
-        fill_normal(values, 0, 0.08, *initial_key(dotted(name)));
-        return add_parameter(name, values);
+    Variable weights(const std::vector<std::string>& names, std::int64_t rows, std::int64_t cols) {
+        Tensor values = Tensor::empty({std::ssize(names) * rows, cols}, dtype());
+        std::vector<nn::ParameterSlice> slices;
+        for (std::int64_t begin = 0; const std::string& name : names) {
+            Tensor part = values.slice(begin, begin + rows);
+            fill_normal(part, 0, 0.08, *initial_key(name));
+            slices.push_back({name, begin, begin += rows});
+        }
+        return names.size() == 1 ? add_parameter(names[0], values) : add_parameter("query_key_value", values, slices);
     }
 };
 
@@ -170,13 +176,14 @@ Variable op_by_op(const Model& m, std::span<const nn::Tokens> names) {
         const std::int64_t time = written.numel();
         Variable x = normalised(embedding(m.token, read.tokens) + slice(m.position, 0, 0, time));
         const Variable h = normalised(x);
-        const auto by_head = [&](const Variable& weight) {  // [heads, time, width / heads]
+        const auto by_head = [&](std::int64_t part) {  // [heads, time, width / heads]
+            const Variable weight = slice(m.query_key_value, 0, part * width, (part + 1) * width);
             return permute(reshape(linear(h, weight), {time, heads, width / heads}), {1, 0, 2});
         };
         Tensor mask = Tensor::zeros({time, time}, DType::u8);
         for (std::int64_t i = 0; i < time; ++i) mask.slice(i, i + 1).reshape({time}).slice(0, i + 1).fill_(1);
-        const Variable scores = matmul(by_head(m.query), by_head(m.key), false, true) * std::pow(width / heads, -0.5);
-        const Variable found = matmul(softmax(scores, mask), by_head(m.value));
+        const Variable scores = matmul(by_head(0), by_head(1), false, true) * std::pow(width / heads, -0.5);
+        const Variable found = matmul(softmax(scores, mask), by_head(2));
         x = x + linear(reshape(permute(found, {1, 0, 2}), {time, width}), m.output);
         x = x + linear(relu(linear(normalised(x), m.inner)), m.outer);
         losses.push_back(cross_entropy(linear(x, m.head), written) * static_cast<double>(time));
@@ -204,9 +211,9 @@ Packed packed(std::span<const nn::Tokens> names, DType dtype, Device device) {
 Variable fused(const Model& m, const Packed& batch) {
     const Spans& spans = batch.text.read.spans;
     Variable x = rms_norm(embedding(m.token, batch.text.read.tokens, spans, {.positions = m.position}), batch.gamma, eps);
-    const Variable h = rms_norm(x, batch.gamma, eps);
-    const Variable found =
-        attention(linear(h, m.query), linear(h, m.key), linear(h, m.value), spans, spans, {.heads = heads, .causal = true});
+    const Variable qkv = linear(rms_norm(x, batch.gamma, eps), m.query_key_value);
+    const auto part = [&](std::int64_t i) { return ColumnsOf(qkv, i * width, width); };
+    const Variable found = attention(part(0), part(1), part(2), spans, spans, {.heads = heads, .causal = true});
     const auto [sum, read] = residual_rms_norm(x, linear(found, m.output), batch.gamma, eps);
     x = sum + feed_forward(read, m.inner, {}, m.outer, {}, Activation::relu);
     return linear_cross_entropy(x, m.head, {}, batch.text.written);
@@ -216,7 +223,8 @@ Variable fused(const Model& m, const Packed& batch) {
 
 Derivatives gradients_of(const Model& model) {
     Derivatives all;
-    for (const nn::Parameter& each : model.parameters()) all[each.name] = each.variable.grad().to(Device::cpu).to_vector();
+    for (const nn::Parameter& each : model.parameters())
+        for (const auto& [name, part] : each.named(each.variable.grad())) all[name] = part.to(Device::cpu).to_vector();
     return all;
 }
 
@@ -278,6 +286,7 @@ Step measured(const std::string& name, Model& model, int runs, const std::functi
             adam.zero_grad();
             loss().backward();
             adam.step();
+            if (model.device() == Device::cuda) model.token.value().to(Device::cpu);  // waits
         },
         runs);
     return step;
