@@ -1,7 +1,6 @@
 // One small GPT on four tapes: numbers, tensors, fused ops, and the kernels of a GPU. docs/microgpt.md explains each step.
 //
 //     microgpt [FILE]        a file of names, one a line; otherwise the few below
-#include <heddle/core/parallel.h>
 #include <heddle/heddle.h>
 
 #include <chrono>
