@@ -1,7 +1,8 @@
 # The headers that answers of `heddle learn` include, and what these include: an answer sees no others, installed or not. The ops of
 # autograd/ops.h would be answers.
 set(HEDDLE_LEARN_HEADERS
-    autograd/tape.h autograd/variable.h core/dtype.h core/enum_words.h core/shape.h core/storage.h core/tensor.h core/where.h kernels/device/cuda.h
+    autograd/tape.h autograd/variable.h core/axes.h core/dtype.h core/enum_words.h core/members.h core/shape.h core/storage.h core/tensor.h core/where.h
+    kernels/device/cuda.h
     kernels/device/number.h kernels/device/pipeline.h kernels/device/ptx.h kernels/device/shared.h kernels/device/vector.h
     kernels/emulator/cuda/answer.h kernels/emulator/cuda/device_properties.h kernels/emulator/cuda/error_codes.h
     kernels/emulator/indices.h kernels/emulator/cuda/launch_types.h kernels/emulator/cuda/shared.h
