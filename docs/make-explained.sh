@@ -15,7 +15,7 @@ keep coalescing --beside softmax-naive softmax-warp --shape 16,40
 keep barriers softmax-block --shape 2,128
 keep transpose --beside permute-tile permute-padding --shape 32,32
 keep bank-conflicts attention-tiles --shape 32,32
-keep tensor-cores matmul-tensor-cores --shape 32,32,64
+keep tensor-cores matmul-swizzle --shape 32,32,64
 
 # A chapter names the steps that it is about in a comment above their picture:
 #     <!-- heddle explain EXAMPLE --shape SHAPE --picture "STEPS" -->

@@ -125,7 +125,9 @@ Ladder matmul(std::int64_t size) {
             .elements = 3 * extents * extents,
             .steps = {one("naive", Step::naive, a, b), one("shared_tile", Step::shared_tile, a, b),
                       one("register_tile", Step::register_tile, a, b), one("vector_loads", Step::vector_loads, a, b),
-                      library(a, b), one("tensor_cores", Step::tensor_cores, a16, b16), library(a16, b16)}};
+                      one("warp_tile", Step::warp_tile, a, b), library(a, b), one("tensor_cores", Step::tensor_cores, a16, b16),
+                      one("copies_ahead", Step::copies_ahead, a16, b16), one("swizzle", Step::swizzle, a16, b16),
+                      one("whole_lines", Step::whole_lines, a16, b16), library(a16, b16)}};
 }
 
 constexpr std::array all = {

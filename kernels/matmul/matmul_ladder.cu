@@ -1,4 +1,4 @@
-// C = A B by hand, in five steps: A [m, k], B [k, n], C [m, n], row-major. Each step keeps what the one before it taught and adds
+// C = A B by hand, in nine steps: A [m, k], B [k, n], C [m, n], row-major. Each step keeps what the one before it taught and adds
 // one idea.
 //
 // A product does 2 m n k operations on m k + k n + m n numbers. An H200 computes about 14 f32 operations in the time it takes to
@@ -10,18 +10,22 @@
 //     shared_tile      32 x 32, 1                           2 / 32
 //     register_tile    128 x 128, 8 x 8                     2 / 128,     and 2 / 8 of shared memory instead of 2
 //     vector_loads     the same                             the same,    with a quarter of the load instructions
-//     tensor_cores     128 x 128, 64 x 32 per warp          2 / 128,     copied while the tile before is computed with
+//     warp_tile        128 x 128, 64 x 64 per warp, 8 x 16  the same,    and 3 / 16 of shared memory instead of 2 / 8
+//     tensor_cores     128 x 128, 64 x 32 per warp          2 / 128,     in bf16: half the bytes
+//     copies_ahead     the same                             the same,    copied while the tile before is computed with
+//     swizzle          the same                             the same,    in shared memory without padding
+//     whole_lines      the same                             the same,    and C written in whole sectors
 //
-// Blocks count tiles of C row by row, in one grid dimension: y and z stop at 65,535.
+// The steps on tensor cores are in matmul_ladder_cores.cu. Blocks count tiles of C row by row, in one grid dimension: y and z
+// stop at 65,535.
 #include <string>
 
 #include "kernels/device/dispatch.h"
 #include "kernels/device/element.h"
 #include "kernels/device/inspect.h"
 #include "kernels/device/launch.h"
-#include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
-#include "kernels/device/tile_copy.h"
+#include "kernels/device/vector.h"
 #include "kernels/matmul/matmul_ladder.h"
 
 namespace heddle::kernels {
@@ -213,83 +217,62 @@ __global__ void __launch_bounds__(kSide* kSide) vector_loads_product_kernel(cons
     }
 }
 
-// ---- 5. tensor cores: a warp multiplies [16, 16] by [16, 8] with one instruction
+// ---- 5. warp tile: what a warp reads, its lanes share
 //
-// bf16 in, f32 sums. Three things come together:
-//
-// - mma: 8 warps, 2 x 4, own 64 x 32 elements of C each: 4 x 4 accumulators of [16, 8]. For 16 steps of k a warp reads 4
-//   fragments of A and 4 of B and issues 16 products.
-// - copies ahead: tiles are 64 deep and double: while one is multiplied with, the copies of the next are on their way, past the
-//   registers (cp.async). A step waits only for what was asked for a whole step ago.
-// - swizzle: ldmatrix reads eight rows of 16 bytes at once. Rows of 128 bytes would put them into the same four banks; with
-//   chunk c of row r stored at c ^ (r % 8) they cover all 32.
-//
-// N = 8: rows of A and B start at multiples of 16 bytes, as an asynchronous copy wants them; N = 1: any rows, loaded by element.
-constexpr int kDeep = 64, kStages = 2, kCoreThreads = 256;
-constexpr int kRowsOfWarp = 64, kColsOfWarp = 32;
-constexpr int kTileElements = kBlockTile * kDeep;  // of A's tile as of B's
+// Step 4 reads 16 numbers of shared memory for 64 multiply-adds of a thread, and a warp's lanes lie 2 x 16 in C: they read 8 and
+// 64 different numbers of A and B for each k. Here four warps own 64 x 64 elements each and a lane 8 x 16 of them: 24 numbers for
+// 128 multiply-adds. The lanes lie 8 x 4: a warp reads 64 numbers of A and 64 of B, each once from shared memory to several
+// lanes.
+constexpr int kWarpTile = 64, kWarpTileThreads = 4 * device::kWarp, kLanesAcross = 4, kLanesDown = 8;
+constexpr int kDown = kWarpTile / kLanesDown / 4, kAcross = kWarpTile / kLanesAcross / 4;  // blocks of 4 x 4 of a lane: 2 and 4
 
 template <int N>
-__global__ void __launch_bounds__(kCoreThreads) tensor_core_product_kernel(const bf16* a, const bf16* b, bf16* c, Extents e) {
+__global__ void __launch_bounds__(kWarpTileThreads)
+    warp_tile_product_kernel(const float* a, const float* b, float* c, Extents e) {
     device::SharedArena arena;
-    bf16* const tiles_a = arena.take<bf16>(kStages * kTileElements, 1024);  // [stage][row 128][k 64], swizzled
-    bf16* const tiles_b =
-        arena.take<bf16>(kStages * kTileElements, 1024);  // [stage][k 64][col 128], swizzled in two slabs of 64 columns
+    float* const tile_a = arena.take<float>(kDepth * kPitch);      // [k][row]
+    float* const tile_b = arena.take<float>(kDepth * kBlockTile);  // [k][col]
     const TilePlace tile = tile_place(e.n, kBlockTile);
-    const int lane = device::lane();
-    const int warp_row = device::warp() / 4 * kRowsOfWarp, warp_col = device::warp() % 4 * kColsOfWarp;
-
-    // Asks for the tiles of a step: 1024 chunks of 16 bytes each, four a thread.
-    const auto copy_tiles = [&](std::int64_t step) {
-        const std::int64_t stage = step % kStages * kTileElements;
-        copy_tile<kBlockTile, kDeep, N, kCoreThreads>(tiles_a + stage, a, tile.row, step * kDeep, e.m, e.k);
-        copy_tile<kDeep, kBlockTile, N, kCoreThreads>(tiles_b + stage, b, step * kDeep, tile.col, e.k, e.n);
-    };
-
-    device::Accumulator16x8 sum[kRowsOfWarp / 16][kColsOfWarp / 8];
-    device::Pipeline<kStages> pipeline;
-    const std::int64_t steps = (e.k + kDeep - 1) / kDeep;
-    pipeline.acquire();
-    if (steps > 0) copy_tiles(0);
-    pipeline.commit();
-    for (std::int64_t step = 0; step < steps; ++step) {
-        pipeline.acquire();
-        if (step + 1 < steps) copy_tiles(step + 1);
-        pipeline.commit();
-        pipeline.wait();  // this thread's part of the step's tiles has landed
-        __syncthreads();  // and everybody else's
-        const bf16* const tile_a = tiles_a + step % kStages * kTileElements;
-        const bf16* const tile_b = tiles_b + step % kStages * kTileElements;
+    const int thread = device::thread_in_block();
+    const int row = device::warp() / 2 * kWarpTile + device::lane() / kLanesAcross * 4;
+    const int col = device::warp() % 2 * kWarpTile + device::lane() % kLanesAcross * 4;
+    float sum[4 * kDown][4 * kAcross] = {};
+    for (std::int64_t first = 0; first < e.k; first += kDepth) {
+        for (int i = thread; i < kBlockTile * kDepth / 4; i += kWarpTileThreads) {
+            const int row_a = i / 2, k_a = i % 2 * 4, k_b = i / 32, col_b = i % 32 * 4;
+            device::Vector<float, 4> four = {};
+            if (tile.row + row_a < e.m) four = load_four<N>(a + (tile.row + row_a) * e.k, first + k_a, e.k);
 #pragma unroll
-        for (int k = 0; k < kDeep; k += 16) {
-            device::FragmentB of_b[kColsOfWarp / 8];
-#pragma unroll
-            for (int j = 0; j < kColsOfWarp / 16; ++j)
-                device::load_b_pair_transposed(
-                    of_b[2 * j], of_b[2 * j + 1],
-                    tile_b + device::swizzled<bf16, kBlockTile>(k + lane % 16, warp_col + 16 * j + lane / 16 * 8, kDeep));
-#pragma unroll
-            for (int i = 0; i < kRowsOfWarp / 16; ++i) {
-                device::FragmentA of_a;
-                device::load_a(
-                    of_a, tile_a + device::swizzled<bf16, kDeep>(warp_row + 16 * i + lane % 16, k + lane / 16 * 8, kBlockTile));
-#pragma unroll
-                for (int j = 0; j < kColsOfWarp / 8; ++j) device::mma(sum[i][j], of_a, of_b[j]);
-            }
+            for (int j = 0; j < 4; ++j) write_one(tile_a + (k_a + j) * kPitch + row_a, four[j]);
+            four = {};
+            if (first + k_b < e.k) four = load_four<N>(b + (first + k_b) * e.n, tile.col + col_b, e.n);
+            device::store_vector(tile_b + k_b * kBlockTile + col_b, four);
         }
-        __syncthreads();  // no thread reads these tiles any more: the copies of the step after the next may overwrite them
-        pipeline.release();
+        __syncthreads();  // the tiles are whole
+#pragma unroll
+        for (int k = 0; k < kDepth; ++k) {
+            device::Vector<float, 4> of_a[kDown], of_b[kAcross];
+#pragma unroll
+            for (int i = 0; i < kDown; ++i) of_a[i] = device::load_vector<4>(tile_a + k * kPitch + row + i * 4 * kLanesDown);
+#pragma unroll
+            for (int j = 0; j < kAcross; ++j)
+                of_b[j] = device::load_vector<4>(tile_b + k * kBlockTile + col + j * 4 * kLanesAcross);
+#pragma unroll
+            for (int i = 0; i < 4 * kDown; ++i)
+#pragma unroll
+                for (int j = 0; j < 4 * kAcross; ++j) sum[i][j] += of_a[i / 4][i % 4] * of_b[j / 4][j % 4];
+        }
+        __syncthreads();  // the tiles have been read: the next step overwrites them
     }
 #pragma unroll
-    for (int i = 0; i < kRowsOfWarp / 16; ++i)
+    for (int i = 0; i < 4 * kDown; ++i) {
+        const std::int64_t at = tile.row + row + i / 4 * 4 * kLanesDown + i % 4;
+        if (at >= e.m) continue;
 #pragma unroll
-        for (int j = 0; j < kColsOfWarp / 8; ++j)
-#pragma unroll
-            for (int at = 0; at < device::Accumulator16x8::kElements; ++at) {
-                const std::int64_t row = tile.row + warp_row + 16 * i + sum[i][j].row(at);
-                const std::int64_t col = tile.col + warp_col + 8 * j + sum[i][j].col(at);
-                if (row < e.m && col < e.n) write_one(c + row * e.n + col, device::store<bf16>(sum[i][j][at]));
-            }
+        for (int j = 0; j < kAcross; ++j)
+            store_four<N>(c + at * e.n, tile.col + col + j * 4 * kLanesAcross, e.n,
+                          {sum[i][4 * j], sum[i][4 * j + 1], sum[i][4 * j + 2], sum[i][4 * j + 3]});
+    }
 }
 
 // ---- the host's side
@@ -298,8 +281,6 @@ unsigned tiles(const Extents& e, int tile) { return device::blocks_for((e.m + ti
 
 constexpr std::size_t kRegisterTileBytes =
     device::SharedSize().take<float>(kDepth * kPitch).take<float>(kDepth * kBlockTile).bytes();
-constexpr std::size_t kCoreBytes =
-    device::SharedSize().take<bf16>(kStages * kTileElements, 1024).take<bf16>(kStages * kTileElements, 1024).bytes();
 
 void run_naive(const Extents& e, const Tensor& a, const Tensor& b, Tensor& c) {
     device::dispatch("matmul_ladder", a.dtype(), [&]<class T>(TypeTag<T>) {
@@ -318,13 +299,10 @@ void run_f32(MatmulStep step, const Extents& e, const float* a, const float* b, 
         .grid = dim3(tiles(e, kBlockTile)), .block = dim3(kSide * kSide), .shared = kRegisterTileBytes};
     if (step == MatmulStep::register_tile) return device::launch(config, register_tile_product_kernel, a, b, c, e);
     const bool fits = device::vectors_fit(a, e.k, 4) && device::vectors_fit(b, e.n, 4) && device::vectors_fit(c, e.n, 4);
-    device::launch(config, fits ? vector_loads_product_kernel<4> : vector_loads_product_kernel<1>, a, b, c, e);
-}
-
-void run_tensor_cores(const Extents& e, const bf16* a, const bf16* b, bf16* c) {
-    const bool fits = device::vectors_fit(a, e.k, 8) && device::vectors_fit(b, e.n, 8);
-    device::launch({.grid = dim3(tiles(e, kBlockTile)), .block = dim3(kCoreThreads), .shared = kCoreBytes},
-                   fits ? tensor_core_product_kernel<8> : tensor_core_product_kernel<1>, a, b, c, e);
+    if (step == MatmulStep::vector_loads)
+        return device::launch(config, fits ? vector_loads_product_kernel<4> : vector_loads_product_kernel<1>, a, b, c, e);
+    device::launch({.grid = config.grid, .block = dim3(kWarpTileThreads), .shared = kRegisterTileBytes},
+                   fits ? warp_tile_product_kernel<4> : warp_tile_product_kernel<1>, a, b, c, e);
 }
 
 }  // namespace
@@ -339,8 +317,8 @@ Tensor matmul_ladder(MatmulStep step, const Tensor& a, const Tensor& b) {
     if (c.numel() == 0) return c;
     if (step == MatmulStep::naive)
         run_naive(e, a, b, c);
-    else if (step == MatmulStep::tensor_cores)
-        run_tensor_cores(e, a.data<bf16>(), b.data<bf16>(), c.mutable_data<bf16>());
+    else if (step >= MatmulStep::tensor_cores)
+        matmul_ladder_cores(step, a, b, c);
     else
         run_f32(step, e, a.data<float>(), b.data<float>(), c.mutable_data<float>());
     return c;
@@ -352,9 +330,9 @@ int matmul_ladder_registers(MatmulStep step) {
         case MatmulStep::shared_tile: return device::registers_of(shared_tile_product_kernel);
         case MatmulStep::register_tile: return device::registers_of(register_tile_product_kernel);
         case MatmulStep::vector_loads: return device::registers_of(vector_loads_product_kernel<4>);
-        case MatmulStep::tensor_cores: return device::registers_of(tensor_core_product_kernel<8>);
+        case MatmulStep::warp_tile: return device::registers_of(warp_tile_product_kernel<4>);
+        default: return matmul_ladder_cores_registers(step);
     }
-    return 0;
 }
 
 }  // namespace heddle::kernels

@@ -240,12 +240,14 @@ struct LadderCase {
 
 TEST(MatmulLadder, EveryStepMultipliesMatricesOfAnySize) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
-    const MatmulStep steps[] = {MatmulStep::naive, MatmulStep::shared_tile, MatmulStep::register_tile, MatmulStep::vector_loads,
-                                MatmulStep::tensor_cores};
+    const MatmulStep steps[] = {MatmulStep::naive,        MatmulStep::shared_tile, MatmulStep::register_tile,
+                                MatmulStep::vector_loads, MatmulStep::warp_tile,   MatmulStep::tensor_cores,
+                                MatmulStep::copies_ahead, MatmulStep::swizzle,     MatmulStep::whole_lines};
     for (const MatmulStep step : steps)
-        for (const LadderCase& at : {LadderCase{1, 1, 1}, LadderCase{33, 31, 70}, LadderCase{129, 17, 193},
-                                     LadderCase{8, 136, 200}, LadderCase{5, 3, 0}, LadderCase{0, 4, 4}, LadderCase{4, 0, 4}}) {
-            const Numbers numbers{Device::cuda, step == MatmulStep::tensor_cores ? DType::bf16 : DType::f32};
+        for (const LadderCase& at :
+             {LadderCase{1, 1, 1}, LadderCase{33, 31, 70}, LadderCase{129, 17, 193}, LadderCase{8, 136, 200},
+              LadderCase{200, 128, 64}, LadderCase{5, 3, 0}, LadderCase{0, 4, 4}, LadderCase{4, 0, 4}}) {
+            const Numbers numbers{Device::cuda, step >= MatmulStep::tensor_cores ? DType::bf16 : DType::f32};
             const Tensor a = normal({at.m, at.k}, DType::f64, 1), b = normal({at.k, at.n}, DType::f64, 2);
             const std::string what = "step " + std::to_string(static_cast<int>(step)) + ", " + std::to_string(at.m) + "x" +
                                      std::to_string(at.n) + "x" + std::to_string(at.k);

@@ -77,7 +77,7 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     const auto object = nlohmann::json::parse(result.out);
     EXPECT_EQ(object["size"], 128);
     auto steps = steps_of(object, true);
-    ASSERT_EQ(steps.size(), 7u) << result.out;
+    ASSERT_EQ(steps.size(), 11u) << result.out;
     if (!device::emulated()) {
         for (const auto& [name, step] : steps) {
             EXPECT_GT(step["microseconds"], 0) << name;
@@ -101,8 +101,12 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
     expect("register_tile f32", 3 * c * 4, 3 * c / 32, 3 * c / 32 * 4);
     // 16 bytes per lane: two lanes read a row of A, of which 16 rows are read by a warp.
     expect("vector_loads f32", 3 * c * 4, 3 * c / 128, 3 * c / 128 * 16);
+    expect("warp_tile f32", 3 * c * 4, 3 * c / 128, 3 * c / 128 * 16);
+    EXPECT_LT(steps["warp_tile f32"]["shared_cycles"], steps["vector_loads f32"]["shared_cycles"]);
     // Copies of 16 bytes; C has one bf16 per lane: 8 rows of 8 columns, every second of which is in each element of a fragment.
-    expect("tensor_cores bf16", 3 * c * 2, 2 * c / 256 + c / 32, 2 * c / 256 * 16 + c / 32 * 8);
+    for (const char* name : {"tensor_cores bf16", "copies_ahead bf16", "swizzle bf16"})
+        expect(name, 3 * c * 2, 2 * c / 256 + c / 32, 2 * c / 256 * 16 + c / 32 * 8);
+    expect("whole_lines bf16", 3 * c * 2, 3 * c / 256, 3 * c / 256 * 16);
     for (const char* count : {"bytes", "launches"}) EXPECT_FALSE(steps["cuBLASLt f32"].contains(count)) << count;
     const ProgramResult table = here.run("bench ladder --size 1");
     EXPECT_THAT(table.out, testing::AllOf(HasSubstr("sectors"), HasSubstr("tensor_cores"), HasSubstr("cuBLASLt")));
@@ -116,7 +120,7 @@ TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
     if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
     const Workplace here;
     auto steps = steps_of(nlohmann::json::parse(here.run("bench ladder softmax --size 32 --json").out));
-    ASSERT_EQ(steps.size(), 7u);
+    ASSERT_EQ(steps.size(), 11u);
     constexpr std::int64_t rows = 32, cols = 256, numbers = rows * cols, row_sectors = cols * 4 / 32;
     const auto expect = [&](const char* name, std::int64_t reads, std::int64_t sectors) {
         EXPECT_EQ(steps[name]["bytes"], (reads + 1) * numbers * 4) << name;

@@ -141,7 +141,7 @@ seen = {links: links.map(link => link.textContent), line: document.querySelector
 TEST(Explain, ShowsFragmentsAndCopiesInFlight) {
     if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the page was not opened";
     const Workplace here;
-    const json seen = seen_on_page_of(here, "matmul-tensor-cores", R"(
+    const json seen = seen_on_page_of(here, "matmul-swizzle", R"(
 const place = document.getElementById('explain'), find = name => place.querySelector(name);
 const slider = find('input');
 seen = {flights: [], pictures: {}};

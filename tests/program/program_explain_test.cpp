@@ -156,7 +156,7 @@ TEST(Explain, ArithmeticIsThatByHand) {
                   "arithmetic", "arithmetic", "arithmetic"},
              // The same, but a write has every second column of 8 rows: each of C's sectors, 16 numbers, is touched by four
              // writes.
-             Case{"matmul-tensor-cores --shape 64,64,64", 2 * 64 * 64 * 64, 2 * (2 + 4) * 64 * 64, 2 * 3 * 64 * 64,
+             Case{"matmul-swizzle --shape 64,64,64", 2 * 64 * 64 * 64, 2 * (2 + 4) * 64 * 64, 2 * 3 * 64 * 64,
                   "bf16 tensor cores", "bandwidth", "bandwidth", "bandwidth"},
              // Four tensors of 64 rows of 32. Keys and values are read by 8 blocks of 8 queries each.
              Case{"attention-padding --shape 64,32", 4 * 64 * 64 * 32, 4 * 64 * 32 * (2 * 8 + 2), 4 * 64 * 32 * 4, "f32",
