@@ -172,6 +172,7 @@ void set_capturing(bool capturing) { thread_captures = capturing; }
 bool capturing() { return thread_captures; }
 void count_graph() { ++counters.graphs; }
 void count_copy_to_device() { ++counters.copies_to_device; }
+void count_copy_to_host() { ++counters.copies_to_host; }
 
 }  // namespace detail
 

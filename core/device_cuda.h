@@ -20,6 +20,7 @@ void set_capturing(bool capturing);
 bool capturing();
 void count_graph();
 void count_copy_to_device();
+void count_copy_to_host();
 }  // namespace detail
 
 }  // namespace heddle::device

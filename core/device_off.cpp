@@ -43,6 +43,9 @@ Staging::Staging() = default;
 Staging::~Staging() { static_cast<void>(now_); }  // avoids clang's unused-member warning
 std::byte* Staging::begin(std::int64_t) { fail("device: " + why_unavailable()); }
 void Staging::send(void*, std::int64_t) { fail("device: " + why_unavailable()); }
+Readback::~Readback() = default;
+void Readback::request(const void*, std::int64_t) { fail("device: " + why_unavailable()); }
+const std::byte* Readback::take() { fail("device: " + why_unavailable()); }
 
 Mark::~Mark() { static_cast<void>(timed_), static_cast<void>(event_); }  // avoids clang's unused-member warning
 void Mark::set() { fail("mark: " + why_unavailable()); }

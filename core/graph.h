@@ -64,4 +64,32 @@ class Staging {
     std::size_t now_ = 0;
 };
 
+/// Small results of the device for the host, in pinned memory: the copy to it is queued like a launch, and read when later work
+/// is queued already, so that the device need not wait for the host.
+class Readback {
+  public:
+    Readback() = default;
+    ~Readback();
+    Readback(const Readback&) = delete;
+    Readback& operator=(const Readback&) = delete;
+
+    /// Queues the copy of `bytes` from the device. At most kPieces may be on their way.
+    void request(const void* from, std::int64_t bytes);
+    /// How many are on their way.
+    std::size_t pending() const { return requested_ - taken_; }
+    /// The oldest of them; waits until it is there. The bytes are overwritten by the kPieces-th request from then on.
+    const std::byte* take();
+
+    static constexpr std::size_t kPieces = 2;
+
+  private:
+    struct Piece {
+        std::byte* memory = nullptr;
+        std::int64_t bytes = 0;
+        void* there = nullptr;  // a cudaEvent_t
+    };
+    std::array<Piece, kPieces> pieces_;
+    std::size_t requested_ = 0, taken_ = 0;
+};
+
 }  // namespace heddle::device

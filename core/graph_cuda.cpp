@@ -107,4 +107,45 @@ void Staging::send(void* to, std::int64_t bytes) {
     detail::count_copy_to_device();
 }
 
+Readback::~Readback() {
+    for (Piece& piece : pieces_) {
+        if (piece.there != nullptr) {
+            cudaEventSynchronize(static_cast<cudaEvent_t>(piece.there));  // a copy may still write there
+            cudaEventDestroy(static_cast<cudaEvent_t>(piece.there));
+        }
+        if (piece.memory != nullptr) cudaFreeHost(piece.memory);
+    }
+}
+
+void Readback::request(const void* from, std::int64_t bytes) {
+    check(pending() < kPieces, "readback: {} copies are on their way; take one first", pending());
+    Piece& piece = pieces_[requested_ % kPieces];
+    if (piece.bytes < bytes) {
+        if (piece.memory != nullptr) cudaFreeHost(piece.memory);
+        piece.memory = nullptr;
+        piece.bytes = 0;
+        void* memory = nullptr;
+        must(cudaHostAlloc(&memory, static_cast<std::size_t>(bytes), cudaHostAllocDefault), "cudaHostAlloc");
+        piece.memory = static_cast<std::byte*>(memory);
+        piece.bytes = bytes;
+    }
+    if (piece.there == nullptr) {
+        cudaEvent_t event = nullptr;
+        must(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+        piece.there = event;
+    }
+    must(cudaMemcpyAsync(piece.memory, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream()),
+         "cudaMemcpyAsync");
+    must(cudaEventRecord(static_cast<cudaEvent_t>(piece.there), stream()), "cudaEventRecord");
+    detail::count_copy_to_host();
+    ++requested_;
+}
+
+const std::byte* Readback::take() {
+    check(pending() > 0, "readback: nothing was requested");
+    const Piece& piece = pieces_[taken_++ % kPieces];
+    must(cudaEventSynchronize(static_cast<cudaEvent_t>(piece.there)), "cudaEventSynchronize");
+    return piece.memory;
+}
+
 }  // namespace heddle::device

@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "core/check.h"
 #include "core/format.h"
-#include "kernels/cache_table/cache_table.h"
 #include "kernels/gather/gather.h"
-#include "kernels/slice/slice.h"
 
 namespace heddle::nn {
 namespace {
 
+/// Captured steps are captured again when this many keys more are reached: attention cuts keys into pieces of so many.
+constexpr std::int64_t kCapturedKeys = 64;
+
 /// Initial room for tokens per hypothesis in a layer's memory; doubled when it is full.
 constexpr std::int64_t kFirstTokens = 16;
+/// On CUDA: where captured steps are captured again for another reason, too.
+constexpr std::int64_t kFirstTokensOnCuda = kCapturedKeys;
 
 /// A copy of the tensor with room for more rows.
 Tensor grown(const Tensor& from, std::int64_t rows) {
@@ -43,7 +47,8 @@ DecoderCache::DecoderCache(std::int64_t layers, const Tensor& like, std::int64_t
 }
 
 void DecoderCache::add_layer(Tensor memory, const Tensor& like) {
-    const std::int64_t rows = std::max<std::int64_t>(0, most_hypotheses_ * std::min(capacity_, kFirstTokens));
+    const std::int64_t tokens = like.device() == Device::cuda ? kFirstTokensOnCuda : kFirstTokens;
+    const std::int64_t rows = std::max<std::int64_t>(0, most_hypotheses_ * std::min(capacity_, tokens));
     layers_.push_back({std::move(memory), Tensor::empty({rows, like.cols()}, like.dtype(), like.device())});
 }
 
@@ -100,13 +105,49 @@ void DecoderCache::reorder(const Tensor& parents, std::vector<std::int32_t> sent
 void DecoderCache::advance() {
     check(position_ < capacity_, "decoder cache: each hypothesis has read {} tokens, which is all that there is room for",
           capacity_);
-    for (Layer& layer : layers_)
-        if (used_rows_ + hypotheses() > layer.own.rows()) layer.own = grown(layer.own, 2 * layer.own.rows());
-    table_ = kernels::extended_cache_table(table_, parents_, position_, used_rows_);
+    make_room(1);
+    if (capture_) {
+        kernels::extend_cache_table(table_, parents_, position_, position_growth(), used_rows_, row_growth(), other_table_);
+        std::swap(table_, other_table_);
+    } else {
+        table_ = kernels::extended_cache_table(table_, parents_, position_, used_rows_);
+    }
     parents_ = {};
     used_rows_ += hypotheses();
     ++position_;
     lengths_.assign(sentences_.size(), position_);
+}
+
+bool DecoderCache::make_room(std::int64_t steps) {
+    const std::int64_t wanted = used_rows_ + steps * hypotheses();
+    bool stays = position_ + steps <= longest_captured_;
+    for (Layer& layer : layers_) {
+        if (wanted <= layer.own.rows()) continue;
+        layer.own = grown(layer.own, std::max(2 * layer.own.rows(), wanted));
+        stays = false;
+    }
+    return stays;
+}
+
+void DecoderCache::start_capture(const kernels::Replays& replays, std::int64_t steps) {
+    check(steps % 2 == 0, "decoder cache: {} captured steps, wanted an even number", steps);
+    capture_ = Capture{&replays, steps};
+    // As many keys as the attention over them takes in the same way.
+    longest_captured_ = (position_ + steps + kCapturedKeys - 1) / kCapturedKeys * kCapturedKeys;
+    other_table_ = Tensor::empty(table_.shape(), DType::i32, table_.device());
+}
+
+void DecoderCache::replayed(std::int64_t steps) {
+    position_ += steps;
+    used_rows_ += steps * hypotheses();
+    lengths_.assign(sentences_.size(), position_);
+}
+
+device::Growth DecoderCache::position_growth() const {
+    return capture_ ? capture_->replays->growth(capture_->steps) : device::Growth{};
+}
+device::Growth DecoderCache::row_growth() const {
+    return capture_ ? capture_->replays->growth(capture_->steps * hypotheses()) : device::Growth{};
 }
 
 void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
@@ -115,8 +156,7 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
           "decoder cache: keys and values are [{}, {}], wanted [{}, {}]", keys_values.rows(), keys_values.count, hypotheses(),
           own.cols());
     if (own.device() == Device::cuda) {
-        const std::int64_t begin = keys_values.begin;
-        return kernels::slice_into(keys_values.base, 1, begin, begin + keys_values.count, place(layer));
+        return kernels::store_in_cache(keys_values, used_rows_ - hypotheses(), row_growth(), own);
     }
     const std::int64_t width = size_of(own.dtype());
     const auto bytes = static_cast<std::size_t>(own.cols() * width);
@@ -126,14 +166,19 @@ void DecoderCache::store(std::int64_t layer, const Columns& keys_values) {
         std::memcpy(to, from, bytes);
 }
 
-Tensor DecoderCache::place(std::int64_t layer) const {
-    return layers_[static_cast<std::size_t>(layer)].own.slice(used_rows_ - hypotheses(), used_rows_);
+DecoderCache::Place DecoderCache::place(std::int64_t layer) const {
+    return {layers_[static_cast<std::size_t>(layer)].own, used_rows_ - hypotheses(), row_growth()};
 }
 
 kernels::CachedKeys DecoderCache::keys(std::int64_t layer) const {
     const Tensor& own = layers_[static_cast<std::size_t>(layer)].own;
     const std::int64_t width = own.cols() / 2;
-    return {{own, 0, width}, {own, width, width}, table_, lengths_};
+    return {.key = {own, 0, width},
+            .value = {own, width, width},
+            .table = table_,
+            .lengths = lengths_,
+            .growth = position_growth(),
+            .longest = std::min(longest_captured_, capacity_)};
 }
 
 }  // namespace heddle::nn

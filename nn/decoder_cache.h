@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/spans.h"
 #include "core/tensor.h"
 #include "kernels/attention/cached/attention_cached.h"
+#include "kernels/cache_table/cache_table.h"
 
 namespace heddle::nn {
 
@@ -41,14 +43,33 @@ class DecoderCache {
     /// it traps the kernel).
     void reorder(const Tensor& parents, std::vector<std::int32_t> sentences);
 
+    // ---- token steps that are captured once and replayed (core/graph.h), on CUDA
+
+    /// Makes room for `steps` more tokens of every hypothesis. Whether captured steps are still right: nothing was moved, and no
+    /// hypothesis gets longer than they can take.
+    bool make_room(std::int64_t steps);
+    /// The next `steps` steps, an even number, are captured: `replays` says how often they were replayed. Every one of them is
+    /// preceded by a reorder() of as many hypotheses as there are.
+    void start_capture(const kernels::Replays& replays, std::int64_t steps);
+    void end_capture() { capture_.reset(); }
+    /// The captured steps were run once more.
+    void replayed(std::int64_t steps);
+
     // ---- called by the modules in each step
 
     /// Makes room for one more token of every hypothesis. Error when the cache is full.
     void advance();
     /// Stores the newest token's keys and values side by side, one row per hypothesis: [hypotheses, 2 width] columns.
     void store(std::int64_t layer, const Columns& keys_values);
-    /// Where store() would write, [hypotheses, 2 width], for kernels that write there directly.
-    Tensor place(std::int64_t layer) const;
+    /// Where store() would write: from this row of these [rows, 2 width] on, for kernels that write there directly.
+    struct Place {
+        Tensor rows;
+        std::int64_t first = 0;
+        device::Growth growth = {};  ///< of `first`
+    };
+    Place place(std::int64_t layer) const;
+    /// The growth of position(); without replays except while a step is captured.
+    device::Growth position_growth() const;
     /// The keys and values of all tokens that each hypothesis has read.
     kernels::CachedKeys keys(std::int64_t layer) const;
     /// Keys and values of the memory side by side; undefined without one.
@@ -69,6 +90,12 @@ class DecoderCache {
     void begin();
     void set_sentences(std::vector<std::int32_t> sentences);
     void set_parents(const Tensor& parents);
+    device::Growth row_growth() const;
+
+    struct Capture {
+        const kernels::Replays* replays;
+        std::int64_t steps;
+    };
 
     std::vector<Layer> layers_;
     Spans memory_spans_;  // as many as there are sentences; empty ones without a memory
@@ -81,6 +108,9 @@ class DecoderCache {
     std::vector<std::int32_t> sentences_;
     std::vector<std::int64_t> lengths_;  // position_ for each hypothesis
     Tensor table_;                       // i32 [former hypotheses, capacity]: the row of each token's keys, on their device
+    Tensor other_table_;                 // the captured steps' tables are these two in turn
+    std::optional<Capture> capture_;
+    std::int64_t longest_captured_ = 0;  // tokens that captured steps can take
     Tensor parents_;                     // i32 [hypotheses], indices into the table's rows; undefined: the table is up to date
 };
 

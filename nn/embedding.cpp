@@ -124,6 +124,15 @@ Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& 
     return ops::embedding(weight_, sentences.tokens.to(device()), sentences.spans, options, where);
 }
 
+Tensor Embedding::step(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, std::int64_t position,
+                       const device::Growth& growth) const {
+    // The step is captured with a position that its table may not have any more: its rows are of no sentence then.
+    const Tensor table = positions.table(1).value();
+    return kernels::embedding_forward(
+        weight_.value(), tokens, spans, table,
+        {.scale = scale_, .first_position = std::min(position, table.dim(0) - 1), .growth = growth});
+}
+
 Variable Embedding::forward(const Tensor& tokens, Where where) const {
     const InModule in_module(name());
     const Spans whole({{0, tokens.numel()}}, tokens.numel());

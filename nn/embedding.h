@@ -10,6 +10,7 @@
 
 #include "autograd/ops.h"
 #include "core/enum_words.h"
+#include "kernels/device/growth.h"
 #include "nn/module.h"
 
 namespace heddle::nn {
@@ -97,6 +98,9 @@ class Embedding : public Module {
     /// With the order of the tokens, if it is known (ops::EmbeddingOptions::order).
     Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const heddle::Dropout& dropout,
                      Where where = Where::current()) const;
+    /// The rows of a token step on CUDA, one for each span: their position grows, and never beyond the table.
+    Tensor step(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, std::int64_t position,
+                const device::Growth& growth) const;
     /// scale weight[tokens], [rows, d_model]: without positions.
     Variable forward(const Tensor& tokens, Where where = Where::current()) const;
     Variable operator()(const Tensor& tokens, Where where = Where::current()) const { return forward(tokens, where); }

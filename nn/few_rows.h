@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/few_rows/few_rows.h"
+#include "nn/decoder_cache.h"
 #include "nn/layer_norm.h"
 #include "nn/linear.h"
 
@@ -20,8 +21,8 @@ class FewRows {
     /// the norms (NormPlace::pre).
     FewRows(Tensor x, const Norm* norm, bool pre) : x_(std::move(x)), norm_(norm), pre_(pre) {}
 
-    /// norm(x) W^T + b with the activation; its last columns are written to `tail` if that is defined.
-    Tensor read(const Linear& linear, std::optional<ops::Activation> activation = {}, const Tensor& tail = {});
+    /// norm(x) W^T + b with the activation; its last columns are written to `tail` if that is given.
+    Tensor read(const Linear& linear, std::optional<ops::Activation> activation = {}, const DecoderCache::Place& tail = {});
     /// Sets the stream to (the residual of what was last read) + h W^T + b, and its norm to `next`.
     void add(const Tensor& h, const Linear& linear, const Norm* next);
     /// norm(x) W^T + b in f32.

@@ -106,12 +106,25 @@ DecoderCache Transformer::start_decoding(const Variable& memory, const Spans& me
     return {decoder_.memory_keys_values(memory), memory_spans, hypotheses, length};
 }
 
+bool Transformer::replays_steps() const {
+    switch (options_.positions) {
+        case Positions::sinusoidal:
+        case Positions::sines_first:
+        case Positions::marian:
+        case Positions::learned: return true;
+        default: return false;
+    }
+}
+
 Tensor Transformer::step(const Tensor& tokens, DecoderCache& cache) const {
     const NoGrad no_grad;
     check_shape("step", "tokens", tokens, {cache.hypotheses()});
     const std::int64_t position = cache.position();
     cache.advance();
-    const Variable x = target_embedding().forward(tokens, cache.rows(), target_positions_, {}, position);
+    const device::Growth growth = cache.position_growth();
+    const Variable x = growth.replays != nullptr
+                           ? Variable(target_embedding().step(tokens, cache.rows(), target_positions_, position, growth))
+                           : target_embedding().forward(tokens, cache.rows(), target_positions_, {}, position);
     if (decoder_.takes_few_rows(x.value()))
         return decoder_.step_few_rows(x.value(), cache)
             .logits(output_weight().value(), output_bias().defined() ? output_bias().value() : Tensor());

@@ -178,6 +178,15 @@ Beams::Beams(const BeamOptions& given, std::span<const std::int64_t> lengths, st
 }
 
 BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots) {
+    check_rank("beam_step", "slots", slots, 2);
+    const Shape shape{slots.dim(0), beams.options.beam};
+    const Device device = beams.open.device();
+    BeamStep result{Tensor::empty(shape, DType::i32, device), Tensor::empty(shape, DType::i32, device)};
+    beam_step_into(beams, top, slots, result);
+    return result;
+}
+
+void beam_step_into(Beams& beams, const TopK& top, const Tensor& slots, BeamStep& result) {
     const char* op = "beam_step";
     check_rank(op, "values", top.values, 2);
     check_shape(op, "ids", top.ids, top.values.shape());
@@ -186,14 +195,17 @@ BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots) {
     check_rank(op, "slots", slots, 2);
     check_shape(op, "slots", slots, {slots.dim(0), 2});
     check_device(op, {{"open", beams.open}, {"values", top.values}, {"ids", top.ids}, {"slots", slots}});
-    check(beams.steps < beams.tree.dim(0), "{}: {} steps were made, and the longest sentence has no more", op, beams.steps);
+    check(beams.steps < beams.tree.dim(0) || beams.growth.replays != nullptr,
+          "{}: {} steps were made, and the longest sentence has no more", op, beams.steps);
     const std::int64_t count = slots.dim(0), beam = beams.options.beam, k = top.values.cols(), rows = top.values.rows();
     const Device device = beams.open.device();
-    BeamStep result{Tensor::empty({count, beam}, DType::i32, device), Tensor::empty({count, beam}, DType::i32, device)};
+    check_shape(op, "parents", result.parents, {count, beam});
+    check_shape(op, "tokens", result.tokens, {count, beam});
+    check_device(op, {{"open", beams.open}, {"parents", result.parents}, {"tokens", result.tokens}});
     if (device == Device::cuda) {
         beam_step_cuda(beams, top, slots, result);
         ++beams.steps;
-        return result;
+        return;
     }
     const std::int32_t* const slot_numbers = slots.data<std::int32_t>();
     for (std::int64_t slot = 0; slot < count; ++slot) {
@@ -216,7 +228,6 @@ BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots) {
         });
     });
     ++beams.steps;
-    return result;
 }
 
 }  // namespace heddle::kernels

@@ -39,6 +39,7 @@ struct Search {
     std::int64_t rows = 0, k = 0, sentences = 0, beam = 1, n_best = 1, enough = 0, considered = 1, length = 0, step = 0;
     std::int64_t forbidden_count = 0, ranks = 1;  // ranks: considered + beam * forbidden_count
     std::int32_t end = 0;
+    device::Growth growth;  // of length and step
 
     const std::int32_t* longest = nullptr;    // [sentences]
     const double* divisors = nullptr;         // [1 + maximum length]
@@ -46,11 +47,18 @@ struct Search {
     std::int32_t* open = nullptr;             // [sentences]
     double* log_probability = nullptr;        // [sentences, beam]
     std::int32_t* node = nullptr;             // [sentences, beam]
-    std::int32_t* tree = nullptr;             // [sentences, beam, 2], of this step
+    std::int32_t* tree = nullptr;             // [steps, sentences, beam, 2]
     std::int32_t* ended = nullptr;            // [sentences]
     std::int32_t* found = nullptr;            // [sentences]
     double* found_numbers = nullptr;          // [sentences, n_best, 2]
     std::int32_t* found_paths = nullptr;      // [sentences, n_best, 2]
+
+    // As they are in this replay.
+    __device__ __forceinline__ void grow() {
+        const std::int64_t more = growth.now();
+        length += more;
+        step += more;
+    }
 
     // From here on this sentence's alone.
     __device__ __forceinline__ void look_at(std::int64_t slot, std::int64_t sentence, std::int64_t first_row) {
@@ -64,7 +72,7 @@ struct Search {
         open += sentence;
         log_probability += sentence * beam;
         node += sentence * beam;
-        tree += sentence * beam * 2;
+        tree += (step * sentences + sentence) * beam * 2;
         ended += sentence;
         found += sentence;
         found_numbers += sentence * n_best * 2;
@@ -197,6 +205,7 @@ __global__ void __launch_bounds__(kManyThreads) beam_step_kernel(Search<A> searc
     device::require(sentence >= 0 && sentence < search.sentences, "beam_step: a slot is of a sentence that does not exist");
     device::require(first_row >= 0 && first_row + search.open[sentence] <= search.rows,
                     "beam_step: a slot's hypotheses leave the continuations");
+    search.grow();
     search.look_at(slot, sentence, first_row);
     search.rank();
     __syncthreads();  // thread 0 needs all ranks, and changes what they were computed from
@@ -239,7 +248,8 @@ void beam_step_cuda(Beams& beams, const TopK& top, const Tensor& slots, BeamStep
         search.open = beams.open.mutable_data<std::int32_t>();
         search.log_probability = beams.log_probability.mutable_data<double>();
         search.node = beams.node.mutable_data<std::int32_t>();
-        search.tree = beams.tree.mutable_data<std::int32_t>() + beams.steps * beams.open.numel() * beam * 2;
+        search.tree = beams.tree.mutable_data<std::int32_t>();
+        search.growth = beams.growth;
         search.ended = beams.ended.mutable_data<std::int32_t>();
         search.found = beams.found.mutable_data<std::int32_t>();
         search.found_numbers = beams.found_numbers.mutable_data<double>();

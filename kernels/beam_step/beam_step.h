@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "kernels/device/declare.h"
+#include "kernels/device/growth.h"
 #include "kernels/top_k/top_k.h"
 
 namespace heddle::kernels {
@@ -42,18 +43,19 @@ struct BeamOptions {
 /// The state of the searches of some sentences. A node of a sentence's tree is numbered step * beam + place; -1 is the prefix.
 struct Beams {
     BeamOptions options;
-    std::int64_t steps = 0;  ///< made so far
-    Tensor longest;          ///< i32 [sentences]: tokens that a hypothesis may have, prefix and end mark included
-    Tensor divisors;         ///< f64 [1 + maximum length]
-    Tensor forbidden;        ///< i32 [forbidden tokens]
-    Tensor open;             ///< i32 [sentences]: hypotheses that continue; 0: the sentence is finished
-    Tensor log_probability;  ///< f64 [sentences, beam], of the open ones; where none is open, of those that were open last
-    Tensor node;             ///< i32 [sentences, beam], of their last tokens
-    Tensor tree;             ///< i32 [most steps, sentences, beam, 2]: token, and the node before it
-    Tensor ended;            ///< i32 [sentences]: hypotheses that ended and count for `enough`, so far
-    Tensor found;            ///< i32 [sentences]: finished hypotheses, up to n_best
-    Tensor found_numbers;    ///< f64 [sentences, n_best, 2]: log p and score, the best first
-    Tensor found_paths;      ///< i32 [sentences, n_best, 2]: last node, and the token after it: -1 for the end mark
+    std::int64_t steps = 0;      ///< made so far
+    device::Growth growth = {};  ///< of `steps`, in a captured step; steps beyond the longest sentence then do nothing
+    Tensor longest;              ///< i32 [sentences]: tokens that a hypothesis may have, prefix and end mark included
+    Tensor divisors;             ///< f64 [1 + maximum length]
+    Tensor forbidden;            ///< i32 [forbidden tokens]
+    Tensor open;                 ///< i32 [sentences]: hypotheses that continue; 0: the sentence is finished
+    Tensor log_probability;      ///< f64 [sentences, beam], of the open ones; where none is open, of those that were open last
+    Tensor node;                 ///< i32 [sentences, beam], of their last tokens
+    Tensor tree;                 ///< i32 [most steps, sentences, beam, 2]: token, and the node before it
+    Tensor ended;                ///< i32 [sentences]: hypotheses that ended and count for `enough`, so far
+    Tensor found;                ///< i32 [sentences]: finished hypotheses, up to n_best
+    Tensor found_numbers;        ///< f64 [sentences, n_best, 2]: log p and score, the best first
+    Tensor found_paths;          ///< i32 [sentences, n_best, 2]: last node, and the token after it: -1 for the end mark
 
     /// One open hypothesis for each sentence, the prefix, of this log-probability. Error unless 1 <= n_best <= beam, `enough` is
     /// 0 or at least n_best, each `longest` is more than the prefix, the end mark is not forbidden, and the trees' nodes can be
@@ -82,6 +84,8 @@ struct BeamStep {
 /// Results are exact: the same bits on every device. Error when a slot's rows leave `top`, its sentence does not exist, or no
 /// step is left (on CUDA the first two stop the kernel, and the error comes with the next call that waits for the device).
 BeamStep beam_step(Beams& beams, const TopK& top, const Tensor& slots);
+/// The same into `result`'s memory: a step that is replayed reads there what the one before it wrote.
+void beam_step_into(Beams& beams, const TopK& top, const Tensor& slots, BeamStep& result);
 
 // ---- the CUDA side (beam_step.cu): arguments are checked and results allocated by beam_step.cpp. A slot that leaves `top` or
 // names no sentence stops the kernel.

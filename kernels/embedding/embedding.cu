@@ -26,7 +26,8 @@ struct Arrays {
     const T* positions;          // [n, cols], or null
     T* y;                        // [rows, cols]
     SpanTable spans;
-    std::int64_t rows, cols, vocabulary, first_position;
+    std::int64_t rows, cols, vocabulary, first_position, last_position;
+    Growth growth;
     Accumulator<T> scale;
     DropoutRule dropout;
 };
@@ -45,7 +46,8 @@ __global__ void __launch_bounds__(kWarps* kWarp) embedding_kernel(Arrays<T> a) {
     const std::int32_t token = a.tokens[row];
     require(token >= 0 && token < a.vocabulary, "embedding: a token lies outside the table");
     const T* table = a.table + token * a.cols;
-    const T* position = a.positions == nullptr ? nullptr : a.positions + (a.first_position + place) * a.cols;
+    const T* position =
+        a.positions == nullptr ? nullptr : a.positions + min(a.first_position + a.growth.now() + place, a.last_position) * a.cols;
     const auto grown = static_cast<A>(a.dropout.scale);
     for (std::int64_t column = lane() * N; column < a.cols; column += kWarp * N) {
         const Vector<T, N> from = load_vector<N>(table + column);
@@ -81,6 +83,8 @@ void embedding_forward_cuda(const Tensor& table, const Tensor& tokens, const Spa
                           .cols = table.cols(),
                           .vocabulary = table.dim(0),
                           .first_position = plan.first_position,
+                          .last_position = positions.defined() ? positions.dim(0) - 1 : 0,
+                          .growth = plan.growth,
                           .scale = static_cast<Accumulator<T>>(plan.scale),
                           .dropout = DropoutRule(plan.dropout)};
         const LaunchConfig config{.grid = blocks_for(a.rows, kWarps), .block = kWarps * kWarp};

@@ -16,6 +16,7 @@
 #include "core/spans.h"
 #include "core/tensor.h"
 #include "kernels/device/declare.h"
+#include "kernels/device/growth.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
@@ -25,6 +26,7 @@ struct EmbeddingPlan {
     std::int64_t first_position = 0;  ///< the position of each span's first row
     Dropout dropout = {};
     std::int32_t untrained = -1;  ///< lookups of this token give the table no gradient; -1: there is none
+    device::Growth growth = {};   ///< of first_position, forward on CUDA; a position beyond the table then counts as its last one
 };
 
 /// table [vocabulary, d_model] f32 or f64, on CUDA bf16 as well; tokens i32 [rows]; positions [n, d_model] of the table's dtype,

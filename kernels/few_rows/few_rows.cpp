@@ -40,7 +40,10 @@ void few_rows_linear(const FewRowsLinear& call, FewRowsResult result) {
     };
     check_one("bias", call.bias, {out});
     check_one("residual", call.residual, {rows, out});
-    check_one("tail", result.tail, {rows, tail});
+    if (result.tail.defined()) check_one("tail", result.tail, {result.tail.dim(0), tail});
+    check(!result.tail.defined() || (result.tail_row >= 0 && result.tail_row + rows <= result.tail.dim(0)),
+          "few_rows_linear: {} rows from row {} on of a tail that has {}", rows, result.tail_row,
+          result.tail.defined() ? result.tail.dim(0) : 0);
     check_one("normed", result.normed, {rows, in});
     check(!result.normed.defined() || call.norm.has_value(), "few_rows_linear: normed is asked for, but there is no norm");
     if (call.norm.has_value()) {

@@ -6,7 +6,7 @@
 // tensor cores read, 16 bytes a lane, through no shared memory.
 //
 // clang-format off
-//     1  the block brings its 16 rows of x to shared memory and, with a norm, normalises them: every block that has these rows
+//     1  the block brings its 16 or, of more than 128 rows, 32 rows of x to shared memory and, with a norm, normalises them: every block that has these rows
 //        does so itself, which takes less time than a launch
 //     2  warp w multiplies them with its 32 rows of W over the terms [32 (w + 4 i), 32 (w + 4 i) + 32), i = 0, 1, ..
 //     3  the four warps' sums meet in shared memory and are added in the order of the warps; bias, activation, residual, y
@@ -16,8 +16,8 @@
 // (mma.h). A sum may take its terms in any order if both operands do, so the lane is given the terms 8 t .. 8 t + 7 of 32
 // neighbours instead, 16 bytes of memory: the first four for one product, the others for a second one.
 //
-// Owns     block: 16 rows and 32 columns of y. Warp: a quarter of the terms. Lane: pieces as mma.h says.
-// Traffic  W once per 16 rows, x once per 32 columns, mostly from the second-level cache; y once.
+// Owns     block: 16 or 32 rows and 32 columns of y. Warp: a quarter of the terms. Lane: pieces as mma.h says.
+// Traffic  W once per 16 or 32 rows, x once per 32 columns, mostly from the second-level cache; y once.
 #include <algorithm>
 
 #include "kernels/device/activation.h"
@@ -35,7 +35,7 @@ namespace {
 
 using namespace device;
 
-constexpr int kRows = 16, kColumns = 32, kWarps = 4, kThreads = kWarps * kWarp;
+constexpr int kColumns = 32, kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kTiles = kColumns / 8;      // of 8 columns: one product's
 constexpr int kTerms = 32;                // of two products
 constexpr int kSumsPitch = kColumns + 8;  // of sums: 16 lanes store 8 floats of four rows at once, on different banks
@@ -49,8 +49,10 @@ struct Task {
     const bf16* residual;  // [rows, out] or null
     bf16* y;               // [rows, head]: one of the two
     float* wide_y;         // [rows, head]
-    bf16* tail;            // [rows, out - head] or null
-    bf16* normed;          // [rows, in] or null
+    bf16* tail;            // [tail_rows, out - head] or null
+    std::int64_t tail_rows, tail_row;
+    Growth tail_growth;
+    bf16* normed;  // [rows, in] or null
     std::int64_t out, head;
     int rows, in;
     float eps;
@@ -70,11 +72,12 @@ __device__ __forceinline__ Vector<std::uint32_t, 4> load_eight(const bf16* from)
     return pairs;
 }
 
-// rows [kRows, pitch]: row r becomes its norm, and goes to `normed` with `write`; a warp has every fourth one, and a lane
+// rows [Rows, pitch]: row r becomes its norm, and goes to `normed` with `write`; a warp has every fourth one, and a lane
 // touches its own columns only.
+template <int Rows>
 __device__ __forceinline__ void normalise(const Task& a, bf16* rows, std::int64_t first_row, bool write) {
     const auto n = static_cast<float>(a.in);
-    for (int r = warp(); r < kRows; r += kWarps) {
+    for (int r = warp(); r < Rows; r += kWarps) {
         if (first_row + r >= a.rows) continue;  // zeros
         bf16* const row = rows + r * pitch_of(a.in);
         const auto sum_of = [&](auto&& term) {
@@ -110,8 +113,10 @@ __device__ __forceinline__ float activate(float u, int activation) {
     return activation == static_cast<int>(Activation::gelu) ? gelu(u) : gelu_tanh(u);
 }
 
-// Block b: rows [16 (b / blocks), ..) and columns [32 (b % blocks), ..), `blocks` of them side by side.
+// Block b: rows [16 M (b / blocks), ..) and columns [32 (b % blocks), ..), `blocks` of them side by side.
+template <int M>
 __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsigned blocks) {
+    constexpr int kRows = 16 * M;
     SharedArena arena;
     bf16* const rows = arena.take<bf16>(kRows * pitch_of(a.in));         // [kRows, in], padded
     float* const sums = arena.take<float>(kWarps * kRows * kSumsPitch);  // [warps, kRows, kColumns], padded
@@ -126,38 +131,50 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
     }
     __syncthreads();  // the rows are there
     if (a.gamma != nullptr) {
-        normalise(a, rows, first_row, a.normed != nullptr && first_column == 0);
+        normalise<kRows>(a, rows, first_row, a.normed != nullptr && first_column == 0);
         __syncthreads();  // their norms are there
     }
 
     const int g = lane() / 4, t = lane() % 4;
     const bf16* const left = rows + g * pitch_of(a.in) + 8 * t;
-    const bf16* const below = left + 8 * pitch_of(a.in);
     const bf16* right[kTiles];  // row g of each tile's rows of W; beyond the last one that one again, whose results go nowhere
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) right[n] = a.weight + min(first_column + 8 * n + g, a.out - 1) * a.in + 8 * t;
-    Accumulator16x8 y[kTiles];
+    Accumulator16x8 y[M][kTiles];
 #pragma unroll 2
     for (int k = warp() * kTerms; k < a.in; k += kWarps * kTerms) {
-        const Vector<std::uint32_t, 4> upper = load_eight(left + k), lower = load_eight(below + k);
+        Vector<std::uint32_t, 4> upper[M], lower[M];
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+            upper[m] = load_eight(left + 16 * m * pitch_of(a.in) + k);
+            lower[m] = load_eight(left + (16 * m + 8) * pitch_of(a.in) + k);
+        }
         Vector<std::uint32_t, 4> w[kTiles];
 #pragma unroll
         for (int n = 0; n < kTiles; ++n) w[n] = load_eight(right[n] + k);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const FragmentA x{{upper[2 * half], lower[2 * half], upper[2 * half + 1], lower[2 * half + 1]}};
+        for (int half = 0; half < 2; ++half)
 #pragma unroll
-            for (int n = 0; n < kTiles; ++n) mma(y[n], x, FragmentB{{w[n][2 * half], w[n][2 * half + 1]}});
-        }
+            for (int m = 0; m < M; ++m) {
+                const FragmentA x{{upper[m][2 * half], lower[m][2 * half], upper[m][2 * half + 1], lower[m][2 * half + 1]}};
+#pragma unroll
+                for (int n = 0; n < kTiles; ++n) mma(y[m][n], x, FragmentB{{w[n][2 * half], w[n][2 * half + 1]}});
+            }
     }
+    float* const own_sums = sums + (warp() * kRows + Accumulator16x8::row(0)) * kSumsPitch + Accumulator16x8::col(0);
 #pragma unroll
-    for (int n = 0; n < kTiles; ++n)
+    for (int m = 0; m < M; ++m)
 #pragma unroll
-        for (int half = 0; half < Accumulator16x8::kRows; ++half) {
-            const int i = 2 * half;
-            float* const to = sums + (warp() * kRows + Accumulator16x8::row(i)) * kSumsPitch + 8 * n + Accumulator16x8::col(i);
-            store_vector(to, Vector<float, 2>{{y[n][i], y[n][i + 1]}});
-        }
+        for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+            for (int half = 0; half < Accumulator16x8::kRows; ++half)
+                store_vector(own_sums + (16 * m + 8 * half) * kSumsPitch + 8 * n,
+                             Vector<float, 2>{{y[m][n][2 * half], y[m][n][2 * half + 1]}});
+    std::int64_t tail_row = 0;
+    if (a.tail != nullptr) {
+        tail_row = a.tail_row + a.tail_growth.now();
+        require(tail_row + a.rows <= a.tail_rows, "few_rows_linear: the tail has too few rows");
+    }
     __syncthreads();  // all warps' sums are there
 
     for (int i = thread_in_block(); i < kRows * kColumns; i += kThreads) {
@@ -171,12 +188,19 @@ __global__ void __launch_bounds__(kThreads) few_rows_linear_kernel(Task a, unsig
         total = activate(total, a.activation);
         if (a.residual != nullptr) total += load(a.residual[row * a.out + column]);
         if (column >= a.head)
-            a.tail[row * (a.out - a.head) + column - a.head] = store<bf16>(total);
+            a.tail[(tail_row + row) * (a.out - a.head) + column - a.head] = store<bf16>(total);
         else if (a.y != nullptr)
             a.y[row * a.head + column] = store<bf16>(total);
         else
             a.wide_y[row * a.head + column] = total;
     }
+}
+
+constexpr std::size_t kSharedOfBlock = 99 * 1024;  // on sm_86 and sm_89
+constexpr int kRowsForTwoTiles = 128;              // more rows: one tile would read W more than eight times
+
+constexpr std::size_t shared_bytes(int rows, int in) {
+    return SharedSize().take<bf16>(rows * pitch_of(in)).take<float>(kWarps * rows * kSumsPitch).bytes();
 }
 
 }  // namespace
@@ -194,6 +218,9 @@ void few_rows_linear_cuda(const FewRowsLinear& call, FewRowsResult& result) {
                     .y = wide ? nullptr : mutable_data(result.y),
                     .wide_y = wide ? result.y.mutable_data<float>() : nullptr,
                     .tail = mutable_data(result.tail),
+                    .tail_rows = result.tail.defined() ? result.tail.dim(0) : 0,
+                    .tail_row = result.tail_row,
+                    .tail_growth = result.tail_growth,
                     .normed = mutable_data(result.normed),
                     .out = call.weight.dim(0),
                     .head = result.y.cols(),
@@ -201,11 +228,15 @@ void few_rows_linear_cuda(const FewRowsLinear& call, FewRowsResult& result) {
                     .in = static_cast<int>(call.x.cols()),
                     .eps = norm ? static_cast<float>(call.norm->eps) : 0.0F,
                     .activation = call.activation.has_value() ? static_cast<int>(*call.activation) : -1};
-    static_assert(sizeof(bf16) * kRows * pitch_of(kFewRowsWidest) + sizeof(float) * kWarps * kRows * kSumsPitch <= 99 * 1024);
-    const auto shared = SharedSize().take<bf16>(kRows * pitch_of(task.in)).take<float>(kWarps * kRows * kSumsPitch);
+    static_assert(shared_bytes(16, kFewRowsWidest) <= kSharedOfBlock);
     const unsigned blocks = blocks_for(task.out, kColumns);
-    launch({.grid = blocks * blocks_for(task.rows, kRows), .block = kThreads, .shared = shared.bytes()}, few_rows_linear_kernel,
-           task, blocks);
+    const auto start = [&]<int M>(std::integral_constant<int, M>) {
+        launch({.grid = blocks * blocks_for(task.rows, 16 * M), .block = kThreads, .shared = shared_bytes(16 * M, task.in)},
+               few_rows_linear_kernel<M>, task, blocks);
+    };
+    if (task.rows > kRowsForTwoTiles && shared_bytes(32, task.in) <= kSharedOfBlock)
+        return start(std::integral_constant<int, 2>());
+    start(std::integral_constant<int, 1>());
 }
 
 }  // namespace heddle::kernels

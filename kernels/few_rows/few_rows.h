@@ -12,6 +12,7 @@
 #include "core/tensor.h"
 #include "kernels/activation/activation.h"
 #include "kernels/device/declare.h"
+#include "kernels/device/growth.h"
 
 namespace heddle::kernels {
 
@@ -31,13 +32,15 @@ struct FewRowsLinear {
 
 /// The outputs: y bf16 or f32.
 struct FewRowsResult {
-    Tensor y;            ///< [rows, out], or with a tail its first columns
-    Tensor tail = {};    ///< bf16: the last columns of the product go here, when it is defined
-    Tensor normed = {};  ///< bf16 [rows, in]: norm(x), when it is defined
+    Tensor y;                         ///< [rows, out], or with a tail its first columns
+    Tensor tail = {};                 ///< bf16 [rows or more, columns]: the product's last columns go here, when it is defined
+    Tensor normed = {};               ///< bf16 [rows, in]: norm(x), when it is defined
+    std::int64_t tail_row = 0;        ///< the tail's row of the first result
+    device::Growth tail_growth = {};  ///< of tail_row
 };
 
-/// Beyond, a product that reads its weights once for all rows is faster.
-inline constexpr std::int64_t kFewRows = 128;
+/// Beyond, a product that reads its weights once for 64 rows and more is faster.
+inline constexpr std::int64_t kFewRows = 512;
 /// The widest rows: 16 of them must fit into the 99 KB of shared memory that a block has on sm_86 and sm_89.
 inline constexpr std::int64_t kFewRowsWidest = 2848;
 /// Whether few_rows_linear takes x [rows, in] and weight: bf16 on CUDA, at most kFewRows rows, `in` a multiple of 32 up to

@@ -15,15 +15,16 @@
 namespace heddle::nn {
 namespace {
 
-// On a device the host checks which sentences are finished once in this many steps: it then has to wait for all queued work.
-constexpr std::int64_t steps_between_looks = 8;
+// On a device this many steps are one graph, after which the host looks which sentences are finished. It looks at an earlier
+// graph's result while the device works at the next one, so neither waits; at worst two graphs run for nothing.
+constexpr std::int64_t steps_of_graph = 8;
 
 Tensor i32_tensor(const std::vector<std::int32_t>& numbers, const Shape& shape, Device device) {
     return Tensor::from(numbers, shape).to(device);
 }
 
 // The rows of the decoder. On the CPU they are the open hypotheses, which the host sees in each step. On a device they are the
-// whole beam of each sentence that was open when the host last looked, so that the host knows their number without waiting.
+// whole beam of each sentence that was open when the rows were last chosen, so that the host knows their number without waiting.
 class Rows {
   public:
     // At first one hypothesis of each sentence.
@@ -40,20 +41,21 @@ class Rows {
     const Tensor& slots() const { return slots_; }
     // The sentence of each row.
     const std::vector<std::int32_t>& sentences() const { return sentences_; }
-    // Whether the last follow() changed the set of rows.
-    bool changed() const { return changed_; }
+    // Whether so many sentences have ended that other rows are worth their tables and graphs; open[sentence]: its open
+    // hypotheses.
+    bool many_ended(const std::int32_t* open) const {
+        const auto left = std::ranges::count_if(listed_, [&](std::int32_t sentence) { return open[sentence] > 0; });
+        return 4 * left <= 3 * std::ssize(listed_);
+    }
 
-    // Moves on to the rows after a step of the search, and cuts the results of the step to them. False when no row is left.
-    bool follow(const kernels::Beams& beams, kernels::BeamStep& step) {
-        const bool looks = device_ == Device::cpu || beams.steps % steps_between_looks == 0;
-        changed_ = false;
-        if (!looks && beams.steps > 1) return true;  // the rows stay, all of them
+    // Moves on to the rows after a step of the search, and cuts the results of the step to them. `open`: the open hypotheses of
+    // each sentence now or, on a device, at some earlier step; null: all of the beam. False when no row is left.
+    bool follow(const kernels::Beams& beams, const std::int32_t* open, kernels::BeamStep& step) {
         const std::int64_t beam = beams.options.beam;
-        const Tensor open = looks ? beams.open.to(Device::cpu) : Tensor();
         std::vector<std::int32_t> kept, listed, slots, sentences;
         for (std::size_t slot = 0; slot < listed_.size(); ++slot) {
             const std::int32_t sentence = listed_[slot];
-            const std::int64_t going_on = looks ? open.data<std::int32_t>()[sentence] : beam;
+            const std::int64_t going_on = open != nullptr ? open[sentence] : beam;
             const std::int64_t count = device_ == Device::cpu || going_on == 0 ? going_on : beam;
             if (count == 0) continue;
             listed.push_back(sentence);
@@ -64,12 +66,11 @@ class Rows {
             }
         }
         const auto count = static_cast<std::int64_t>(kept.size());
-        if (count < step.parents.numel()) {
+        if (count > 0 && count < step.parents.numel()) {
             const Tensor rows = i32_tensor(kept, {count}, device_);
             step = {kernels::gather_forward(step.parents, rows), kernels::gather_forward(step.tokens, rows)};
         }
-        changed_ = sentences != sentences_;
-        if (changed_) slots_ = i32_tensor(slots, {static_cast<std::int64_t>(listed.size()), 2}, device_);
+        if (sentences != sentences_) slots_ = i32_tensor(slots, {static_cast<std::int64_t>(listed.size()), 2}, device_);
         listed_ = std::move(listed);
         sentences_ = std::move(sentences);
         return count > 0;
@@ -77,19 +78,9 @@ class Rows {
 
   private:
     Device device_;
-    bool changed_ = false;
     std::vector<std::int32_t> listed_;  // the sentences that have a slot
     std::vector<std::int32_t> sentences_;
     Tensor slots_;
-};
-
-// On a device the token steps between two looks are one graph. Launching it costs the host a few microseconds; launching the
-// steps one by one would cost hundreds, and the device would often wait for them. Later steps differ in their arguments (the
-// number of tokens so far), so they are captured anew into the same graph.
-struct OnDevice {
-    MemoryArena arena;
-    MemoryArena::Use use{arena};
-    device::Graph graph;
 };
 
 // The finished hypotheses, read from the trees.
@@ -99,7 +90,7 @@ class Finished {
         : options_(options),
           beam_(options.beam),
           sentences_(beams.open.numel()),
-          tree_(beams.tree.slice(0, beams.steps).to(Device::cpu)),
+          tree_(beams.tree.slice(0, std::min(beams.steps, beams.tree.dim(0))).to(Device::cpu)),
           count_(beams.found.to(Device::cpu)),
           numbers_(beams.found_numbers.to(Device::cpu)),
           paths_(beams.found_paths.to(Device::cpu)),
@@ -152,6 +143,115 @@ class Finished {
     Tensor tree_, count_, numbers_, paths_, open_last_;
 };
 
+// A search under way: the decoder, the beams, and the rows between them.
+class Search {
+  public:
+    Search(const Ensemble& models, std::span<const Tokens> sources, const DecodeOptions& options,
+           const std::vector<std::int64_t>& longest)
+        : models_(models),
+          count_(static_cast<std::int64_t>(sources.size())),
+          greatest_(*std::max_element(longest.begin(), longest.end())),
+          on_device_(models.models().front()->device() == Device::cuda),
+          decoding_(models, sources, options.marks.begin, count_ * options.beam,
+                    greatest_ + (on_device_ ? 2 * steps_of_graph : 0)),  // graphs run beyond the end
+          start_(decoding_.start(options.prefix, options.first)),
+          beams_({.beam = options.beam,
+                  .n_best = options.n_best,
+                  .length_penalty = options.length_penalty,
+                  .end = options.marks.end,
+                  .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
+                  .prefix_length = static_cast<std::int64_t>(options.prefix.size()),
+                  .forbidden = options.forbidden},
+                 longest, start_.log_probability, start_.logits.device()),
+          k_(std::min(beams_.needed(), models.target_vocabulary())),
+          rows_(count_, start_.logits.device()) {}
+
+    // Until nothing is open.
+    const kernels::Beams& run() {
+        continue_hypotheses(start_.logits);
+        if (on_device_) {
+            run_on_device();
+            return beams_;
+        }
+        while (beams_.length() < greatest_ && rows_.follow(beams_, beams_.open.data<std::int32_t>(), step_)) token_step();
+        return beams_;
+    }
+
+  private:
+    void continue_hypotheses(const Tensor& logits) {
+        step_ = kernels::beam_step(beams_, kernels::top_k_log_softmax(logits, k_), rows_.slots());
+        const Shape flat{step_.parents.numel()};
+        step_ = {step_.parents.reshape(flat), step_.tokens.reshape(flat)};
+    }
+    void token_step() { continue_hypotheses(decoding_.step(step_.parents, step_.tokens, rows_.sentences())); }
+
+    // Steps that read where the one before them wrote.
+    void captured_steps() {
+        const Shape beams{rows_.slots().dim(0), beams_.options.beam};
+        kernels::BeamStep result{step_.parents.reshape(beams), step_.tokens.reshape(beams)};
+        const std::int64_t steps =
+            beams_.growth.replays != nullptr ? steps_of_graph : std::min(steps_of_graph, greatest_ - beams_.length());
+        for (std::int64_t i = 0; i < steps; ++i) {
+            const Tensor logits = decoding_.step(step_.parents, step_.tokens, rows_.sentences());
+            kernels::beam_step_into(beams_, kernels::top_k_log_softmax(logits, k_), rows_.slots(), result);
+        }
+    }
+
+    void run_on_device() {
+        kernels::Replays replays;
+        const std::vector<const Transformer*>& all = models_.models();
+        const bool again = std::ranges::all_of(all, [](const Transformer* model) { return model->replays_steps(); });
+        MemoryArena arena;  // what the graph works in: no tensor that is made between its replays may lie there
+        device::Graph graph;
+        device::Readback readback;
+        const std::int32_t* open = nullptr;
+        while (beams_.length() < greatest_ && rows_.follow(beams_, open, step_)) {
+            token_step();  // uploads the tables of these rows, which a graph cannot do
+            open = nullptr;
+            for (bool captured = false; beams_.length() < greatest_ && open == nullptr; captured = again) {
+                if (decoding_.make_room(steps_of_graph) && captured) {
+                    decoding_.replayed(steps_of_graph);
+                    beams_.steps += steps_of_graph;
+                } else {
+                    capture(graph, arena, again ? &replays : nullptr);
+                }
+                graph.launch();
+                readback.request(beams_.open.bytes_data(), beams_.open.numel() * size_of(DType::i32));
+                if (readback.pending() < device::Readback::kPieces) continue;
+                const auto* const seen = reinterpret_cast<const std::int32_t*>(readback.take());
+                if (rows_.many_ended(seen)) open_.assign(seen, seen + count_), open = open_.data();
+            }
+        }
+    }
+
+    // `replays`: how often this graph will have been replayed; null: it is not.
+    void capture(device::Graph& graph, MemoryArena& arena, kernels::Replays* replays) {
+        if (replays != nullptr) {
+            replays->reset();
+            decoding_.start_capture(*replays, steps_of_graph);
+            beams_.growth = replays->growth(steps_of_graph);
+        }
+        graph.capture([&] {
+            const MemoryArena::Use use(arena);
+            captured_steps();
+            if (replays != nullptr) replays->add();
+        });
+        decoding_.end_capture();
+        beams_.growth = {};
+    }
+
+    const Ensemble& models_;
+    std::int64_t count_, greatest_;
+    bool on_device_;
+    Decoding decoding_;
+    Decoding::Start start_;
+    kernels::Beams beams_;
+    std::int64_t k_;
+    Rows rows_;
+    kernels::BeamStep step_;
+    std::vector<std::int32_t> open_;
+};
+
 }  // namespace
 
 HypothesisLists beam_search(const Ensemble& models, std::span<const Tokens> sources, const DecodeOptions& options) {
@@ -161,51 +261,12 @@ HypothesisLists beam_search(const Ensemble& models, std::span<const Tokens> sour
     check(options.patience == 0 || options.patience >= 1, "beam search: a patience of {}, wanted 0, or 1 and more",
           options.patience);
     if (sources.empty()) return {};
-    const auto prefix = static_cast<std::int64_t>(options.prefix.size()), count = static_cast<std::int64_t>(sources.size());
+    const auto prefix = static_cast<std::int64_t>(options.prefix.size());
     std::vector<std::int64_t> longest;
     for (const auto& source : sources)
         longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()), prefix, options.max_length));
-    const std::int64_t greatest = *std::max_element(longest.begin(), longest.end());
-    std::optional<OnDevice> on_device;
-    if (models.models().front()->device() == Device::cuda) on_device.emplace();
-    Decoding decoding(models, sources, options.marks.begin, count * options.beam, greatest);
-    Decoding::Start start = decoding.start(options.prefix, options.first);
-    Tensor logits = std::move(start.logits);
-    const Device device = logits.device();
-    kernels::Beams beams({.beam = options.beam,
-                          .n_best = options.n_best,
-                          .length_penalty = options.length_penalty,
-                          .end = options.marks.end,
-                          .enough = static_cast<std::int64_t>(std::ceil(options.patience * static_cast<double>(options.beam))),
-                          .prefix_length = prefix,
-                          .forbidden = options.forbidden},
-                         longest, start.log_probability, device);
-    const std::int64_t k = std::min(beams.needed(), models.target_vocabulary());
-    Rows rows(count, device);
-    kernels::BeamStep step;
-    const auto continue_hypotheses = [&] {
-        step = kernels::beam_step(beams, kernels::top_k_log_softmax(logits, k), rows.slots());
-        const Shape flat{step.parents.numel()};
-        step = {step.parents.reshape(flat), step.tokens.reshape(flat)};
-    };
-    const auto token_step = [&] {
-        logits = decoding.step(step.parents, step.tokens, rows.sentences());
-        continue_hypotheses();
-    };
-    const auto until_look = [&] {
-        do token_step();
-        while (beams.steps % steps_between_looks != 0 && beams.length() < greatest);
-    };
-    continue_hypotheses();
-    while (beams.length() < greatest && rows.follow(beams, step)) {
-        if (!on_device || rows.changed()) {
-            token_step();  // on a device this uploads the tables of the new rows, which a graph cannot do
-        } else {
-            on_device->graph.capture(until_look);
-            on_device->graph.launch();
-        }
-    }
-    HypothesisLists results = Finished(beams, options).lists();
+    Search search(models, sources, options, longest);
+    HypothesisLists results = Finished(search.run(), options).lists();
     // A beam wider than the choice after the prefix also holds tokens that may not follow: their log-probability is -inf.
     for (std::size_t i = 0; i < results.size(); ++i) {
         std::erase_if(results[i], [](const Hypothesis& each) { return std::isinf(each.log_probability); });

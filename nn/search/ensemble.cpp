@@ -109,6 +109,21 @@ Tensor Decoding::step(const Tensor& parents, const Tensor& tokens, const std::ve
     return read(tokens);
 }
 
+bool Decoding::make_room(std::int64_t steps) {
+    bool stays = true;
+    for (DecoderCache& cache : caches_) stays = cache.make_room(steps) && stays;
+    return stays;
+}
+void Decoding::start_capture(const kernels::Replays& replays, std::int64_t steps) {
+    for (DecoderCache& cache : caches_) cache.start_capture(replays, steps);
+}
+void Decoding::end_capture() {
+    for (DecoderCache& cache : caches_) cache.end_capture();
+}
+void Decoding::replayed(std::int64_t steps) {
+    for (DecoderCache& cache : caches_) cache.replayed(steps);
+}
+
 Tensor Decoding::read(const Tensor& tokens) {
     std::vector<Tensor> logits;
     for (std::size_t m = 0; m < caches_.size(); ++m) logits.push_back(models_.models()[m]->step(tokens, caches_[m]));

@@ -64,6 +64,13 @@ class Decoding {
     /// The same for parents and tokens, i32 [hypotheses], on the device: the host only passes the sentence of each hypothesis.
     Tensor step(const Tensor& parents, const Tensor& tokens, const std::vector<std::int32_t>& sentences);
 
+    // ---- token steps that are captured once and replayed (see DecoderCache)
+
+    bool make_room(std::int64_t steps);
+    void start_capture(const kernels::Replays& replays, std::int64_t steps);
+    void end_capture();
+    void replayed(std::int64_t steps);
+
   private:
     Tensor read(const Tensor& tokens);
 

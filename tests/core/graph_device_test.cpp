@@ -236,5 +236,25 @@ TEST_F(DeviceGraph, ForksAndJoins) {
     EXPECT_EQ(weight.to_vector()[0], 30);
 }
 
+// Each copy is what the device had when it was asked for, however much later the host reads it.
+TEST_F(DeviceGraph, ReadsBackWhatWasThereThen) {
+    Tensor x = on_device({1, 2});
+    device::Readback readback;
+    expect_error([&] { readback.take(); }, "nothing was requested");
+    const device::Statistics before = device::statistics();
+    for (const float value : {3.0F, 4.0F, 5.0F, 6.0F}) {
+        x.fill_(value);
+        readback.request(x.bytes_data(), 2 * size_of(DType::f32));
+        if (readback.pending() < device::Readback::kPieces) continue;
+        float got[2];
+        std::memcpy(got, readback.take(), sizeof got);
+        EXPECT_EQ(got[0], value - 1);
+        EXPECT_EQ(got[1], value - 1);
+    }
+    EXPECT_EQ(device::statistics().synchronisations, before.synchronisations);
+    readback.request(x.bytes_data(), 4);
+    expect_error([&] { readback.request(x.bytes_data(), 4); }, "take one first");
+}
+
 }  // namespace
 }  // namespace heddle

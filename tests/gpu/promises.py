@@ -134,6 +134,20 @@ PROMISES = {
         "feed_forward_fused_backward_kernel<128, 1, 8>": Promise(registers=192, mma=2.3, loads=4, stores=16, narrow=0),
         "feed_forward_fused_backward_kernel<64, 1, 8>": Promise(registers=160, mma=2.9, loads=4, stores=12, narrow=0),
     },
+    "kernels/few_rows/few_rows.cu": {
+        # weights 16 bytes a lane, for one and two tiles of rows; the spill is the argument of a failed require's printf
+        "few_rows_linear_kernel<1>": Promise(registers=84, mma=5.6, loads=17, stores=1, spills={"sm_80": 1, "sm_90a": 1}),
+        "few_rows_linear_kernel<2>": Promise(registers=112, mma=4.9, loads=17, stores=1, spills={"sm_80": 1, "sm_90a": 1}),
+    },
+    "kernels/attention/cached/attention_cached.cu": {
+        # four blocks of 128 threads on a multiprocessor. True: values come 16 bytes a lane, up to eight of them before the first is needed
+        **{f"attention_piece_kernel<{dtype}, {head}, {pieces}>": Promise(registers=128, loads=14 + 4 * (pieces == "true"),
+                                                                         stores=pieces == "true", spills={"sm_80": 1, "sm_90a": 1})
+           for dtype, widest in (("bf16", 256), ("float", 64), ("double", 64)) for head in (32, 64, 256) for pieces in ("false", "true")
+           if pieces == "false" or head <= widest},
+        "attention_piece_kernel<double, 256, false>": Promise(registers=128, loads=14, spills={"sm_80": 28, "sm_90a": 28}),
+        **{f"attention_combine_kernel<double, {head}>": Promise(registers=64, spills={"sm_80": 2, "sm_90a": 2}) for head in (32, 64)},
+    },
     "kernels/adam/adam.cu": {
         # parameters and two moments; the single stores are those of ranges that do not begin at a vector
         "adam_kernel<float, 4>": Promise(registers=56, loads=4, stores=3, narrow=6),

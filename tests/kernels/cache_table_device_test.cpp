@@ -69,5 +69,32 @@ TEST(CacheTableDevice, WrongUseIsAnError) {
         "a hypothesis goes on from one that does not exist");
 }
 
+// What a captured step does: the numbers of the places grow with the replays, and the newest keys lie where the table says.
+TEST(CacheTableDevice, GrowsWithTheReplays) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    const Tensor parents = numbers_of({0, 0, 1}).to(Device::cuda);
+    kernels::Replays replays;
+    replays.reset();
+    Tensor table = kernels::extended_cache_table(
+        kernels::extended_cache_table(Tensor::zeros({3, 6}, DType::i32, Device::cuda), {}, 0, 0), parents, 1, 3);
+    Tensor replayed = Tensor::empty({3, 6}, DType::i32, Device::cuda), other = Tensor::empty({3, 6}, DType::i32, Device::cuda);
+    replayed.copy_(table);
+    Tensor cache = Tensor::zeros({16, 4}, DType::bf16, Device::cuda);
+    for (std::int64_t step = 0; step < 3; ++step) {
+        table = kernels::extended_cache_table(table, parents, 2 + step, 6 + 3 * step);
+        kernels::extend_cache_table(replayed, parents, 2, replays.growth(1), 6, replays.growth(3), other);
+        std::swap(replayed, other);
+        const Tensor keys = normal({3, 6}, DType::f32, static_cast<std::uint64_t>(step)).to(DType::bf16).to(Device::cuda);
+        kernels::store_in_cache({keys, 2, 4}, 6, replays.growth(3), cache);
+        const std::vector<double> stored = cache.slice(6 + 3 * step, 9 + 3 * step).to(Device::cpu).to_vector();
+        const std::vector<double> given = keys.to(Device::cpu).to_vector();
+        for (std::size_t i = 0; i < stored.size(); ++i) EXPECT_EQ(stored[i], given[i / 4 * 6 + 2 + i % 4]) << step << " " << i;
+        replays.add();
+    }
+    const std::vector<double> want = table.to(Device::cpu).to_vector(), got = replayed.to(Device::cpu).to_vector();
+    for (std::size_t row = 0; row < 3; ++row)
+        for (std::size_t t = 0; t < 5; ++t) EXPECT_EQ(got[row * 6 + t], want[row * 6 + t]) << row << " " << t;
+}
+
 }  // namespace
 }  // namespace heddle::kernels

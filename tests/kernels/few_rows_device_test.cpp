@@ -95,20 +95,23 @@ TEST_F(FewRowsDevice, GivesTheFormulaWithEverythingAroundIt) {
 
 TEST_F(FewRowsDevice, PutsTheLastColumnsElsewhere) {
     const FewRowsLinear call{half({5, 64}, 1), half({96, 64}, 2), half({96}, 3)};
-    const FewRowsResult whole{fresh({5, 96})}, parts{fresh({5, 40}), fresh({5, 56})};
+    const FewRowsResult whole{fresh({5, 96})}, parts{.y = fresh({5, 40}), .tail = fresh({9, 56}), .tail_row = 3};
     kernels::few_rows_linear(call, whole);
     kernels::few_rows_linear(call, parts);
     const std::vector<double> all = exact(whole.y).to_vector(), head = exact(parts.y).to_vector(),
                               tail = exact(parts.tail).to_vector();
     for (std::size_t row = 0; row < 5; ++row)
-        for (std::size_t c = 0; c < 96; ++c) EXPECT_EQ(c < 40 ? head[row * 40 + c] : tail[row * 56 + c - 40], all[row * 96 + c]);
+        for (std::size_t c = 0; c < 96; ++c)
+            EXPECT_EQ(c < 40 ? head[row * 40 + c] : tail[(row + 3) * 56 + c - 40], all[row * 96 + c]);
 }
 
 TEST_F(FewRowsDevice, GivesARowTheSameBitsInAnyCompany) {
-    const Tensor x = half({37, 96}, 1), weight = half({40, 96}, 2), bias = half({40}, 3);
-    const FewRowsResult all{fresh({37, 40})};
+    // More than 128 rows are computed 32 at a time, if they are not too wide for that.
+    const std::int64_t rows = 150;
+    const Tensor x = half({rows, 96}, 1), weight = half({40, 96}, 2), bias = half({40}, 3);
+    const FewRowsResult all{fresh({rows, 40})};
     kernels::few_rows_linear({x, weight, bias}, all);
-    for (const std::int64_t row : {0, 15, 16, 36}) {
+    for (const std::int64_t row : {0, 15, 16, 36, 127, 149}) {
         const Tensor alone_x = fresh({1, 96});
         alone_x.slice(0, 1).copy_(x.slice(row, row + 1));
         const FewRowsResult alone{fresh({1, 40})};
@@ -136,8 +139,10 @@ TEST_F(FewRowsDevice, KeepsItsRowsOnDifferentBanks) {
     if (!device::emulated()) GTEST_SKIP() << "a GPU does not count bank conflicts";
     for (const std::int64_t in :
          {std::int64_t{32}, std::int64_t{64}, std::int64_t{96}, std::int64_t{256}, kernels::kFewRowsWidest}) {
-        const FewRowsLinear call{half({17, in}, 1), half({40, in}, 2), {}, kernels::RowNorm{half({in}, 5), half({in}, 6), 1e-5}};
-        const FewRowsResult result{fresh({17, 40})};
+        const std::int64_t rows = in == 256 ? 130 : 17;
+        const FewRowsLinear call{
+            half({rows, in}, 1), half({40, in}, 2), {}, kernels::RowNorm{half({in}, 5), half({in}, 6), 1e-5}};
+        const FewRowsResult result{fresh({rows, 40})};
         const device::Traffic traffic = device::traffic_of([&] { kernels::few_rows_linear(call, result); });
         EXPECT_GT(traffic.shared_cycles, 0);
         EXPECT_EQ(traffic.shared_cycles, traffic.least_shared_cycles) << in;

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/error.h"
 #include "kernels/attention/cached/attention_cached.h"
 #include "kernels/attention/detail/attention_device.h"
 
@@ -46,13 +47,14 @@ struct CachedTask {
     std::int64_t rows = 0, slots = 0, time = 0;
     double scale = 1;
     int heads = 1, length = 0, pieces = 1, vectors = 0;
-    int group = 1;  // query heads that share a head of keys
+    device::Growth growth;  // of `length`
+    int group = 1;          // query heads that share a head of keys
 };
 
-// A softmax so far: of a piece, or of a row's pieces. `mean` in columns 32 c + lane.
-template <class A, int D>
+// A softmax so far: of a piece, or of a row's pieces. `mean` in a lane's columns: 32 c + lane, or those of its 16 bytes of a row.
+template <class A, int Columns>
 struct Gathered {
-    static constexpr int kColumns = D / kWarp;  // of a lane
+    static constexpr int kColumns = Columns;
     A largest = device::lowest<A>();
     A sum = 0;
     A mean[kColumns] = {};
@@ -84,10 +86,10 @@ __device__ __forceinline__ device::Accumulator<T> dot_product(const T* a, const 
 
 // mean += the values of the keys that lanes [first, first + Keys) hold, times their weights: one after another, but all of them
 // are asked for before the first one is needed.
-template <int Keys, class T, class A, int D>
-__device__ __forceinline__ void add_values(Gathered<A, D>& all, const DeviceRows<const T>& values, int head, A weight,
+template <int Keys, class T, class A, int C>
+__device__ __forceinline__ void add_values(Gathered<A, C>& all, const DeviceRows<const T>& values, int head, A weight,
                                            std::int64_t slot, int first) {
-    constexpr int kColumns = Gathered<A, D>::kColumns;
+    constexpr int kColumns = C;
     T value[Keys][kColumns];
 #pragma unroll
     for (int j = 0; j < Keys; ++j) {
@@ -105,15 +107,58 @@ __device__ __forceinline__ void add_values(Gathered<A, D>& all, const DeviceRows
     }
 }
 
-template <class T, class A, int D>
-__device__ __forceinline__ void write_mean(T* to, const Gathered<A, D>& all, int width) {
+// Rows of D columns, 16 bytes of them a lane: how many lanes have a row, and whether a warp has so many.
+template <class T, int D>
+struct RowPieces {
+    static constexpr int kColumns = device::kVector<T>, kLanes = D / kColumns;
+    static constexpr bool kFit = kLanes <= kWarp;
+};
+
+// mean += the values of the keys that lanes [0, keys) hold, times their weights: each lane those of every kRows-th key. All
+// pieces, at most eight a lane, are asked for before the first one is needed.
+template <class T, int D, class A>
+__device__ __forceinline__ void add_value_pieces(Gathered<A, device::kVector<T>>& all, const DeviceRows<const T>& values,
+                                                 int head, A weight, int slot, int keys) {
+    using Pieces = RowPieces<T, D>;
+    constexpr int kColumns = Pieces::kColumns, kBatch = Pieces::kLanes < 8 ? Pieces::kLanes : 8;
+    constexpr int kRows = kWarp / Pieces::kLanes;  // that come at once
+    const int own = lane() / Pieces::kLanes, column = lane() % Pieces::kLanes * kColumns;
+    for (int first = 0; first < keys; first += kBatch * kRows) {
+        device::Vector<T, kColumns> value[kBatch];
+#pragma unroll
+        for (int j = 0; j < kBatch; ++j) {
+            const int key = first + j * kRows + own, at = __shfl_sync(device::kAllLanes, slot, key);
+            value[j] = {};
+            if (key < keys && column < values.width) value[j] = device::load_vector<kColumns>(values.at(at, head) + column);
+        }
+#pragma unroll
+        for (int j = 0; j < kBatch; ++j) {
+            const A p = __shfl_sync(device::kAllLanes, weight, first + j * kRows + own);
+#pragma unroll
+            for (int n = 0; n < kColumns; ++n) all.mean[n] = device::multiply_add(p, device::load(value[j][n]), all.mean[n]);
+        }
+    }
+}
+
+// The lanes that have the same columns of other keys join their sums.
+template <class T, int D, class A>
+__device__ __forceinline__ void join_value_pieces(Gathered<A, device::kVector<T>>& all) {
+#pragma unroll
+    for (int bit = RowPieces<T, D>::kLanes; bit < kWarp; bit *= 2)
+#pragma unroll
+        for (A& each : all.mean) each += __shfl_xor_sync(device::kAllLanes, each, bit);
+}
+
+template <class T, class A, int C>
+__device__ __forceinline__ void write_mean(T* to, const Gathered<A, C>& all, int width) {
     const A factor = all.sum == 0 ? A{0} : 1 / all.sum;
 #pragma unroll
-    for (int c = 0; c < Gathered<A, D>::kColumns; ++c)
+    for (int c = 0; c < C; ++c)
         if (c * kWarp + lane() < width) to[c * kWarp + lane()] = device::store<T>(all.mean[c] * factor);
 }
 
-template <class T, int D>
+// Pieces: rows of values are read 16 bytes a lane.
+template <class T, int D, bool Pieces>
 __global__ void __launch_bounds__(kWarps* kWarp, 4)
     attention_piece_kernel(CachedTask<T> task,
                            DeviceRows<T> output,           // output [rows, heads * dv], written when there is one piece
@@ -125,12 +170,13 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
     const int piece = static_cast<int>(item % task.pieces), head = static_cast<int>(item / task.pieces % task.heads);
     const int key_head = task.group == 1 ? head : head / task.group;
     const std::int64_t row = item / task.pieces / task.heads;
-    const int dv = task.value.width, length = task.lengths == nullptr ? task.length : task.lengths[row];
+    const int dv = task.value.width,
+              length = task.lengths == nullptr ? task.length + static_cast<int>(task.growth.now()) : task.lengths[row];
     const int end = min(length, (piece + 1) * kPiece);
     const A scale = static_cast<A>(task.scale * kLog2E);
     const T* const query = task.query.at(row, head);
 
-    Gathered<A, D> all;
+    Gathered<A, Pieces ? device::kVector<T> : D / kWarp> all;
     for (int first = piece * kPiece; first < end; first += kWarp) {
         const int key = first + lane();
         A score = device::lowest<A>();
@@ -147,14 +193,33 @@ __global__ void __launch_bounds__(kWarps* kWarp, 4)
         const A p = device::power_of_two(score - all.raise(device::warp_max(score)));
         all.sum += device::warp_sum(p);
         const int keys = min(kWarp, end - first);
-        int j = 0;
-        for (; j + kAtOnce <= keys; j += kAtOnce) add_values<kAtOnce>(all, task.value, key_head, p, slot, j);
-        for (; j < keys; ++j) add_values<1>(all, task.value, key_head, p, slot, j);
+        if constexpr (Pieces) {
+            add_value_pieces<T, D>(all, task.value, key_head, p, static_cast<int>(slot), keys);
+        } else {
+            int j = 0;
+            for (; j + kAtOnce <= keys; j += kAtOnce) add_values<kAtOnce>(all, task.value, key_head, p, slot, j);
+            for (; j < keys; ++j) add_values<1>(all, task.value, key_head, p, slot, j);
+        }
     }
-    if (task.pieces == 1) return write_mean(output.at(row, head), all, dv);
+    if constexpr (Pieces) {
+        join_value_pieces<T, D>(all);
+        const int column = lane() * device::kVector<T>;
+        if (column < dv) {
+            const A factor = all.sum == 0 ? A{0} : 1 / all.sum;
+            device::Vector<T, device::kVector<T>> values;
+            for (int n = 0; n < device::kVector<T>; ++n) {
+                values[n] = device::store<T>(all.mean[n] * factor);
+                if (task.pieces > 1) means[item * dv + column + n] = all.mean[n];
+            }
+            if (task.pieces == 1) device::store_vector_whole(output.at(row, head) + column, values);
+        }
+        if (task.pieces == 1) return;
+    } else {
+        if (task.pieces == 1) return write_mean(output.at(row, head), all, dv);
 #pragma unroll
-    for (int c = 0; c < Gathered<A, D>::kColumns; ++c)
-        if (c * kWarp + lane() < dv) means[item * dv + c * kWarp + lane()] = all.mean[c];
+        for (int c = 0; c < D / kWarp; ++c)
+            if (c * kWarp + lane() < dv) means[item * dv + c * kWarp + lane()] = all.mean[c];
+    }
     if (lane() < 2) largest_and_sums[2 * item + lane()] = lane() == 0 ? all.largest : all.sum;
 }
 
@@ -167,13 +232,13 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     using A = device::Accumulator<T>;
     const std::int64_t item = std::int64_t{blockIdx.x} * kWarps + warp();
     if (item >= rows * heads) return;
-    Gathered<A, D> all;
+    Gathered<A, D / kWarp> all;
     for (std::int64_t piece = item * pieces; piece < (item + 1) * pieces; ++piece) {
         const A largest = largest_and_sums[2 * piece];
         const A weight = device::power_of_two(largest - all.raise(largest));
         all.sum += weight * largest_and_sums[2 * piece + 1];
 #pragma unroll
-        for (int c = 0; c < Gathered<A, D>::kColumns; ++c) {
+        for (int c = 0; c < D / kWarp; ++c) {
             const int column = c * kWarp + lane();
             if (column < output.width) all.mean[c] += weight * means[piece * output.width + column];
         }
@@ -205,7 +270,7 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
             task.bias_head = cache.bias.dim(0) == 1 ? 0 : task.bias_pitch;
         }
         // Hypotheses that were begun together have the same length, and nothing is uploaded.
-        const std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
+        std::int64_t longest = cache.lengths.empty() ? 0 : *std::max_element(cache.lengths.begin(), cache.lengths.end());
         task.length = static_cast<int>(longest);
         Tensor lengths;
         if (std::any_of(cache.lengths.begin(), cache.lengths.end(), [&](std::int64_t length) { return length != longest; })) {
@@ -213,6 +278,11 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
             for (const std::int64_t length : cache.lengths) numbers.push_back(static_cast<std::int32_t>(length));
             lengths = Tensor::from(numbers, {task.rows}).to(Device::cuda);
             task.lengths = lengths.data<std::int32_t>();
+        }
+        if (cache.growth.replays != nullptr) {
+            if (lengths.defined()) fail("attention_cached: lengths that grow together must be equal");
+            task.growth = cache.growth;
+            longest = std::max(longest, cache.longest);
         }
         task.pieces = static_cast<int>(std::max<std::int64_t>(1, (longest + kPiece - 1) / kPiece));
         const std::int64_t items = task.rows * heads;
@@ -226,8 +296,15 @@ void attention_cached_cuda(const Columns& query, const CachedKeys& cache, std::i
             partial[1] = largest_and_sums.template mutable_data<A>();
         }
         const auto run = [&]<int D>(std::integral_constant<int, D>) {
-            device::launch({.grid = device::blocks_for(items * task.pieces, kWarps), .block = kWarps * kWarp},
-                           attention_piece_kernel<T, D>, task, to, partial[0], partial[1]);
+            const auto start = [&]<bool Pieces>(std::bool_constant<Pieces>) {
+                device::launch({.grid = device::blocks_for(items * task.pieces, kWarps), .block = kWarps * kWarp},
+                               attention_piece_kernel<T, D, Pieces>, task, to, partial[0], partial[1]);
+            };
+            if constexpr (RowPieces<T, D>::kFit) {
+                vectors_fit(task.value) && vectors_fit(to) ? start(std::true_type()) : start(std::false_type());
+            } else {
+                start(std::false_type());
+            }
             if (task.pieces > 1)
                 device::launch({.grid = device::blocks_for(items, kWarps), .block = kWarps * kWarp},
                                attention_combine_kernel<T, D>, partial[0], partial[1], to, task.rows, task.heads, task.pieces);
