@@ -1,6 +1,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "core/format.h"
@@ -127,6 +128,7 @@ bool ends(const Path& path, const DecodeOptions& options) {
 void check_options(const DecodeOptions& options) {
     check(options.sampling.has_value(), "sampling: no options for it");
     check(options.n_best >= 1, "sampling: {} samples of each source, wanted at least 1", options.n_best);
+    check(options.samples_at_once >= 1, "sampling: samples_at_once is {}, wanted at least 1", options.samples_at_once);
     check(options.sampling->top_k >= 0, "sampling: top_k is {}, wanted a number of tokens, or 0 for all",
           options.sampling->top_k);
     check(options.sampling->top_p > 0 && options.sampling->top_p <= 1, "sampling: top_p is {}, wanted more than 0 and at most 1",
@@ -136,27 +138,23 @@ void check_options(const DecodeOptions& options) {
           "sampling: the end mark is forbidden, so that no translation could end");
 }
 
-}  // namespace
-
-HypothesisLists sample(const Ensemble& models, std::span<const Tokens> sources, std::span<const std::int64_t> numbers,
-                       const DecodeOptions& options) {
-    check_options(options);
-    check(numbers.size() == sources.size(), "sampling: {} sources, but {} numbers", sources.size(), numbers.size());
-    if (sources.empty()) return {};
+// `count` samples of each source from number `first` on.
+HypothesisLists sample_some(const Ensemble& models, std::span<const Tokens> sources, std::span<const std::int64_t> numbers,
+                            const DecodeOptions& options, std::int64_t first, std::int64_t count) {
     std::vector<std::int64_t> longest;
     for (const auto& source : sources)
         longest.push_back(longest_translation(models, static_cast<std::int64_t>(source.size()),
                                               static_cast<std::int64_t>(options.prefix.size()), options.max_length));
-    Decoding decoding(models, sources, options.marks.begin, static_cast<std::int64_t>(sources.size()) * options.n_best,
+    Decoding decoding(models, sources, options.marks.begin, static_cast<std::int64_t>(sources.size()) * count,
                       *std::max_element(longest.begin(), longest.end()));
     auto [logits, log_probability] = decoding.start(options.prefix, options.first);
 
     HypothesisLists results(sources.size());
     std::vector<Path> open;
     for (std::size_t i = 0; i < sources.size(); ++i) {
-        results[i].assign(static_cast<std::size_t>(options.n_best), {options.prefix, log_probability[i], 0, false});
-        for (std::int64_t s = 0; s < options.n_best; ++s)
-            open.push_back({random_of(options.sampling->seed, numbers[i], s), longest[i],
+        results[i].assign(static_cast<std::size_t>(count), {options.prefix, log_probability[i], 0, false});
+        for (std::int64_t s = 0; s < count; ++s)
+            open.push_back({random_of(options.sampling->seed, numbers[i], first + s), longest[i],
                             &results[i][static_cast<std::size_t>(s)], static_cast<std::int32_t>(i)});
     }
     for (std::vector<std::int32_t> next, parents;; logits = decoding.step(parents, next)) {
@@ -175,6 +173,23 @@ HypothesisLists sample(const Ensemble& models, std::span<const Tokens> sources, 
             path.row = static_cast<std::int32_t>(next.size()) - 1;
         }
     }
+}
+
+}  // namespace
+
+HypothesisLists sample(const Ensemble& models, std::span<const Tokens> sources, std::span<const std::int64_t> numbers,
+                       const DecodeOptions& options) {
+    check_options(options);
+    check(numbers.size() == sources.size(), "sampling: {} sources, but {} numbers", sources.size(), numbers.size());
+    HypothesisLists results(sources.size());
+    if (sources.empty()) return results;
+    for (std::int64_t first = 0; first < options.n_best; first += options.samples_at_once) {
+        const std::int64_t count = std::min(options.samples_at_once, options.n_best - first);
+        HypothesisLists some = sample_some(models, sources, numbers, options, first, count);
+        for (std::size_t i = 0; i < results.size(); ++i)
+            std::move(some[i].begin(), some[i].end(), std::back_inserter(results[i]));
+    }
+    return results;
 }
 
 }  // namespace heddle::nn

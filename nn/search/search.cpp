@@ -15,7 +15,7 @@ namespace {
 // Source tokens that are decoded together: enough rows for the matrix products, and caches that stay small. Fewer where a source
 // has many hypotheses, and where several batches are decoded at a time.
 std::int64_t tokens_at_once(const DecodeOptions& options, bool side_by_side) {
-    const std::int64_t hypotheses = options.sampling ? options.n_best : options.beam;
+    const std::int64_t hypotheses = options.sampling ? std::min(options.n_best, options.samples_at_once) : options.beam;
     const std::int64_t tokens = side_by_side ? std::max(250, 1000 / threads()) : 1500;
     return tokens * 8 / std::max<std::int64_t>(8, hypotheses);
 }
@@ -66,17 +66,20 @@ HypothesisLists translate(const Ensemble& models, const std::vector<Tokens>& sou
     return lists;
 }
 
+Sampling drawable(const Sampling& sampling) {
+    check(sampling.temperature >= 0, "sampling: a temperature of {}, wanted 0 or more", sampling.temperature);
+    Sampling result = sampling;
+    if (sampling.temperature == 0) result.top_k = 1, result.temperature = 1;
+    return result;
+}
+
 Tokens generate(const Ensemble& models, const Tokens& prompt, const GenerateOptions& options) {
     check(models.without_source(), "generate: the model translates; wanted a language model, or translate()");
-    check(options.temperature >= 0, "generate: a temperature of {}, wanted 0 or more", options.temperature);
-    const bool greedy = options.temperature == 0;
-    const Sampling sampling{.top_k = greedy ? 1 : options.top_k,
-                            .top_p = options.top_p,
-                            .temperature = greedy ? 1 : options.temperature,
-                            .seed = options.seed};
+    const Sampling sampling{
+        .top_k = options.top_k, .top_p = options.top_p, .temperature = options.temperature, .seed = options.seed};
     return translate(models, Tokens(),
                      {.prefix = prompt,
-                      .sampling = sampling,
+                      .sampling = drawable(sampling),
                       .forbidden = options.forbidden,
                       .max_length = options.max_length,
                       .marks = options.marks})
@@ -146,7 +149,7 @@ std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tok
     check(!max_length || prefix_tokens <= *max_length,
           "translate: a prefix of {} tokens, but translations of {} at most; use a shorter prefix, or a max_length of {}",
           prefix_tokens, max_length.value_or(0), prefix_tokens + 1);
-    const std::int64_t usual = models.without_source() ? models.position_table() : prefix_tokens + 3 * source_tokens + 10;
+    const std::int64_t usual = prefix_tokens + (models.without_source() ? models.position_table() : 3 * source_tokens + 10);
     const std::int64_t most = max_length ? *max_length + 1 : usual;
     const std::int64_t longest = std::min(most, models.longest_sentence().value_or(most));
     check(prefix_tokens < longest,

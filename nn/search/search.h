@@ -34,14 +34,17 @@ struct Sampling {
     double temperature = 1;  ///< draws from p^(1/temperature), made to sum to 1
     std::uint64_t seed = 1;
 };
+/// With a temperature of 0, what it means: top_k 1, the most probable token each time. Error when the temperature is below 0.
+Sampling drawable(const Sampling& sampling);
 
 struct DecodeOptions {
     std::int64_t beam = 5;      ///< hypotheses kept at each step; 1: greedy
     double length_penalty = 1;  ///< alpha
     double patience = 2;        ///< a search ends when patience (1 or more) x beam hypotheses have ended; 0: when none can win
     std::int64_t n_best = 1;    ///< translations of each source: the best ones of the beam, or this many samples
-    Tokens prefix = {};         ///< the tokens that every translation begins with
-    Tokens first = {};          ///< the tokens that may follow the prefix; empty: all
+    std::int64_t samples_at_once = 256;           ///< of one source: they take memory together; changes nothing else
+    Tokens prefix = {};                           ///< the tokens that every translation begins with
+    Tokens first = {};                            ///< the tokens that may follow the prefix; empty: all
     std::optional<Sampling> sampling = {};        ///< set: draw
     Tokens forbidden = {};                        ///< tokens that are never written; log p of the others stays the model's
     std::optional<std::int64_t> max_length = {};  ///< most tokens of a translation, without its end mark; see longest_translation
@@ -78,7 +81,7 @@ struct GenerateOptions {
     double top_p = 1;
     double temperature = 1;  ///< 0: the most probable token each time
     std::uint64_t seed = 1;
-    std::optional<std::int64_t> max_length = {};  ///< most tokens, the prompt's included; default: the model's position_table - 1
+    std::optional<std::int64_t> max_length = {};  ///< most tokens, the prompt's included; default: see longest_translation
     Tokens forbidden = {};                        ///< tokens that are never written
     Marks marks = {};
 };
@@ -132,8 +135,8 @@ std::vector<std::vector<std::int64_t>> batches_by_width(std::span<const std::int
 /// log p / length^alpha
 double normalised(double log_probability, std::int64_t length, double alpha);
 
-/// The most tokens that a search may write: 3 x source + 10 after the prefix (of a language model: as many as its position table
-/// has rows), or `max_length` and an end mark after them; or what a table of learned positions holds. Both lengths count the end
+/// The most tokens that a search may write: 3 x source + 10 after the prefix (a language model: its position_table after the
+/// prefix), or `max_length` and an end mark; but never more than a table of learned positions holds. Both lengths count the end
 /// mark: `source_tokens` is that of beam_search()'s sources, which end with one. Error when nothing is left after the prefix.
 std::int64_t longest_translation(const Ensemble& models, std::int64_t source_tokens, std::int64_t prefix_tokens = 0,
                                  std::optional<std::int64_t> max_length = {});

@@ -282,6 +282,24 @@ TEST(Generate, DrawsFromTheTokensThatTopPLeaves) {
     }
 }
 
+// Positions without a table have no end: a prompt of any length is continued by position_table tokens at most.
+TEST(Generate, ContinuesAPromptAsLongAsItsPositionsReach) {
+    for (const TransformerOptions& options : {small(NormPlace::pre), newer(), with_alibi()}) {
+        const auto model = make(options);
+        EXPECT_EQ(longest_translation(*model, 0), options.position_table);
+        EXPECT_EQ(longest_translation(*model, 0, 600), 600 + options.position_table);
+    }
+    const auto rotary = make(newer());
+    const Tokens prompt = random_tokens(600, vocabulary, 8);
+    const Tokens text = generate(*rotary, prompt, {.forbidden = {0, 1}});
+    ASSERT_GE(text.size(), prompt.size());
+    EXPECT_TRUE(std::ranges::equal(std::span(text).first(prompt.size()), prompt));
+    const auto learned = make(small(NormPlace::post));
+    EXPECT_EQ(longest_translation(*learned, 0, 10), 64);
+    expect_error([&] { generate(*learned, random_tokens(64, vocabulary, 8)); },
+                 "a prefix of 64 tokens, but the model's position table ends after 64");
+}
+
 TEST(Generate, WrongUseIsAnError) {
     const auto model = make(small());
     expect_error([&] { generate(*model, {4}, {.temperature = -1}); }, "a temperature of -1");

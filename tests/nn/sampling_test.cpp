@@ -272,6 +272,28 @@ TEST(Sampling, OneTokenOrATinyTemperatureIsGreedy) {
     }
 }
 
+// A source's samples are decoded some at a time, so that many of them do not need memory for all.
+TEST(Sampling, HowManyAreDrawnTogetherChangesNothing) {
+    const Model model = random_model(12, 3);
+    const std::vector<Tokens> sources{source_of(3, 12, 1), source_of(5, 12, 2)};
+    const std::vector<std::int64_t> lines{4, 9};
+    DecodeOptions options{.n_best = 20, .samples_at_once = 20, .sampling = Sampling{.seed = 5}};
+    const HypothesisLists wanted = sample(*model, sources, lines, options);
+    for (const std::int64_t at_once : {1, 7, 10, 100}) {
+        options.samples_at_once = at_once;
+        const HypothesisLists found = sample(*model, sources, lines, options);
+        ASSERT_EQ(found.size(), wanted.size());
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            ASSERT_EQ(found[i].size(), 20u);
+            for (std::size_t s = 0; s < 20; ++s) {
+                EXPECT_EQ(found[i][s].tokens, wanted[i][s].tokens) << at_once << ", sample " << s;
+                EXPECT_EQ(found[i][s].log_probability, wanted[i][s].log_probability);
+            }
+        }
+    }
+    EXPECT_NE(wanted[0][0].tokens, wanted[0][7].tokens);
+}
+
 TEST(Sampling, WrongUseIsAnError) {
     const Model model = random_model(9, 1);
     const Tokens source{4, end_mark};
@@ -280,6 +302,8 @@ TEST(Sampling, WrongUseIsAnError) {
     expect_error([&] { drawn(*model, source, 0, {}); }, "0 samples");
     expect_error([&] { drawn(*model, source, 1, {.temperature = 0}); }, "a temperature of 0, wanted more than 0");
     expect_error([&] { drawn(*model, source, 1, {.top_k = -1}); }, "top_k is -1");
+    expect_error([&] { sample(*model, sources, std::vector<std::int64_t>{0}, {.samples_at_once = 0, .sampling = Sampling{}}); },
+                 "samples_at_once is 0");
     expect_error([&] { sample(*model, sources, {}, {.sampling = Sampling{}}); }, "1 sources, but 0 numbers");
     const std::vector<std::int64_t> lines{0};
     expect_error([&] { sample(*model, sources, lines, {.sampling = Sampling{}, .forbidden = {end_mark}}); },

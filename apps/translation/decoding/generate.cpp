@@ -3,12 +3,10 @@
 namespace heddle::app {
 
 std::vector<Translation> generate_texts(const Ensemble& models, const Vocabulary& vocabulary, const GenerateTexts& options) {
-    Sampling sampling = options.sampling;
-    if (sampling.temperature == 0) sampling = {.top_k = 1, .seed = sampling.seed};
     const DecodeOptions decode{.length_penalty = 0,
                                .n_best = options.count,
                                .prefix = options.prompt,
-                               .sampling = sampling,
+                               .sampling = nn::drawable(options.sampling),
                                .forbidden = {pad_id, unk_id, bos_id},
                                .max_length = options.max_tokens,
                                .marks = {.begin = bos_id, .end = eos_id}};

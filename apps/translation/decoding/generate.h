@@ -11,8 +11,8 @@ namespace heddle::app {
 struct GenerateTexts {
     nn::Tokens prompt = {};
     std::int64_t count = 1;
-    Sampling sampling = {};                       ///< temperature 0: the most probable token each time
-    std::optional<std::int64_t> max_tokens = {};  ///< the prompt's included; default: the model's position table
+    Sampling sampling = {};                       ///< as nn::drawable()
+    std::optional<std::int64_t> max_tokens = {};  ///< as nn::GenerateOptions::max_length
 };
 
 /// `count` texts that begin with the prompt, drawn one independently of the other: text i is a function of the models, the
