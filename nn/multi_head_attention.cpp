@@ -28,18 +28,41 @@ ops::AttentionArguments op_options(const TransformerOptions& options, const Atte
     return result;
 }
 
+std::shared_ptr<const KeptBias> bias_of(const TransformerOptions& options, KeptBias::Make make) {
+    return options.positions == Positions::alibi ? KeptBias::shared(make, options.heads) : nullptr;
+}
+
 }  // namespace
 
-Tensor KeptBias::of(std::int64_t heads, std::int64_t tokens, DType dtype, Device device) const {
-    const DType precise = dtype == DType::f32 || dtype == DType::bf16 ? DType::f32 : DType::f64;
+std::shared_ptr<const KeptBias> KeptBias::shared(Make make, std::int64_t heads) {
+    static std::mutex mutex;
+    static std::vector<std::weak_ptr<const KeptBias>> all;
+    const std::lock_guard lock(mutex);
+    std::erase_if(all, [](const auto& each) { return each.expired(); });
+    for (const auto& each : all)
+        if (auto kept = each.lock(); kept != nullptr && kept->make_ == make && kept->heads_ == heads) return kept;
+    auto made = std::make_shared<const KeptBias>(make, heads);
+    all.push_back(made);
+    return made;
+}
+
+Tensor KeptBias::of(std::int64_t tokens, DType dtype, Device device) const {
     const DType wanted = dtype == DType::bf16 ? DType::f32 : dtype;
-    const std::lock_guard lock(mutex_);
-    if (!kept_.empty() && kept_.back().cols() >= tokens && kept_.back().dtype() == wanted && kept_.back().device() == device)
-        return kept_.back();
+    const auto of_this_kind = [&](const Tensor& each) { return each.dtype() == wanted && each.device() == device; };
+    const auto long_enough = [&](const Tensor& each) { return of_this_kind(each) && each.cols() >= tokens; };
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = std::ranges::find_if(kept_, long_enough); found != kept_.end()) return *found;
+    }
     constexpr std::int64_t least = 32;
     const auto time = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(tokens, least))));
     const LastingMemory lasting;  // a batch's arena may be in use
-    return kept_.emplace_back(make_(heads, time, precise).to(wanted).to(device));
+    // Without the lock: a thread that waited for it could be one that this computation needs.
+    Tensor made = make_(heads_, time, wanted).to(device);
+    const std::lock_guard lock(mutex_);
+    if (const auto found = std::ranges::find_if(kept_, long_enough); found != kept_.end()) return *found;
+    if (device == Device::cpu) std::erase_if(kept_, of_this_kind);
+    return kept_.emplace_back(std::move(made));
 }
 
 // ---- self-attention
@@ -49,8 +72,8 @@ SelfAttention::SelfAttention(Module& parent, std::string_view name, const Transf
       options_(own_options(options)),
       width_(options_.heads * *options_.head_dim),
       key_width_(*options_.key_heads * *options_.head_dim),
-      sentence_bias_(kernels::alibi_bias),
-      newest_bias_(kernels::alibi_cached_bias),
+      sentence_bias_(bias_of(options_, kernels::alibi_bias)),
+      newest_bias_(bias_of(options_, kernels::alibi_cached_bias)),
       projection_(*this, "query_key_value", options.d_model,
                   std::vector<LinearPart>{{"query", width_}, {"key", key_width_}, {"value", key_width_}},
                   *options_.attention_bias),
@@ -71,7 +94,7 @@ Variable SelfAttention::forward(const Variable& x, const Spans& spans, const Att
     auto options = op_options(options_, call, dropout(*options_.attention_dropout, "dropout"));
     if (options_.positions == Positions::alibi) {
         check(!call.bias.defined(), "self-attention {}: its positions are a bias; it cannot have another", this->name());
-        options.bias = Variable(sentence_bias_.of(options_.heads, spans.longest(), qkv.dtype(), qkv.device()));
+        options.bias = Variable(sentence_bias_->of(spans.longest(), qkv.dtype(), qkv.device()));
     }
     return output_.forward(ops::attention(query, key, value, spans, spans, options, where), where);
 }
@@ -81,14 +104,13 @@ Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_
     cache.store(layer, {qkv, width_, 2 * key_width_});
     kernels::CachedKeys keys = cache.keys(layer);
     keys.key_heads = *options_.key_heads;
-    if (options_.positions == Positions::alibi)
-        keys.bias = newest_bias_.of(options_.heads, cache.position(), qkv.dtype(), qkv.device());
+    if (options_.positions == Positions::alibi) keys.bias = newest_bias_->of(cache.position(), qkv.dtype(), qkv.device());
     const Tensor attended = kernels::attention_cached({qkv, 0, width_}, keys, options_.heads);
     return output_.forward(Variable(attended), where);
 }
 
 void SelfAttention::expect_length(std::int64_t length) const {
-    if (options_.positions == Positions::alibi) newest_bias_.of(options_.heads, length, dtype(), device());
+    if (options_.positions == Positions::alibi) newest_bias_->of(length, dtype(), device());
 }
 
 // Keys and values are written directly to their place in the cache.

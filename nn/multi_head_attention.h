@@ -1,8 +1,9 @@
 // Multi-head attention: projections around ops::attention.
 #pragma once
 
-#include <deque>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "autograd/ops.h"
 #include "nn/decoder_cache.h"
@@ -20,20 +21,24 @@ struct AttentionCall {
     Tensor* weights = nullptr;  ///< as ops::AttentionArguments::weights
 };
 
-/// A bias of attention that is computed for a number of tokens and kept while longer ones are asked for, since a captured step
-/// may read an older one. Thread-safe.
+/// A bias of attention that is computed for a number of tokens and kept. A longer one takes its place; on a device both stay,
+/// since a captured step may read the older one. Thread-safe.
 class KeptBias {
   public:
-    /// `make` (heads, tokens, f32 or f64), from kernels/attention/alibi.h.
-    explicit KeptBias(Tensor (*make)(std::int64_t, std::int64_t, DType)) : make_(make) {}
+    /// (heads, tokens, f32 or f64), from kernels/attention/alibi.h.
+    using Make = Tensor (*)(std::int64_t, std::int64_t, DType);
+    KeptBias(Make make, std::int64_t heads) : make_(make), heads_(heads) {}
+    /// The one of all layers with so many heads, which lives as long as one of them.
+    static std::shared_ptr<const KeptBias> shared(Make make, std::int64_t heads);
 
     /// For at least so many tokens, beside values of this dtype on this device.
-    Tensor of(std::int64_t heads, std::int64_t tokens, DType dtype, Device device) const;
+    Tensor of(std::int64_t tokens, DType dtype, Device device) const;
 
   private:
-    Tensor (*make_)(std::int64_t, std::int64_t, DType);
+    Make make_;
+    std::int64_t heads_;
     mutable std::mutex mutex_;
-    mutable std::deque<Tensor> kept_;
+    mutable std::vector<Tensor> kept_;
 };
 
 /// Queries, keys and values of one input: one [(heads + 2 key_heads) head_dim, d_model] projection whose column slices are q, k
@@ -66,8 +71,9 @@ class SelfAttention : public Module {
     TransformerOptions options_;  // with defaults
     std::int64_t width_;          // heads * head_dim
     std::int64_t key_width_;      // key_heads * head_dim
-    KeptBias sentence_bias_;      // [heads, time, time], ALiBi only
-    KeptBias newest_bias_;        // [heads, time], of the newest token
+    // Null without ALiBi.
+    std::shared_ptr<const KeptBias> sentence_bias_;  // [heads, time, time]
+    std::shared_ptr<const KeptBias> newest_bias_;    // [heads, time], of the newest token
     Linear projection_;
     Linear output_;
 };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/tape.h"
+#include "kernels/attention/alibi.h"
 #include "nn/layers.h"
 #include "nn/multi_head_attention.h"
 #include "tests/nn/nn_support.h"
@@ -221,6 +222,21 @@ TEST(Attention, GroupedKeysDecodeWithACacheToTheSameBits) {
         const Tensor step = self.step(Variable(x.value().slice(i, i + 1)), cache, 0).value();
         EXPECT_TRUE(same_bits(step, whole.slice(i, i + 1))) << i;
     }
+}
+
+// [heads, time, time] of every layer would be most of a model's memory.
+TEST(KeptBias, IsOneForAllLayersAndALongerOneTakesItsPlace) {
+    const auto kept = KeptBias::shared(kernels::alibi_bias, 4);
+    EXPECT_EQ(KeptBias::shared(kernels::alibi_bias, 4), kept);
+    EXPECT_NE(KeptBias::shared(kernels::alibi_bias, 2), kept);
+    EXPECT_NE(KeptBias::shared(kernels::alibi_cached_bias, 4), kept);
+    const Tensor first = kept->of(10, DType::f32, Device::cpu);
+    EXPECT_EQ(kept->of(32, DType::bf16, Device::cpu).data<float>(), first.data<float>()) << "of 32 tokens, as the first";
+    const Tensor of_f64 = kept->of(10, DType::f64, Device::cpu);
+    const Tensor longer = kept->of(100, DType::f32, Device::cpu);
+    EXPECT_EQ(longer.shape(), Shape({4, 128, 128}));
+    EXPECT_EQ(kept->of(10, DType::f32, Device::cpu).data<float>(), longer.data<float>());
+    EXPECT_EQ(kept->of(10, DType::f64, Device::cpu).data<double>(), of_f64.data<double>());
 }
 
 TEST(FeedForwardModule, IsTheFormulaForEachActivation) {
