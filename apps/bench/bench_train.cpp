@@ -134,6 +134,8 @@ int bench_train(Arguments arguments) {
                 fmt::format("--skip {} leaves nothing of --updates {} to measure; skip fewer", options.skip, options.updates));
     check_usage(options.training.schedule != optim::ScheduleKind::cosine,
                 "--schedule cosine is not for bench train; leave it out");
+    check_usage(!options.model.decoder_only,
+                "--decoder-only makes a language model, which learns no pairs; bench train measures a translator, leave it out");
     take_given(table, options.vocabulary);
     resolve(options.model, options.vocabulary);
     apply(options.machine);

@@ -51,11 +51,13 @@ void set(OptionTable& table, std::string& said, const char* name, const std::str
     said += fmt::format("{}--{} {}", said.empty() ? "" : " ", name, value);
 }
 
-// Small models of the same kind, for half a minute and for some minutes on two cores. Found by experiment.
-constexpr RecipeSetting of_names[] = {{"decoder-only", "true"}, {"vocab-type", "char"},   {"layers", "2"}, {"d-model", "64"},
-                                      {"d-ff", "256"},          {"dropout", "0"},         {"epochs", "6"}, {"schedule", "cosine"},
-                                      {"warmup", "100"},        {"label-smoothing", "0"}, {"average", "1"}},
-                        of_text[] = {{"decoder-only", "true"}, {"label-smoothing", "0"}, {"max-length", "512"}};
+// Options for --task names (half a minute on two cores) and --task text (some minutes). Found by experiment.
+constexpr RecipeSetting of_names[] = {{"decoder-only", "true"}, {"vocab-type", "char"}, {"layers", "2"},
+                                      {"d-model", "64"},        {"d-ff", "256"},        {"dropout", "0"},
+                                      {"epochs", "6"},          {"schedule", "cosine"}, {"warmup", "100"},
+                                      {"label-smoothing", "0"}, {"average", "1"},       {"tune-search", "false"}},
+                        of_text[] = {
+                            {"decoder-only", "true"}, {"label-smoothing", "0"}, {"max-length", "512"}, {"tune-search", "false"}};
 
 // Gives the table the options, including the vocabulary's, in which the task differs from the defaults, except those that the
 // user gave. Returns what it set, as text: "--epochs 10 --vocab-size 200".
@@ -92,6 +94,11 @@ Text text_of_language_model(const TrainCall& call) {
     if (!said.empty()) call.say(fmt::format("the task sets {}; explicit options override it", said));
     check_option(call.settings.model.decoder_only, {"decoder-only", "task"},
                  fmt::format("--task {} makes a language model; leave out --decoder-only false", data.task));
+    check_option(
+        !call.settings.training.tune_search || call.resumes(), {"tune-search", "task"},
+        fmt::format("--tune-search chooses how translations are searched for, and --task {} makes a language model; leave it "
+                    "out",
+                    data.task));
     data.text_seed = call.settings.training.seed;
     const bool too_large = is_too_large_to_hold(data);
     std::shared_ptr<const PreparedText> prepared;
@@ -189,6 +196,11 @@ void check_text(const DataOptions& data) {
                  fmt::format("--task {} learns from one file, a text per line; give --text FILE", data.task));
     check_option(data.text != standard_input, {"text"}, "--text - is read twice, to learn from and to validate; give a file");
     if (data.task.empty()) return;
+    check_option(
+        !of_text || (data.source.empty() && data.target.empty()), {"source", "target", "task"},
+        fmt::format("--source and --target are the languages of sentence pairs, and --task {} learns from one file; leave "
+                    "them out",
+                    data.task));
     check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
                  "--task and --train are two sources of sentences; give one of them");
     const bool replaces = data.replace_invalid && data.embeddings.empty() && !of_text;

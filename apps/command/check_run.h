@@ -27,7 +27,7 @@ struct TrainCall {
     TrainSettings& settings;
     Ranks* ranks;  ///< null: one process
     Say say;
-    const TrainWatch* watch = nullptr;  ///< null: nobody looks on
+    const TrainWatch* watch = nullptr;  ///< null: nobody watches
 
     bool resumes() const { return !settings.data.resume.empty(); }
 };

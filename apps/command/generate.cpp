@@ -8,6 +8,7 @@
 #include "apps/command/memory_advice.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
+#include "apps/terminal/option_error.h"
 #include "apps/terminal/terminal.h"
 #include "core/text.h"
 
@@ -41,7 +42,7 @@ OptionTable generate_table(GenerateOptions& options) {
     table.add("max-tokens", options.max_tokens, "tokens of a text at most, the prompt counted; longer ones are cut")
         .at_least(1)
         .at_most(1'000'000)
-        .defaults_to("as many as the run's --position-table");
+        .defaults_to("the prompt and --position-table more, as far as learned positions reach");
     table.group(OptionGroup::sampling);
     table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
     table
@@ -58,6 +59,17 @@ OptionTable generate_table(GenerateOptions& options) {
     return table;
 }
 
+void check_sampling(const GenerateOptions& options, const OptionTable& table) {
+    if (options.sampling.temperature > 0) return;
+    for (const char* name : {"top-k", "top-p", "seed"})
+        check_option(
+            !table.given(name), {name, "temperature"},
+            fmt::format("--{} draws, and --temperature 0 takes the most probable token each time; give one of them", name));
+    check_option(options.samples == 1, {"samples", "temperature"},
+                 fmt::format("--samples {} with --temperature 0 would be one text, {} times; leave one of them out",
+                             options.samples, options.samples));
+}
+
 std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const Vocabulary& vocabulary) {
     std::vector<std::int32_t> tokens = vocabulary.encode(prompt);
     check_usage(std::ranges::find(tokens, unk_id) == tokens.end(),
@@ -66,14 +78,26 @@ std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const Vocabul
     return tokens;
 }
 
+// Error unless a text may be longer than the prompt (or as long, where --max-tokens says so). `table`: what learned positions
+// hold.
+void check_prompt_fits(const GenerateOptions& options, std::int64_t prompt, std::optional<std::int64_t> table) {
+    check_option(prompt <= options.max_tokens.value_or(prompt), {"prompt", "max-tokens"},
+                 fmt::format("--prompt '{}' has {} tokens, and --max-tokens {} counts them; give --max-tokens {} or more",
+                             options.prompt, prompt, options.max_tokens.value_or(0), prompt + 1));
+    check_option(prompt < table.value_or(prompt + 1), {"prompt"},
+                 fmt::format("--prompt has {} tokens, but the model's position table ends after {}; give a shorter prompt",
+                             prompt, table.value_or(0)));
+}
+
 void generate(const GenerateOptions& options) {
     const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
     const Vocabulary& vocabulary = *run.vocabularies().target;
-    const std::vector<Translation> texts = generate_texts(run.models(), vocabulary,
-                                                          {.prompt = prompt_tokens(options.prompt, vocabulary),
-                                                           .count = options.samples,
-                                                           .sampling = options.sampling,
-                                                           .max_tokens = options.max_tokens});
+    const std::optional<std::int64_t> table = run.models().longest_sentence();
+    std::vector<std::int32_t> prompt = prompt_tokens(options.prompt, vocabulary);
+    check_prompt_fits(options, std::ssize(prompt), table);
+    const std::vector<Translation> texts = generate_texts(
+        run.models(), vocabulary,
+        {.prompt = std::move(prompt), .count = options.samples, .sampling = options.sampling, .max_tokens = options.max_tokens});
     std::string lines;
     std::int64_t cut = 0;
     for (const Translation& each : texts) {
@@ -83,9 +107,11 @@ void generate(const GenerateOptions& options) {
         cut += each.ended ? 0 : 1;
     }
     print(lines);
+    const bool at_table = table && options.max_tokens.value_or(*table) >= *table;
     if (cut > 0)
-        say(fmt::format("{} of {} texts were cut before their end; --max-tokens sets the length", grouped_text(cut),
-                        grouped_text(std::ssize(texts))));
+        say(fmt::format(
+            "{} of {} texts were cut before their end; {}", grouped_text(cut), grouped_text(std::ssize(texts)),
+            at_table ? fmt::format("the model's position table ends after {} tokens", *table) : "--max-tokens sets the length"));
 }
 
 }  // namespace
@@ -96,6 +122,7 @@ int generate_command(Arguments arguments) {
     if (!parse_command_line(table, arguments)) return 0;
     check_models("generate", options.runs);
     check_weights(table);
+    check_sampling(options, table);
     for (const std::string& run : options.runs) check_writes_text("generate", run);
     apply(options.machine);
     with_memory_advice([](std::int64_t) { return std::string("give a smaller --samples"); }, [&] { generate(options); });
