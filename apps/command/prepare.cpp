@@ -30,7 +30,9 @@ OptionTable prepare_table(PrepareSettings& settings) {
     OptionTable table("prepare", "writes the tokens of a large text to files, which heddle train reads without holding them");
     table.usage =
         "usage: heddle prepare --train PREFIX --source de --target en --vocab-lines 1000000 --out TEXT [options]\n"
-        "       heddle prepare --check TEXT\n";
+        "       heddle prepare --check TEXT\n\n"
+        "For sentence pairs. The text of a language model needs no command of its own: heddle train --task text --text FILE\n"
+        "prepares it in the run's folder if it is larger than --prepare-above.\n";
     table.group(OptionGroup::data);
     table
         .add("train", settings.data.train,

@@ -42,8 +42,8 @@ OptionTable score_table(ScoreOptions& options) {
         "log p(target | source) is a sum over the tokens of the target and its end mark, without label smoothing. It is what\n"
         "heddle translate --scores reports as long as the text is cut into the same tokens: of subwords, the model may have\n"
         "chosen others than the vocabulary would. A side without text is its end mark alone. A source that is too long is cut\n"
-        "as for translating; a target that is too long for learned positions is scored without what does not fit. Of a language\n"
-        "model, perplexity and bits per byte of all lines are said at the end.\n";
+        "as for translating; a target that is too long for learned positions is scored without what does not fit. For a\n"
+        "language model, perplexity and bits per byte of the lines that were not cut are printed at the end.\n";
     table.group(OptionGroup::model);
     add_models_options(table, options.runs, options.weights);
     table.group(OptionGroup::text);
@@ -78,11 +78,15 @@ class Scorer {
         const LineScores lines = score_lines(run_.models(), run_.vocabularies(), sources, targets,
                                              {.source = &unknown_source_, .target = &unknown_target_}, score_batches_);
         cut_sources_ += lines.cut_sources;
-        for (const std::string& target : targets) bytes_ += std::ssize(target) + 1;
         std::string text;
-        for (const nn::PairScore& each : lines.scores) {
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            const nn::PairScore& each = lines.scores[i];
             text += fmt::format("{:.6f}\n", each.log_probability / static_cast<double>(normalize_ ? each.tokens : 1));
-            cut_targets_ += each.complete ? 0 : 1;
+            if (!each.complete) {  // its bytes have no log p of their own
+                ++cut_targets_;
+                continue;
+            }
+            bytes_ += std::ssize(targets[i]) + 1;
             log_probability_ += each.log_probability;
             tokens_ += each.tokens;
         }
@@ -100,8 +104,9 @@ class Scorer {
         if (cut_sources_ > 0)
             say(fmt::format("{} sources were cut to {} tokens, the length of the model's position table", cut_sources_, most));
         if (cut_targets_ > 0)
-            say(fmt::format("of {} targets the first {} tokens were scored: the model's position table ends there", cut_targets_,
-                            most));
+            say(fmt::format("of {} targets the first {} tokens were scored: the model's position table ends there{}",
+                            cut_targets_, most,
+                            run_.models().without_source() ? "; perplexity and bits per byte are those of the others" : ""));
     }
 
   private:
@@ -110,7 +115,8 @@ class Scorer {
     UnknownText unknown_source_;
     UnknownText unknown_target_;
     nn::ScoreBatches score_batches_;
-    std::int64_t bytes_ = 0;  // of the targets, with a line end each
+    // Of the targets that were scored as a whole.
+    std::int64_t bytes_ = 0;  // with a line end each
     std::int64_t tokens_ = 0;
     double log_probability_ = 0;
     std::int64_t cut_sources_ = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/device.h"
 #include "core/random.h"
 #include "tests/program.h"
 #include "tests/toy_runs.h"
@@ -40,6 +41,14 @@ class LanguageModelRun : public testing::Test {
             arguments);
     }
 
+    /// What the run draws.
+    std::string drawn(const std::string& arguments) const {
+        const ProgramResult result = here_.run("generate run " + arguments);
+        EXPECT_EQ(result.status, 0) << arguments << "\n" << result.err;
+        EXPECT_FALSE(result.out.empty()) << arguments;
+        return result.out;
+    }
+
     const Workplace here_;
 };
 
@@ -61,13 +70,19 @@ TEST_F(LanguageModelRun, LearnsReportsGeneratesAndScores) {
     ASSERT_EQ(ten.status, 0) << ten.err;
     EXPECT_EQ(lines_of(ten.out).size(), 10u);
     for (const std::string& line : lines_of(ten.out)) EXPECT_THAT(line, AllOf(testing::StartsWith("ba"), HasSubstr(" ||| -")));
-    EXPECT_EQ(here_.run("generate run --prompt ba --samples 10 --seed 3 --scores --threads 2").out, ten.out);
-    EXPECT_NE(here_.run("generate run --prompt ba --samples 10 --seed 4 --scores").out, ten.out);
-    const std::string likeliest = here_.run("generate run --temperature 0").out;
-    EXPECT_EQ(here_.run("generate run --top-k 1 --seed 9").out, likeliest);
-    EXPECT_EQ(here_.run("generate run --top-p 0.0001 --seed 9").out, likeliest);
-    const ProgramResult cut = here_.run("generate run --prompt ba --max-tokens 3 --samples 5");
-    for (const std::string& line : lines_of(cut.out)) EXPECT_LE(line.size(), 3u);
+    EXPECT_EQ(drawn("--prompt ba --samples 10 --seed 3 --scores --threads 2"), ten.out);
+    EXPECT_NE(drawn("--prompt ba --samples 10 --seed 4 --scores"), ten.out);
+    const std::string likeliest = drawn("--temperature 0");
+    EXPECT_EQ(lines_of(likeliest).size(), 1u);
+    EXPECT_EQ(drawn("--top-k 1 --seed 9"), likeliest);
+    EXPECT_EQ(drawn("--top-p 0.0001 --seed 9"), likeliest);
+    EXPECT_EQ(drawn("--top-k 1000 --samples 10 --seed 3"), drawn("--samples 10 --seed 3")) << "there are 21 tokens";
+    const std::vector<std::string> cut = lines_of(drawn("--prompt ba --max-tokens 3 --samples 5"));
+    EXPECT_EQ(cut.size(), 5u);
+    for (const std::string& line : cut) EXPECT_LE(line.size(), 3u);
+    const std::vector<std::string> many = lines_of(drawn("--samples 300 --seed 3 --max-tokens 12"));
+    ASSERT_EQ(many.size(), 300u) << "more than are decoded together";
+    EXPECT_EQ(lines_of(drawn("--samples 260 --seed 3 --max-tokens 12")), std::vector(many.begin(), many.begin() + 260));
 
     // What generate says of a text is what score says of it, and the perplexity that of all.
     std::string texts;
@@ -114,14 +129,51 @@ TEST_F(LanguageModelRun, KeepsItsBitsWithThreadsResumedAndPacked) {
     }
 }
 
-// Of every ten lines with text one is held out, drawn by the seed; nothing is in both parts, and nothing is lost.
 TEST_F(LanguageModelRun, LearnsSubwordsOfATextAndHoldsOutATenth) {
     const ProgramResult trained = here_.run(
         "train --task text --text text.txt --out run --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --vocab-size 60 "
         "--positions learned --key-heads 1");
     ASSERT_EQ(trained.status, 0) << trained.err;
     EXPECT_THAT(trained.err, AllOf(HasSubstr("vocabulary: 60 bpe tokens\n"), HasSubstr("training: 270 lines, ")));
-    EXPECT_THAT(here_.run("generate run --samples 3 --max-tokens 20").out, HasSubstr("\n"));
+    EXPECT_EQ(lines_of(drawn("--samples 3 --max-tokens 20")).size(), 3u);
+}
+
+// Learned positions end; a line that is cut has more bytes than its log p is about.
+TEST_F(LanguageModelRun, EndsWhereItsPositionTableEnds) {
+    ASSERT_EQ(train("--out run --updates 5 --positions learned --position-table 8").status, 0);
+    here_.write("whole", "baba\nnone\n");
+    here_.write("cut", "baba\nbabababababababa\nnone\n");
+    const ProgramResult whole = here_.run("score run --target-file whole"), cut = here_.run("score run --target-file cut");
+    ASSERT_EQ(whole.status, 0) << whole.err;
+    ASSERT_EQ(cut.status, 0) << cut.err;
+    EXPECT_THAT(whole.err, HasSubstr("perplexity "));
+    EXPECT_EQ(cut.err, whole.err +
+                           "of 1 targets the first 8 tokens were scored: the model's position table ends there; perplexity "
+                           "and bits per byte are those of the others\n");
+    EXPECT_EQ(lines_of(cut.out).size(), 3u);
+
+    expect_complaint(here_.run("generate run --prompt babababa"), 2,
+                     "--prompt has 8 tokens, but the model's position table ends after 8; give a shorter prompt");
+    const ProgramResult drawn = here_.run("generate run --prompt bababab --samples 40 --max-tokens 30");
+    ASSERT_EQ(drawn.status, 0) << drawn.err;
+    EXPECT_THAT(drawn.err, HasSubstr(" of 40 texts were cut before their end; the model's position table ends after 8 tokens"));
+}
+
+TEST_F(LanguageModelRun, ContinuesAPromptLongerThanThePositionTableThatIsOnlyAStart) {
+    ASSERT_EQ(train("--out run --updates 5 --positions rotary --position-table 8").status, 0);
+    std::string prompt;
+    for (int i = 0; i < 300; ++i) prompt += "ba";
+    EXPECT_THAT(drawn("--prompt " + prompt), testing::StartsWith(prompt));
+}
+
+TEST_F(LanguageModelRun, TrainsAndGeneratesOnTheDevice) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    ASSERT_EQ(train("--out run --updates 3 --device cuda").status, 0);
+    EXPECT_THAT(here_.read("run/config.toml"), HasSubstr("device = \"cuda\"\n"));
+    const std::string on_device = drawn("--prompt ba --samples 3 --max-tokens 8 --seed 3 --device cuda");
+    EXPECT_EQ(lines_of(on_device).size(), 3u);
+    for (const std::string& line : lines_of(on_device)) EXPECT_THAT(line, testing::StartsWith("ba"));
+    EXPECT_EQ(drawn("--temperature 0 --max-tokens 8 --device cuda"), drawn("--temperature 0 --max-tokens 8"));
 }
 
 TEST_F(LanguageModelRun, RefusesWhatItCannotDo) {
@@ -131,6 +183,15 @@ TEST_F(LanguageModelRun, RefusesWhatItCannotDo) {
     expect_complaint(here_.run("summary run --pictures pictures"), 2, "a language model has no encoder; leave it out");
     expect_complaint(here_.run("score run --source-file text.txt --target-file text.txt"), 2, "leave out --source-file");
     expect_complaint(here_.run("generate run --prompt '?'"), 2, "--prompt '?': the vocabulary reads it as");
+    expect_complaint(here_.run("generate run --prompt babab --max-tokens 3"), 2,
+                     "--prompt 'babab' has 5 tokens, and --max-tokens 3 counts them; give --max-tokens 6 or more");
+    for (const std::string option : {"top-k", "top-p", "seed"})
+        expect_complaint(here_.run("generate run --temperature 0 --" + option + " 1"), 2,
+                         "--" + option + " draws, and --temperature 0 takes the most probable token each time");
+    expect_complaint(here_.run("generate run --temperature 0 --samples 10"), 2,
+                     "--samples 10 with --temperature 0 would be one text, 10 times");
+    expect_complaint(here_.run("train --task text --text text.txt --source de --out other"), 2,
+                     "--source and --target are the languages of sentence pairs, and --task text learns from one file");
     expect_complaint(here_.run("train --task names --out other"), 2,
                      "--task names learns from one file, a text per line; give --text");
     expect_complaint(here_.run("train --text text.txt --out other"), 2,
@@ -149,6 +210,7 @@ TEST_F(LanguageModelRun, RefusesWhatItCannotDo) {
     };
     expect_refused("--decoder-only false", "--task text makes a language model; leave out --decoder-only false");
     expect_refused("--memory layer", "--memory layer is for a decoder that attends to an encoder");
+    expect_refused("--tune-search true", "--tune-search chooses how translations are searched for, and --task text makes");
     expect_refused("--encoder-layers 2", "--encoder-layers is for a translator");
     expect_refused("--shared-vocab false", "--shared-vocab false makes a vocabulary for each side");
 }
