@@ -55,6 +55,45 @@ TEST_F(CorpusFiles, WithDifferentLineCountsAreAnErrorWithBothCounts) {
     EXPECT_NE(message.find("train.en has 2"), std::string::npos) << message;
 }
 
+// One line of every ten with text is held out, drawn by the seed; nothing is in both parts, and nothing is lost.
+TEST_F(CorpusFiles, OfALanguageModelAreTwoParts) {
+    std::string text;
+    Lines all;
+    for (int i = 0; i < 95; ++i) {
+        all.push_back("line " + std::to_string(i));
+        text += all.back() + (i % 20 == 3 ? "\n \n" : "\n");
+    }
+    write("t", text);
+    std::vector<Lines> held_out;
+    for (const std::uint64_t seed : {1u, 2u}) {
+        const Lines learned = read({.part = TextPart{.held_out = false, .seed = seed}}).targets();
+        const Lines held = read({.part = TextPart{.held_out = true, .seed = seed}}).targets();
+        EXPECT_GE(held.size(), 9u);
+        EXPECT_LE(held.size(), 10u);
+        for (std::size_t ten = 0; ten < 9; ++ten)
+            EXPECT_EQ(std::count_if(held.begin(), held.end(),
+                                    [&](const std::string& line) {
+                                        const auto place = std::find(all.begin(), all.end(), line) - all.begin();
+                                        return place / 10 == static_cast<std::ptrdiff_t>(ten);
+                                    }),
+                      1)
+                << ten;
+        Lines both = learned;
+        both.insert(both.end(), held.begin(), held.end());
+        EXPECT_THAT(both, testing::UnorderedElementsAreArray(all)) << "seed " << seed;
+        held_out.push_back(held);
+    }
+    EXPECT_NE(held_out[0], held_out[1]);
+}
+
+TEST_F(CorpusFiles, OfOneLineTeachWhateverTheSeed) {
+    write("t", "\nonly\n");
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        EXPECT_THAT(read({.part = TextPart{.held_out = false, .seed = seed}}).targets(), ElementsAre("only")) << seed;
+        EXPECT_EQ(read({.part = TextPart{.held_out = true, .seed = seed}}).size(), 0) << seed;
+    }
+}
+
 TEST_F(CorpusFiles, AreReadInPiecesAsTheyAreAsAWhole) {
     write("t", "a\tA\nb\tB\textra\nc\tC\n");
     write("t.de", "a\nb\n\xff\nd\ne\n");

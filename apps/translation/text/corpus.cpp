@@ -196,6 +196,8 @@ bool CorpusReader::take_text(SentencePair& pair) {
         if (is_blank(pair.target)) continue;
         const std::uint64_t place = lines_++ % lines_for_one;
         if (place == 0) held_out_ = held_out_numbers_.below(lines_for_one);
+        if (lines_ == 1 && held_out_ == 0)
+            held_out_ = 1 + held_out_numbers_.below(lines_for_one - 1);  // so that one line teaches
         if ((place == held_out_) == reading_.part->held_out) return true;
     }
     return false;
