@@ -12,6 +12,8 @@ from safetensors.torch import load_file
 
 run, sources, targets = map(pathlib.Path, sys.argv[1:4])
 config = tomllib.loads((run / "config.toml").read_text())
+if others := [name for name, of in (("decoder-only", True), ("gated", True), ("norm-kind", "rms"), ("positions", "rotary"), ("positions", "alibi")) if config.get(name) == of]:
+    sys.exit(f"{run}: {', '.join(f'{name} = {config[name]}' for name in others)}: this script does not compute that; heddle score does")
 weights = {name: tensor.double() for name, tensor in load_file(run / "model.safetensors").items()}
 activation = {"relu": F.relu, "gelu": F.gelu, "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu}[config["activation"]]
 BOS, EOS = 2, 3

@@ -98,9 +98,26 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LoadInPyTorch,
                                          "activation = \"silu\"\npositions = \"marian\"\nzero-start = true\nnorm = \"post\"\n",
                                          "positions = \"sines-first\"\noutput-bias = true\nactivation = \"silu\"\n"));
 
+// Where two settings are beyond it, both are named.
+TEST(LoadInPyTorchScript, RefusesByNameWhatItDoesNotCompute) {
+    HEDDLE_NEEDS_PYTHON_WITH("torch safetensors sentencepiece tomllib");
+    const auto said = [](const std::string& config) {
+        const TemporaryFolder folder;
+        const auto run = made_run(folder / "run", config);
+        const ShellOutput output = shell(quoted(python()) + " '" HEDDLE_SOURCE_DIR "/docs/load_in_pytorch.py' " +
+                                         quoted((folder / "run").string()) + " sources targets 2>&1");
+        EXPECT_EQ(output.status, 1) << output.text;
+        return output.text.substr(output.text.find("run: ") + 5);
+    };
+    const std::string rest = ": this script does not compute that; heddle score does\n";
+    EXPECT_EQ(said("positions = \"rotary\"\n"), "positions = rotary" + rest);
+    EXPECT_EQ(said("positions = \"alibi\"\n"), "positions = alibi" + rest);
+    EXPECT_EQ(said("gated = true\nnorm-kind = \"rms\"\n"), "gated = True, norm-kind = rms" + rest);
+}
+
 TEST(ModelFormatPage, CountsTheLinesOfTheScript) {
     const std::string script = project_file("docs/load_in_pytorch.py");
-    EXPECT_LE(std::count(script.begin(), script.end(), '\n'), 65);
+    EXPECT_LE(std::count(script.begin(), script.end(), '\n'), 67);
 }
 
 }  // namespace
