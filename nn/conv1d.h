@@ -22,8 +22,10 @@ struct Conv1dOptions {
 /// et al. 1989. Computed as one matrix product for each group, of rows that hold a window each.
 class Conv1d : public Module {
   public:
+    /// A child of `parent` with `in` and `out` channels and windows of `kernel` times.
     Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, std::int64_t kernel,
            const Conv1dOptions& options = {});
+    /// A root, whose first weights follow from the seed.
     Conv1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options = {},
            std::optional<std::uint64_t> seed = 1);
 

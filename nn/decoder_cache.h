@@ -21,7 +21,7 @@ class DecoderCache {
     /// For sentences whose memories are at `memory_spans`, initially one hypothesis each: at most `hypotheses` at once and
     /// `capacity` tokens each. `memories` has, for each layer, keys and values of the memory side by side, [rows, 2 width].
     DecoderCache(std::vector<Tensor> memories, const Spans& memory_spans, std::int64_t hypotheses, std::int64_t capacity);
-    /// The same without a memory, of a language model: `layers` of keys and values side by side, as many columns as those of
+    /// The same for a language model, which has no memory: `layers` of keys and values side by side, as many columns as those of
     /// `like`, of its dtype and on its device; `sentences` texts.
     DecoderCache(std::int64_t layers, const Tensor& like, std::int64_t sentences, std::int64_t hypotheses, std::int64_t capacity);
 

@@ -40,17 +40,23 @@ class Norm : public Module {
     Variable bias_;
 };
 
+/// Norm of NormKind::layer for rows of `cols`. Its eps is torch.nn.LayerNorm's, 1e-5.
 class LayerNorm : public Norm {
   public:
+    /// A child of `parent`.
     LayerNorm(Module& parent, std::string_view name, std::int64_t cols, double eps = 1e-5)
         : Norm(parent, name, cols, NormKind::layer, eps) {}
+    /// A root.
     explicit LayerNorm(std::int64_t cols, double eps = 1e-5) : Norm(cols, NormKind::layer, eps) {}
 };
 
+/// Norm of NormKind::rms for rows of `cols`. Its eps is that of LLaMA's models, 1e-6, and not LayerNorm's.
 class RMSNorm : public Norm {
   public:
+    /// A child of `parent`.
     RMSNorm(Module& parent, std::string_view name, std::int64_t cols, double eps = 1e-6)
         : Norm(parent, name, cols, NormKind::rms, eps) {}
+    /// A root.
     explicit RMSNorm(std::int64_t cols, double eps = 1e-6) : Norm(cols, NormKind::rms, eps) {}
 };
 

@@ -1,8 +1,14 @@
 // Recurrent layers, as PyTorch computes and names them: gated recurrent units and long short-term memory.
 //
-//     GRU (Cho et al. 2014)       r = sigmoid(x Wr^T + h Ur^T)   z likewise   n = tanh(x Wn^T + r (h Un^T))   h' = (1 - z) n + z
-//     h LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000)
-//                                 i, f, o = sigmoid(x W^T + h U^T)   g = tanh(..)   c' = f c + i g   h' = o tanh(c')
+// GRU: Cho et al. 2014.
+//
+//     r = sigmoid(x Wr^T + h Ur^T)        z = sigmoid(x Wz^T + h Uz^T)
+//     n = tanh(x Wn^T + r (h Un^T))       h' = (1 - z) n + z h
+//
+// LSTM: Hochreiter and Schmidhuber 1997; Gers et al. 2000.
+//
+//     i, f, o = sigmoid(x W^T + h U^T)    g = tanh(x Wg^T + h Ug^T)
+//     c' = f c + i g                      h' = o tanh(c')
 //
 // each product with its bias. The matrices of the gates stand below one another, [3 hidden, ..] in the order r, z, n, or
 // [4 hidden, ..] in the order i, f, g, o.
@@ -67,8 +73,10 @@ class Recurrent : public Module {
 /// them out.
 class GRU : public Recurrent {
   public:
+    /// A child of `parent` that reads `in` columns and keeps `hidden`. Error unless both and the layers are at least 1.
     GRU(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {})
         : Recurrent(parent, name, Kind::gru, in, hidden, options) {}
+    /// A root, whose first weights follow from the seed; without one they are zeros.
     GRU(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, std::optional<std::uint64_t> seed = 1)
         : Recurrent(seed, Kind::gru, in, hidden, options) {}
 
@@ -85,6 +93,7 @@ class GRU : public Recurrent {
 /// torch.nn.LSTM with batch_first.
 class LSTM : public Recurrent {
   public:
+    /// As GRU's, and so is the next.
     LSTM(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {})
         : Recurrent(parent, name, Kind::lstm, in, hidden, options) {}
     LSTM(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, std::optional<std::uint64_t> seed = 1)

@@ -65,7 +65,7 @@ struct TrainingData {
     /// The training pairs, wherever they are.
     TokenPairs pairs() const { return prepared != nullptr ? TokenPairs(*prepared) : TokenPairs(training); }
 };
-/// Encodes the text; a prepared one stays where it is. `say` is told what of it the vocabulary does not hold.
+/// Encodes the text; a prepared one stays where it is. `say` is told what the vocabulary lacks.
 TrainingData encode_training_data(TrainingText text, Vocabularies vocabularies, const Say& say = {});
 
 /// The names of the text that read_corpus() reads for the PREFIX of this option, "train" or "valid".

@@ -29,7 +29,7 @@ struct IntervalReport {
     double eta = 0;                ///< seconds until the limit that comes first
 };
 
-/// Of a language model `hypothesis` alone: a text that it drew.
+/// A language model sets `hypothesis` alone: a text it drew.
 struct TranslatedSample {
     std::string source;
     std::string reference;
@@ -76,7 +76,7 @@ struct TrainingResult {
     std::optional<ValidationReport> result;   ///< of the weights kept, when this process validated
 };
 
-/// Who is told of a training's course.
+/// Callbacks during training.
 struct TrainingListener {
     std::function<void(const IntervalReport&)> updated =
         {};  ///< after each update, of this update alone; a loss not yet read is NaN
