@@ -18,7 +18,12 @@ Variable Operand::beside(const Operand& other) const {
 
 namespace {
 
-bool is_whole(double number) { return number == std::floor(number); }
+bool is_whole(double number) { return std::isfinite(number) && number == std::floor(number); }
+
+// Whether integers of this type have the number among them.
+bool holds(DType dtype, double number) {
+    return dtype == DType::u8 ? number >= 0 && number <= UINT8_MAX : number >= INT32_MIN && number <= INT32_MAX;
+}
 
 struct Sides {
     Variable a, b;
@@ -26,26 +31,24 @@ struct Sides {
 };
 
 // Both sides with one dtype: integers take that of floating-point numbers beside them. Two integers become f64, which holds all
-// of i32, unless they are only compared and have one type.
+// of i32, unless they are only compared and have one type. A number takes the integers' type only where it is one of them.
 Sides sides(const Operand& a, const Operand& b, bool compared) {
-    const auto whole = [](const Operand& side, const Operand& other) {
-        return side.number() ? is_whole(*side.number()) && is_whole(other.beside(side).dtype())
-                             : is_whole(side.beside(other).dtype());
+    const DType a_type = (a.number() ? b : a).beside(b).dtype(), b_type = (b.number() ? a : b).beside(a).dtype();
+    if (!is_whole(a_type) && !is_whole(b_type)) return {a.beside(b), b.beside(a)};
+    const auto whole = [](const Operand& side, DType dtype) {
+        return is_whole(dtype) && (!side.number() || is_whole(*side.number()));
     };
-    Sides both{a.beside(b), b.beside(a)};
-    if (!is_whole(both.a.dtype()) && !is_whole(both.b.dtype())) return both;
-    both.whole = whole(a, b) && whole(b, a);
-    if (both.whole && compared && both.a.dtype() == both.b.dtype()) return both;
-    DType common = both.whole || compared ? DType::f64 : DType::f32;
-    for (const auto* side : {&both.a, &both.b})
-        if (!is_whole(side->dtype())) common = side->dtype();
-    const auto converted = [common](const Operand& side, const Variable& value) -> Variable {
-        if (side.number()) return Tensor::full({}, *side.number(), common, value.device());
+    const auto held = [](const Operand& side, DType dtype) { return !side.number() || holds(dtype, *side.number()); };
+    const bool are_whole = whole(a, a_type) && whole(b, b_type);
+    if (are_whole && compared && a_type == b_type && held(a, a_type) && held(b, b_type)) return {a.beside(b), b.beside(a)};
+    const DType integers = are_whole || compared ? DType::f64 : DType::f32;
+    const DType common = !is_whole(a_type) ? a_type : !is_whole(b_type) ? b_type : integers;
+    const auto converted = [common](const Operand& side, const Operand& other) -> Variable {
+        if (side.number()) return Tensor::full({}, *side.number(), common, other.beside(side).device());
+        const Variable value = side.beside(other);
         return is_whole(value.dtype()) ? Variable(kernels::cast(value.value(), common)) : value;
     };
-    both.a = converted(a, both.a);
-    both.b = converted(b, both.b);
-    return both;
+    return {converted(a, b), converted(b, a), are_whole};
 }
 
 using Op = Variable (*)(const Variable&, const Variable&, Where);

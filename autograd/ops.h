@@ -120,7 +120,7 @@ Variable gather(const Variable& x, const Tensor& indices, Where where = Where::c
 /// y[i][j][k] = x[i][indices[i][j][k]][k], here with `axis` 1 (torch.gather). The indices i32 have x's shape but for the extent
 /// of `axis`. On CUDA the host waits for them.
 Variable gather(const Variable& x, int axis, const Tensor& indices, Where where = Where::current());
-/// The places indices[i] of `axis`, i32 [n] that may repeat.
+/// The places indices[i] of `axis`, i32 [n] that may repeat. Error for indices of another dtype or with more axes.
 Variable index_select(const Variable& x, int axis, const Tensor& indices, Where where = Where::current());
 
 /// Axes `a` and `b` change places; without them, the order of all axes is reversed.
@@ -135,11 +135,12 @@ Variable unsqueeze(const Variable& x, int axis, Where where = Where::current());
 /// The parts, of one shape, side by side along a new axis, which has the number `axis` in the result.
 Variable stack(std::span<const Variable> parts, int axis = 0, Where where = Where::current());
 Variable stack(std::initializer_list<Variable> parts, int axis = 0, Where where = Where::current());
-/// Parts of `size` places of `axis`, the last one perhaps of fewer; or parts of these sizes, which add up to its extent.
+/// Parts of `size` places of `axis`, the last one perhaps of fewer; an empty axis has one empty part. Or parts of these sizes,
+/// which add up to its extent.
 std::vector<Variable> split(const Variable& x, std::int64_t size, int axis = 0, Where where = Where::current());
 std::vector<Variable> split(const Variable& x, const std::vector<std::int64_t>& sizes, int axis = 0,
                             Where where = Where::current());
-/// Up to `count` parts of equal size, the last one perhaps smaller.
+/// Up to `count` parts of equal size, the last one perhaps smaller; of an empty axis `count` empty ones, as in PyTorch.
 std::vector<Variable> chunk(const Variable& x, std::int64_t count, int axis = 0, Where where = Where::current());
 /// The parts at the places of an axis, without it.
 std::vector<Variable> unbind(const Variable& x, int axis = 0, Where where = Where::current());
@@ -158,7 +159,7 @@ Variable repeat_interleave(const Variable& x, std::int64_t times, const std::opt
                            Where where = Where::current());
 /// Backwards along these axes.
 Variable flip(const Variable& x, const Axes& axes = {}, Where where = Where::current());
-/// What leaves the end of the axis comes in at its beginning; of the elements in one row without an axis.
+/// Elements that leave the end of the axis come in at its beginning; without an axis those of x in one row.
 Variable roll(const Variable& x, std::int64_t shift, const std::optional<int>& axis = {}, Where where = Where::current());
 /// The lower or upper triangle of the last two axes, zeros elsewhere: columns up to, or from, row + diagonal.
 Variable tril(const Variable& x, std::int64_t diagonal = 0, Where where = Where::current());
@@ -232,7 +233,7 @@ struct SoftmaxScores {
 Variable softmax(const Variable& x, const Tensor& mask = {}, const SoftmaxReach& reach = {}, const SoftmaxScores& scores = {},
                  Where where = Where::current());
 Variable log_softmax(const Variable& x, Where where = Where::current());
-/// The plain forms over another axis.
+/// The plain forms over another axis. Error when x has no such axis.
 Variable softmax(const Variable& x, int axis, Where where = Where::current());
 Variable log_softmax(const Variable& x, int axis, Where where = Where::current());
 /// gamma (x - mean) / sqrt(variance + eps) + beta over the last axis, biased variance. gamma, beta [cols].
@@ -325,12 +326,12 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets, const Loss
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const LossOptions& options = {}, Tensor* statistics = nullptr, Where where = Where::current());
 
-/// What becomes of a loss that has one value for each element: their mean, their sum, all of them, or their sum over the extent
-/// of the first axis.
+/// How a loss that has one value for each element becomes its result: their mean, their sum, all of them, or their sum over the
+/// extent of the first axis.
 enum class Reduction { mean, sum, none, batch_mean };
 
-/// The squared distance (x - target)^2, and the distance |x - target|. Error when the two shapes differ, here and below: they do
-/// not broadcast.
+/// The squared distance (x - target)^2, and the distance |x - target|. Error when the two shapes or dtypes differ, here and
+/// below: they do not broadcast.
 Variable mse_loss(const Variable& x, const Variable& target, Reduction reduction = Reduction::mean,
                   Where where = Where::current());
 Variable l1_loss(const Variable& x, const Variable& target, Reduction reduction = Reduction::mean,
@@ -347,11 +348,12 @@ struct BinaryLossOptions {
     Tensor positive_weight = {};  ///< factors of the targets' part (torch's pos_weight), that broadcast; or undefined
     Reduction reduction = Reduction::mean;
 };
-/// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits) and targets t in [0, 1], numbers or a mask u8, computed as (1 - t) x
-/// + softplus(-x): exact for logits of any size.
+/// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits) and targets t in [0, 1], numbers or a mask u8, computed as t
+/// softplus(-x) + (1 - t) softplus(x): exact for logits x of any size.
 Variable bce_with_logits(const Variable& logits, const Variable& targets, const BinaryLossOptions& options = {},
                          Where where = Where::current());
-/// The same of probabilities; a logarithm counts as at least -100, as in PyTorch, and sends no gradient there.
+/// The same of probabilities; a logarithm counts as at least -100, as in PyTorch, and sends no gradient there: with the target 1
+/// a probability of 1 has the loss and the gradient 0.
 Variable bce_loss(const Variable& probabilities, const Variable& targets, const BinaryLossOptions& options = {},
                   Where where = Where::current());
 

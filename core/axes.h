@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "core/shape.h"
+
 namespace heddle {
 
 /// The axes of a reduction: one, several, or all of them. Negative ones count from the end.
@@ -23,5 +25,9 @@ class Axes {
     bool all_ = true;
     std::vector<int> list_ = {};
 };
+
+/// The axes counted from the front, in the order in which they are named. Error that names `op` when the shape has no such axis,
+/// or one is named twice.
+std::vector<int> counted_axes(const char* op, const Shape& shape, const Axes& axes);
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/axes.h"
 #include "core/format.h"
 
 namespace heddle {
@@ -80,6 +81,23 @@ Shape NewShape::keeping(const Shape& x, const char* op) const {
         shape.append(extents_[axis] < 0 ? x[there] : extents_[axis]);
     }
     return shape;
+}
+
+int counted_axis(const char* op, const Shape& shape, int axis, int more) {
+    const int axes = shape.rank() + more, at = axis < 0 ? axis + axes : axis;
+    check(at >= 0 && at < axes, "{}: shape {} has no axis {}", op, shape, axis);
+    return at;
+}
+
+std::vector<int> counted_axes(const char* op, const Shape& shape, const Axes& axes) {
+    std::vector<int> counted;
+    for (int axis = 0; axes.all() && axis < shape.rank(); ++axis) counted.push_back(axis);
+    for (const int axis : axes.list()) {
+        const int at = counted_axis(op, shape, axis);
+        check(std::find(counted.begin(), counted.end(), at) == counted.end(), "{}: axis {} is named twice", op, axis);
+        counted.push_back(at);
+    }
+    return counted;
 }
 
 int Shape::index(int axis) const {

@@ -48,6 +48,10 @@ class Shape {
     int rank_ = 0;
 };
 
+/// The axis counted from the front; negative ones count from the end. `more`: this many axes come to those of the shape, as in
+/// the result of unsqueeze. Error that names `op` when there is no such axis.
+int counted_axis(const char* op, const Shape& shape, int axis, int more = 0);
+
 /// A shape that is asked for, in which -1 may stand for an extent that follows from the tensor: reshape(x, {2, -1}).
 class NewShape {
   public:

@@ -227,7 +227,9 @@ Storage::Storage(std::int64_t bytes, Device device) : bytes_(bytes), device_(dev
 
 Storage::Storage(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner)
     : data_(data), bytes_(bytes), device_(Device::cpu), owner_(std::move(owner)), id_(next_id.fetch_add(1)) {
-    check(bytes >= 0 && owner_ != nullptr, "memory: {} bytes of somebody else, who {} named", bytes, owner_ ? "is" : "is not");
+    check(bytes >= 0 && owner_ != nullptr,
+          "memory: a tensor over {} bytes of other memory{}; wanted at least 0 bytes and an owner that keeps them alive", bytes,
+          owner_ ? "" : " without an owner");
 }
 
 Storage::~Storage() {

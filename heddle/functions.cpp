@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "autograd/whole_numbers.h"
 #include "core/check.h"
 #include "core/format.h"
 #include "core/random.h"
@@ -19,10 +20,12 @@ void check_rank(const char* op, const char* argument, const Variable& x, int ran
     check(x.rank() == rank, "{}: {} has shape {}, wanted {} axes; matmul takes any", op, argument, x.shape(), rank);
 }
 
-int counted(const char* op, const Shape& shape, int axis) {
-    const int at = axis < 0 ? axis + shape.rank() : axis;
-    check(at >= 0 && at < shape.rank(), "{}: {} has no axis {}", op, shape, axis);
-    return at;
+// Each leaf once.
+std::vector<Variable> distinct(const std::vector<Variable>& leaves) {
+    std::vector<Variable> all;
+    for (const Variable& leaf : leaves)
+        if (std::none_of(all.begin(), all.end(), [&](const Variable& one) { return one.is(leaf); })) all.push_back(leaf);
+    return all;
 }
 
 }  // namespace
@@ -50,14 +53,14 @@ Tensor isfinite(const Variable& x) { return (x > -kInfinity) & (x < kInfinity); 
 Variable movedim(const Variable& x, int from, int to, Where where) {
     std::vector<int> order(static_cast<std::size_t>(x.rank()));
     std::iota(order.begin(), order.end(), 0);
-    const int source = counted("movedim", x.shape(), from), target = counted("movedim", x.shape(), to);
+    const int source = counted_axis("movedim", x.shape(), from), target = counted_axis("movedim", x.shape(), to);
     order.erase(order.begin() + source);
     order.insert(order.begin() + target, source);
     return ops::permute(x, order, where);
 }
 
 Variable unflatten(const Variable& x, int axis, std::initializer_list<std::int64_t> extents, Where where) {
-    const int at = counted("unflatten", x.shape(), axis);
+    const int at = counted_axis("unflatten", x.shape(), axis);
     const Shape parts = NewShape(extents).holding(x.dim(at), "unflatten", x.shape());
     Shape shape;
     for (int i = 0; i < x.rank(); ++i) {
@@ -70,7 +73,11 @@ Variable unflatten(const Variable& x, int axis, std::initializer_list<std::int64
 
 Variable diag(const Variable& x, Where where) {
     check(x.rank() == 1 || x.rank() == 2, "diag: x has shape {}, wanted a vector or a matrix", x.shape());
-    if (x.rank() == 1) return ops::mul(Tensor::eye(x.dim(0), x.dtype(), x.device()), ops::unsqueeze(x, 0, where), where);
+    if (x.rank() == 1) {
+        if (is_whole(x.dtype())) return diag(x.value().to(DType::f64), where).value().to(x.dtype());
+        const Tensor on = Tensor::eye(x.dim(0), DType::f32, x.device()).to(DType::u8);
+        return ops::where(on, ops::unsqueeze(x, 0, where), 0.0, where);
+    }
     const std::int64_t count = std::min(x.dim(0), x.dim(1));
     const Tensor places = Tensor::arange(count) * static_cast<double>(x.dim(1) + 1);
     return ops::gather(ops::reshape(x, {-1}, where), places.to(x.device()), where);
@@ -113,7 +120,7 @@ Tensor bincount(const Tensor& numbers, std::int64_t least) {
 }
 
 Tensor argsort(const Variable& x, int axis, bool descending) {
-    const int at = counted("sort", x.shape(), axis);
+    const int at = counted_axis("argsort", x.shape(), axis);
     const std::vector<double> values = x.to_vector();
     std::vector<std::int32_t> result(values.size()), order(static_cast<std::size_t>(x.dim(at)));
     std::size_t inner = 1;
@@ -133,12 +140,13 @@ Tensor argsort(const Variable& x, int axis, bool descending) {
 }
 
 Sorted sort(const Variable& x, int axis, bool descending, Where where) {
-    const Tensor places = argsort(x, axis, descending);
-    return {ops::gather(x, counted("sort", x.shape(), axis), places, where), places};
+    const int at = counted_axis("sort", x.shape(), axis);
+    const Tensor places = argsort(x, at, descending);
+    return {ops::gather(x, at, places, where), places};
 }
 
 Sorted topk(const Variable& x, std::int64_t k, int axis, Where where) {
-    const int at = counted("topk", x.shape(), axis);
+    const int at = counted_axis("topk", x.shape(), axis);
     check(k >= 0 && k <= x.dim(at), "topk: {} numbers of axis {} of {}", k, axis, x.shape());
     const Tensor places = argsort(x, at, true).narrow(at, 0, k);
     return {ops::gather(x, at, places, where), places};
@@ -150,41 +158,62 @@ Variable log2(const Variable& x, Where where) { return ops::scale(ops::log(x, wh
 Variable log10(const Variable& x, Where where) { return ops::scale(ops::log(x, where), 1 / std::log(10.0), where); }
 Variable tan(const Variable& x, Where where) { return ops::div(ops::sin(x, where), ops::cos(x, where), where); }
 
-// By e^x - 1, which is exact near 0: (e + e / (e + 1)) / 2.
+// sinh x = (e^x - 1) / 2 - (e^-x - 1) / 2. With h = e^(x/2) - 1, which is exact near 0, e^x - 1 is h (h + 2): so e^x / 2 is
+// reached where e^x itself is too large.
 Variable sinh(const Variable& x, Where where) {
-    const Variable e = ops::expm1(x, where);
-    return ops::scale(ops::add(e, ops::div(e, Operand(e, where) + 1, where), where), 0.5, where);
+    const auto half = [&](double sign) {
+        const Variable h = ops::expm1(ops::scale(x, sign / 2, where), where);
+        return ops::mul(ops::scale(h, 0.5, where), Operand(h, where) + 2, where);
+    };
+    return ops::sub(half(1), half(-1), where);
 }
+// e^x / 2 + e^-x / 2, by e^(x/2) likewise.
 Variable cosh(const Variable& x, Where where) {
-    return ops::scale(ops::add(ops::exp(x, where), ops::exp(ops::neg(x, where), where), where), 0.5, where);
+    const auto half = [&](double sign) {
+        const Variable h = ops::exp(ops::scale(x, sign / 2, where), where);
+        return ops::mul(ops::scale(h, 0.5, where), h, where);
+    };
+    return ops::add(half(1), half(-1), where);
 }
 Variable leaky_relu(const Variable& x, double slope, Where where) {
     return ops::where(x > 0, x, ops::scale(x, slope, where), where);
 }
 // The exponent is never positive, so that no infinity meets the mask.
 Variable elu(const Variable& x, double alpha, Where where) {
-    const Variable below = ops::scale(ops::expm1(ops::minimum(x, 0, where), where), alpha, where);
-    return ops::where(x > 0, x, below, where);
+    const Tensor above = x > 0;
+    const Variable below = ops::scale(ops::expm1(ops::where(above, 0.0, x, where), where), alpha, where);
+    return ops::where(above, x, below, where);
 }
 Variable log_sigmoid(const Variable& x, Where where) { return ops::neg(ops::softplus(ops::neg(x, where), where), where); }
+// From the nearer end, so that the weight 1 gives b itself.
 Variable lerp(const Variable& a, const Variable& b, double weight, Where where) {
-    return ops::add(a, ops::scale(ops::sub(b, a, where), weight, where), where);
+    const Variable way = ops::sub(b, a, where);
+    if (weight < 0.5) return ops::add(a, ops::scale(way, weight, where), where);
+    return ops::sub(b, ops::scale(way, 1 - weight, where), where);
 }
+// The larger one and ln(1 + e^-d) with their distance d. Equal ones, infinities among them, have the distance 0.
 Variable logaddexp(const Variable& a, const Variable& b, Where where) {
-    const Shape shape = ops::add(a.detach(), b.detach()).shape();
-    return ops::logsumexp(ops::stack({ops::expand(a, shape, where), ops::expand(b, shape, where)}, 0, where), 0, false, where);
+    const Variable d = ops::where(a == b, 0.0, ops::sub(a, b, where), where);
+    return ops::add(ops::maximum(a, b, where), ops::softplus(ops::neg(ops::abs(d, where), where), where), where);
 }
+// By the largest magnitude m first, so that no square is too large or too small: (x / m) / max(|x / m|, eps / m). The result is
+// the same for every m, which therefore gets no gradient.
 Variable normalize(const Variable& x, int axis, double eps, Where where) {
-    return ops::div(x, ops::maximum(ops::norm(x, axis, true, 2, where), eps, where), where);
+    counted_axis("normalize", x.shape(), axis);
+    if (x.dim(axis) == 0) return x;
+    const Tensor largest = ops::max(ops::abs(x.detach(), where), axis, true, where).value();
+    const Tensor unit = ops::where((largest > 0) & isfinite(largest), largest, 1.0, where).value();
+    const Variable even = ops::div(x, unit, where), least = Operand(eps, where) / unit;
+    return ops::div(even, ops::maximum(ops::norm(even, axis, true, 2, where), least, where), where);
 }
 Variable cosine_similarity(const Variable& a, const Variable& b, int axis, double eps, Where where) {
-    const Variable sizes = ops::mul(ops::norm(a, axis, false, 2, where), ops::norm(b, axis, false, 2, where), where);
-    return ops::div(ops::sum(ops::mul(a, b, where), axis, false, where), ops::maximum(sizes, eps, where), where);
+    return ops::sum(ops::mul(normalize(a, axis, eps, where), normalize(b, axis, eps, where), where), axis, false, where);
 }
 
 Variable bmm(const Variable& a, const Variable& b, Where where) {
     check_rank("bmm", "a", a, 3);
     check_rank("bmm", "b", b, 3);
+    check(a.dim(0) == b.dim(0), "bmm: a has shape {} and b {}, wanted one batch extent; matmul broadcasts", a.shape(), b.shape());
     return ops::matmul(a, b, false, false, where);
 }
 Variable mm(const Variable& a, const Variable& b, Where where) {
@@ -223,6 +252,14 @@ Variable dropout(const Variable& x, double probability, bool training, Where whe
     return ops::dropout(x, generator().next_dropout("dropout", probability), where);
 }
 
+Variable embedding(const Variable& table, const Tensor& tokens, Where where) {
+    const std::int64_t count = tokens.numel();
+    const Variable rows = ops::embedding(table, tokens.reshape({count}), Spans({{0, count}}, count), {}, where);
+    Shape shape = tokens.shape();
+    shape.append(table.cols());
+    return ops::reshape(rows, shape, where);
+}
+
 // ---- learning
 
 double accuracy(const Variable& logits, const Tensor& targets) {
@@ -236,7 +273,7 @@ std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leav
     for (const Variable& leaf : leaves)
         check(leaf.is_leaf() && leaf.requires_grad(), "grad: {} is no leaf that requires a gradient",
               leaf.name().empty() ? std::string("a Variable") : leaf.name());
-    // Puts back what the leaves held, even if backward throws.
+    // Puts back what the leaves held, even if backward throws; backwards, since the second of two equal leaves held nothing.
     struct Held {
         explicit Held(const std::vector<Variable>& of) : leaves(of) {
             for (Variable& leaf : leaves) {
@@ -245,7 +282,7 @@ std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leav
             }
         }
         ~Held() {
-            for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].set_grad(before[i]);
+            for (std::size_t i = leaves.size(); i-- > 0;) leaves[i].set_grad(before[i]);
         }
         Held(const Held&) = delete;
         Held& operator=(const Held&) = delete;
@@ -262,11 +299,12 @@ std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leav
 double clip_grad_norm(const std::vector<Variable>& leaves, double most) {
     check(most > 0, "clip_grad_norm: the largest norm is {}, wanted a positive number", most);
     double squares = 0;
-    for (const Variable& leaf : leaves)
+    const std::vector<Variable> each = distinct(leaves);
+    for (const Variable& leaf : each)
         if (leaf.grad().defined()) squares += ops::sum(ops::square(leaf.grad().to(DType::f64))).item();
     const double norm = std::sqrt(squares);
     if (!(norm <= most))
-        for (const Variable& leaf : leaves)
+        for (const Variable& leaf : each)
             if (leaf.grad().defined()) {
                 Tensor gradient = leaf.grad();
                 gradient *= most / norm;

@@ -55,7 +55,7 @@ inline Tensor tensor(std::initializer_list<std::initializer_list<Number>> rows, 
     return Tensor::from(all, {count, length}).to(dtype.value_or(written_dtype<Number>));
 }
 
-/// Like `x` in shape, dtype and device.
+/// Tensors with the shape, the dtype and the device of `x`.
 inline Tensor zeros_like(const Variable& x) { return Tensor::zeros_like(x.value()); }
 inline Tensor ones_like(const Variable& x) { return Tensor::ones_like(x.value()); }
 inline Tensor full_like(const Variable& x, double value) { return Tensor::full_like(x.value(), value); }
@@ -95,9 +95,11 @@ inline Variable cat(std::initializer_list<Variable> parts, int axis = 0, Where w
 inline Variable swapaxes(const Variable& x, int a, int b, Where where = Where::current()) {
     return ops::transpose(x, a, b, where);
 }
-/// Axis `from` at the place `to`, the others in their order.
+/// Axis `from` at the place `to`, the others in their order; any dtype, negative axes count from the end. Error when x has no
+/// such axis.
 Variable movedim(const Variable& x, int from, int to, Where where = Where::current());
-/// Axis `axis` as several of these extents, one of which may be -1.
+/// Axis `axis` as several of these extents, one of which may be -1; any dtype. Error when x has no such axis, or the extents have
+/// another product than that of the axis.
 Variable unflatten(const Variable& x, int axis, std::initializer_list<std::int64_t> extents, Where where = Where::current());
 /// MLX's names of index_select and gather along an axis.
 inline Variable take(const Variable& x, const Tensor& indices, int axis, Where where = Where::current()) {
@@ -108,26 +110,30 @@ inline Variable take_along_axis(const Variable& x, const Tensor& indices, int ax
 }
 /// The elements in one row where the mask u8 of x's shape holds.
 inline Variable masked_select(const Variable& x, const Tensor& mask) { return x[mask]; }
-/// A matrix with the vector x on its diagonal, or the diagonal of the matrix x.
+/// The matrix [n, n] with the vector x [n] on its diagonal and zeros elsewhere, or the diagonal [min(rows, cols)] of the matrix
+/// x; any dtype, integers without a gradient. Error when x is neither.
 Variable diag(const Variable& x, Where where = Where::current());
-/// `value` before and behind an axis: pairs for the last axis, the last but one, and so on, as in PyTorch.
+/// With so many places of `value` before and behind an axis: pairs for the last axis, the last but one, and so on, as in PyTorch;
+/// any dtype that holds `value`. Error for an odd count, a negative number, or more pairs than x has axes.
 Variable pad(const Variable& x, std::initializer_list<std::int64_t> before_and_behind, double value = 0,
              Where where = Where::current());
 
-/// The places of a grid [a, b]: the numbers of `a` along the rows, and those of `b` along the columns.
+/// The places of a grid, two Variables [n, m] for a [n] and b [m], each with its dtype: the numbers of `a` down the columns, and
+/// those of `b` along the rows (indexing="ij" in PyTorch and NumPy). Error unless both are vectors.
 std::vector<Variable> meshgrid(const Variable& a, const Variable& b, Where where = Where::current());
 /// i32 [n]: how often each of 0, 1, ..., n - 1 occurs; n is `least`, or more when a number asks for it. On CUDA the host waits.
 Tensor bincount(const Tensor& numbers, std::int64_t least = 0);
 
 /// The numbers along an axis in order, and the places i32 that they come from; equal ones keep their order, and a NaN goes behind
-/// all numbers. The host sorts them: on CUDA it waits for them.
+/// all numbers. Both have x's shape, the values its dtype; integers have no gradient. The host sorts them: on CUDA it waits for
+/// them. Error when x has no such axis, or more elements than i32 counts.
 struct Sorted {
     Variable values;
     Tensor indices;
 };
 Sorted sort(const Variable& x, int axis = -1, bool descending = false, Where where = Where::current());
 Tensor argsort(const Variable& x, int axis = -1, bool descending = false);
-/// The k largest, falling. Error when the axis has fewer.
+/// The k largest, falling: the axis has the extent k in both. Error when the axis has fewer.
 Sorted topk(const Variable& x, std::int64_t k, int axis = -1, Where where = Where::current());
 
 // ---- functions
@@ -149,25 +155,27 @@ Variable log10(const Variable& x, Where where = Where::current());
 Variable tan(const Variable& x, Where where = Where::current());
 Variable sinh(const Variable& x, Where where = Where::current());
 Variable cosh(const Variable& x, Where where = Where::current());
-/// x where it is positive, else slope x, or alpha (e^x - 1).
+/// x where it is positive, else slope x, or alpha (e^x - 1); the gradient at 0 is that of the other side.
 Variable leaky_relu(const Variable& x, double slope = 0.01, Where where = Where::current());
 Variable elu(const Variable& x, double alpha = 1, Where where = Where::current());
 /// ln(1 / (1 + e^-x))
 Variable log_sigmoid(const Variable& x, Where where = Where::current());
-/// a + weight (b - a)
+/// a + weight (b - a), and b itself for the weight 1.
 Variable lerp(const Variable& a, const Variable& b, double weight, Where where = Where::current());
-/// ln(e^a + e^b), without overflow.
+/// ln(e^a + e^b), without overflow; infinity when one of them is, -infinity when both are. The two broadcast.
 Variable logaddexp(const Variable& a, const Variable& b, Where where = Where::current());
-/// x / max(|x|, eps), with the norm along `axis`.
+/// x / max(|x|, eps), with the norm along `axis`; numbers whose squares are beyond the dtype give it, too.
 Variable normalize(const Variable& x, int axis = 1, double eps = 1e-12, Where where = Where::current());
-/// a b / max(|a| |b|, eps) along `axis`.
+/// The sum of normalize(a) normalize(b) along `axis`, as in PyTorch; the two broadcast.
 Variable cosine_similarity(const Variable& a, const Variable& b, int axis = 1, double eps = 1e-8, Where where = Where::current());
-/// PyTorch's names of products of matrices and vectors; Error when the arguments have other numbers of axes.
+/// PyTorch's names of products: a [batch, n, k] b [batch, k, m] gives [batch, n, m]; a [n, k] b [k, m] gives [n, m]; a [n, k] x
+/// [k] gives [n]; a [n] b [n] gives a scalar. Error when the arguments have other numbers of axes, the extents do not fit or the
+/// batches differ: these do not broadcast, as matmul does.
 Variable bmm(const Variable& a, const Variable& b, Where where = Where::current());
 Variable mm(const Variable& a, const Variable& b, Where where = Where::current());
 Variable mv(const Variable& a, const Variable& x, Where where = Where::current());
 Variable dot(const Variable& a, const Variable& b, Where where = Where::current());
-/// a_i b_j
+/// a_i b_j: [n, m] for vectors a [n] and b [m]. Error unless both are vectors.
 Variable outer(const Variable& a, const Variable& b, Where where = Where::current());
 
 /// einsum("bij,bjk->bik", {a, b}): sums of products over the letters that the result has not; without -> it has those that occur
@@ -176,17 +184,17 @@ Variable outer(const Variable& a, const Variable& b, Where where = Where::curren
 Variable einsum(const std::string& sum, const std::vector<Variable>& operands, Where where = Where::current());
 
 /// Softmax(scale q k^T) v of tensors [..., time, width], where with `causal` a query sees no later key; scale is 1 /
-/// sqrt(width). ops::attention computes it in one pass for packed rows, and keeps no scores.
+/// sqrt(width). The last query stands beside the last key: with fewer queries than keys they are the newest ones, as in decoding
+/// with a cache, while PyTorch's is_causal sets the first query beside the first key. ops::attention computes it in one pass for
+/// packed rows, and keeps no scores.
 Variable scaled_dot_product_attention(const Variable& query, const Variable& key, const Variable& value, bool causal = false,
                                       Where where = Where::current());
 
 /// Dropout with the next key of the thread's generator (manual_seed); x itself unless `training`.
 Variable dropout(const Variable& x, double probability, bool training = true, Where where = Where::current());
 
-/// Row tokens[i] of the table [vocabulary, d_model], for each i.
-inline Variable embedding(const Variable& table, const Tensor& tokens, Where where = Where::current()) {
-    return ops::embedding(table, tokens, Spans({{0, tokens.numel()}}, tokens.numel()), {}, where);
-}
+/// The rows of the table [vocabulary, d_model] for tokens i32 [...]: [..., d_model]. Error when a token lies outside the table.
+Variable embedding(const Variable& table, const Tensor& tokens, Where where = Where::current());
 
 // ---- learning
 
@@ -201,7 +209,7 @@ inline Variable cross_entropy(const Variable& logits, const Variable& targets, c
 double accuracy(const Variable& logits, const Tensor& targets);
 
 /// The gradients of a one-element loss for these leaves, without adding to what they hold. Other leaves get theirs added, as by
-/// backward. A leaf on which the loss does not depend gets zeros.
+/// backward. A leaf on which the loss does not depend gets zeros; one that is named twice gets its gradient in both places.
 std::vector<Tensor> grad(const Variable& loss, const std::vector<Variable>& leaves);
 
 /// MLX's transforms of a function of one Variable that gives a loss: its gradient, and its value with the gradient.
@@ -220,8 +228,8 @@ auto grad(Function function) {
     return [both = value_and_grad(std::move(function))](const Variable& x) mutable { return both(x).second; };
 }
 
-/// Multiplies the gradients of these leaves by most / norm when their common norm is above `most`. Returns the norm before. An
-/// optimizer's option `clip` does this in its update.
+/// Multiplies the gradients of these leaves by most / norm when their common norm is above `most`. Returns the norm before. A
+/// leaf that is named twice counts once. An optimizer's option `clip` does this in its update.
 double clip_grad_norm(const std::vector<Variable>& leaves, double most);
 
 }  // namespace heddle

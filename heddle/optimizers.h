@@ -39,7 +39,7 @@ struct SGDOptions {
     double clip = 0;
 };
 
-/// What an optimizer trains: the parameters of a module, or a list of leaves.
+/// Leaves for an optimizer to train: the parameters of a module, or a list.
 class Trained {
   public:
     Trained() = default;                                                                    ///< nothing yet

@@ -135,8 +135,13 @@ Tensor Embedding::step(const Tensor& tokens, const Spans& spans, const Positiona
 
 Variable Embedding::forward(const Tensor& tokens, Where where) const {
     const InModule in_module(name());
-    const Spans whole({{0, tokens.numel()}}, tokens.numel());
-    return ops::embedding(weight_, tokens.to(device()), whole, {.scale = scale_, .untrained = zero_row_}, where);
+    const std::int64_t count = tokens.numel();
+    const Tensor all = tokens.to(device()).reshape({count});
+    const Variable rows =
+        ops::embedding(weight_, all, Spans({{0, count}}, count), {.scale = scale_, .untrained = zero_row_}, where);
+    Shape shape = tokens.shape();
+    shape.append(weight_.cols());
+    return ops::reshape(rows, shape, where);
 }
 
 Sentences packed(std::span<const Tokens> sentences) {

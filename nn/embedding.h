@@ -101,7 +101,7 @@ class Embedding : public Module {
     /// The rows of a token step on CUDA, one for each span: their position grows, and never beyond the table.
     Tensor step(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, std::int64_t position,
                 const device::Growth& growth) const;
-    /// scale weight[tokens], [rows, d_model]: without positions.
+    /// scale weight[tokens], [..., d_model], for tokens i32 [...]: without positions.
     Variable forward(const Tensor& tokens, Where where = Where::current()) const;
     Variable operator()(const Tensor& tokens, Where where = Where::current()) const { return forward(tokens, where); }
 

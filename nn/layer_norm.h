@@ -7,7 +7,7 @@
 
 namespace heddle::nn {
 
-/// What is done to a row: layer norm subtracts its mean and divides by its deviation, RMS norm (Zhang and Sennrich 2019) divides
+/// The two normalisations of a row: layer norm subtracts its mean and divides by its deviation, RMS norm (Zhang and Sennrich 2019) divides
 /// by the root of its mean square.
 enum class NormKind : std::uint8_t { layer, rms };
 constexpr auto enum_words(NormKind) { return words_for<NormKind>({{NormKind::layer, "layer"}, {NormKind::rms, "rms"}}); }

@@ -35,8 +35,8 @@ void lstm_step(const Variable& gates, Variable& h, Variable& c, Where where) {
     h = ops::mul(out, ops::tanh(c, where), where);
 }
 
-void check_states(const char* name, const Variable& states, const Shape& wanted) {
-    check(!states.defined() || states.shape() == wanted, "recurrent layer: {} has shape {}, wanted {}", name,
+void check_states(const std::string& layer, const char* name, const Variable& states, const Shape& wanted) {
+    check(!states.defined() || states.shape() == wanted, "recurrent layer {}: {} has shape {}, wanted {}", layer, name,
           states.defined() ? states.shape() : Shape(), wanted);
 }
 
@@ -112,8 +112,8 @@ RecurrentOutput Recurrent::run(const Variable& x, const Variable& hidden, const 
           "recurrent layer {}: x has shape {}, wanted [batch, time, {}], neither empty", name(), x.shape(), in_);
     const std::int64_t directions = options_.bidirectional ? 2 : 1;
     const Shape wanted{options_.layers * directions, x.dim(0), hidden_};
-    check_states("hidden", hidden, wanted);
-    check_states("cell", cell, wanted);
+    check_states(name(), "hidden", hidden, wanted);
+    check_states(name(), "cell", cell, wanted);
     std::vector<Variable> last_states, last_cells;
     Variable value = ops::transpose(x, 0, 1, where);
     for (std::int64_t layer = 0; layer < options_.layers; ++layer) {

@@ -12,7 +12,7 @@ Variable log_softmax(const Variable& x, Where where) {
 }
 
 Variable log_softmax(const Variable& x, int axis, Where where) {
-    if (axis == -1 || axis == x.shape().rank() - 1) return log_softmax(x, where);
+    if (counted_axis("log_softmax", x.shape(), axis) == x.rank() - 1) return log_softmax(x, where);
     return transpose(log_softmax(transpose(x, axis, -1, where), where), axis, -1, where);
 }
 

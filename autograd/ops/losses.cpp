@@ -12,9 +12,10 @@
 namespace heddle::inline ops {
 namespace {
 
-void check_same_shape(const char* op, const char* name, const Variable& x, const Variable& target) {
+void check_alike(const char* op, const char* name, const Variable& x, const Variable& target) {
     check(x.shape() == target.shape(), "{}: {} has shape {}, but the target {}; wanted one shape", op, name, x.shape(),
           target.shape());
+    check(x.dtype() == target.dtype(), "{}: {} is {}, but the target {}; wanted one dtype", op, name, x.dtype(), target.dtype());
 }
 
 Variable reduced(const char* op, const Variable& losses, Reduction reduction, Where where) {
@@ -32,6 +33,7 @@ Variable reduced(const char* op, const Variable& losses, Reduction reduction, Wh
 // Times the options' weight, and reduced.
 Variable weighted(const char* op, const Variable& losses, const BinaryLossOptions& options, Where where) {
     if (!options.weight.defined()) return reduced(op, losses, options.reduction, where);
+    check_dtype(op, "weight", options.weight, losses.dtype());
     check(kernels::broadcast_shape(op, options.weight.shape(), losses.shape()) == losses.shape(),
           "{}: the weight has shape {}, which does not broadcast to x {}", op, options.weight.shape(), losses.shape());
     return reduced(op, mul(losses, options.weight, where), options.reduction, where);
@@ -49,10 +51,18 @@ Variable as_numbers(const Variable& targets, const Variable& beside) {
 Variable positive_part(const char* op, const Variable& targets, const BinaryLossOptions& options, Where where) {
     if (!options.positive_weight.defined()) return targets;
     const Tensor& weight = options.positive_weight;
+    check_dtype(op, "positive_weight", weight, targets.dtype());
     check(kernels::broadcast_shape(op, weight.shape(), targets.shape()) == targets.shape(),
           "{}: the weight of positive targets has shape {}, which does not broadcast to x {}", op, weight.shape(),
           targets.shape());
     return mul(targets, weight, where);
+}
+
+// log x, but -100 where it is smaller: there x is replaced before the logarithm, whose slope at 0 is infinite.
+Variable bounded_log(const Variable& x, Where where) {
+    constexpr double kLeast = -100;
+    const Tensor small = log(x.detach(), where) < kLeast;
+    return ops::where(small, kLeast, log(ops::where(small, 1.0, x, where), where), where);
 }
 
 }  // namespace
@@ -60,18 +70,18 @@ Variable positive_part(const char* op, const Variable& targets, const BinaryLoss
 // ---- distances
 
 Variable mse_loss(const Variable& x, const Variable& target, Reduction reduction, Where where) {
-    check_same_shape("mse_loss", "x", x, target);
+    check_alike("mse_loss", "x", x, target);
     return reduced("mse_loss", square(sub(x, target, where), where), reduction, where);
 }
 
 Variable l1_loss(const Variable& x, const Variable& target, Reduction reduction, Where where) {
-    check_same_shape("l1_loss", "x", x, target);
+    check_alike("l1_loss", "x", x, target);
     return reduced("l1_loss", abs(sub(x, target, where), where), reduction, where);
 }
 
 // With c = d within [-delta, delta] it is c (d - c / 2): d^2 / 2 inside, and delta (|d| - delta / 2) outside.
 Variable huber_loss(const Variable& x, const Variable& target, double delta, Reduction reduction, Where where) {
-    check_same_shape("huber_loss", "x", x, target);
+    check_alike("huber_loss", "x", x, target);
     check(delta > 0, "huber_loss: delta is {}, wanted a number above 0", delta);
     const Variable d = sub(x, target, where), c = clamp(d, -delta, delta, where);
     return reduced("huber_loss", mul(c, sub(d, scale(c, 0.5, where), where), where), reduction, where);
@@ -84,26 +94,22 @@ Variable smooth_l1_loss(const Variable& x, const Variable& target, double beta, 
 
 // ---- of two classes
 
-// softplus(-x) = -log sigmoid(x), and -log(1 - sigmoid(x)) = x + softplus(-x). With weight w of positive targets:
-//     w t softplus(-x) + (1 - t) (x + softplus(-x)) = (1 - t) x + (w t + 1 - t) softplus(-x)
+// -log sigmoid(x) = softplus(-x), and -log(1 - sigmoid(x)) = softplus(x), which x + softplus(-x) would round to 0 for x below
+// -17. With weight w of positive targets: w t softplus(-x) + (1 - t) softplus(x)
 Variable bce_with_logits(const Variable& logits, const Variable& given, const BinaryLossOptions& options, Where where) {
     const char* op = "bce_with_logits";
-    check_same_shape(op, "logits", logits, given);
     const Variable targets = as_numbers(given, logits);
-    const Variable negative = rest_of_one(targets, where);
-    Variable rest = softplus(neg(logits, where), where);
-    if (options.positive_weight.defined())
-        rest = mul(add(positive_part(op, targets, options, where), negative, where), rest, where);
-    return weighted(op, add(mul(negative, logits, where), rest, where), options, where);
+    check_alike(op, "logits", logits, targets);
+    const Variable positive = mul(positive_part(op, targets, options, where), softplus(neg(logits, where), where), where);
+    const Variable negative = mul(rest_of_one(targets, where), softplus(logits, where), where);
+    return weighted(op, add(positive, negative, where), options, where);
 }
 
 Variable bce_loss(const Variable& probabilities, const Variable& given, const BinaryLossOptions& options, Where where) {
     const char* op = "bce_loss";
-    check_same_shape(op, "probabilities", probabilities, given);
     const Variable targets = as_numbers(given, probabilities);
-    constexpr double kLeastLog = -100, kNoBound = std::numeric_limits<double>::infinity();
-    const Variable yes = clamp(log(probabilities, where), kLeastLog, kNoBound, where);
-    const Variable no = clamp(log(rest_of_one(probabilities, where), where), kLeastLog, kNoBound, where);
+    check_alike(op, "probabilities", probabilities, targets);
+    const Variable yes = bounded_log(probabilities, where), no = bounded_log(rest_of_one(probabilities, where), where);
     const Variable sums =
         add(mul(positive_part(op, targets, options, where), yes, where), mul(rest_of_one(targets, where), no, where), where);
     return weighted(op, neg(sums, where), options, where);
@@ -127,18 +133,19 @@ Variable nll_loss(const Variable& log_probabilities, const Tensor& targets, cons
         const std::int64_t counted = kernels::count_targets(op, targets, x.rows(), x.cols(), options);
         divisor = Tensor::full({}, kernels::loss_divisor(options, counted), DType::f64);
     }
-    const Tensor column = targets.reshape({x.rows(), 1});
-    Tensor taken = kernels::compare(kernels::Comparison::equal, column, Tensor::arange(x.cols(), DType::i32, device));
-    if (options.ignore >= 0)  // a class may be the one that is ignored
-        taken = taken &
-                kernels::compare(kernels::Comparison::not_equal, column, Tensor::full({}, options.ignore, DType::i32, device));
-    const Variable total = sum(ops::where(taken, log_probabilities, 0.0, where), {}, false, where);
+    check(x.numel() <= std::numeric_limits<std::int32_t>::max(),
+          "nll_loss: log_probabilities {} have more places than i32 numbers; cross_entropy has no such bound", x.shape());
+    // The row of an ignored target gives its first number, which does not count.
+    const Tensor counted = targets != options.ignore;
+    const Tensor places = Tensor::arange(x.rows(), DType::i32, device) * static_cast<double>(x.cols()) + targets * counted;
+    const Variable found = gather(reshape(log_probabilities, {x.numel()}, where), places, where);
+    const Variable total = sum(ops::where(counted, found, 0.0, where), {}, false, where);
     return neg(div(total, kernels::cast(divisor, x.dtype()), where), where);
 }
 
 Variable kl_div(const Variable& log_probabilities, const Variable& target, const DivergenceOptions& options, Where where) {
     const char* op = "kl_div";
-    check_same_shape(op, "log_probabilities", log_probabilities, target);
+    check_alike(op, "log_probabilities", log_probabilities, target);
     if (options.log_target) {
         const Variable losses = mul(exp(target, where), sub(target, log_probabilities, where), where);
         return reduced(op, losses, options.reduction, where);

@@ -56,18 +56,10 @@ Variable prod_of(const Variable& x, int axis, bool keep, Where where) {
 
 // ---- several axes, or all
 
-// The axes counted from the front, in ascending order.
 std::vector<int> ordered_axes(const char* op, const Shape& shape, const Axes& axes) {
-    std::vector<int> all;
-    for (int axis = 0; axes.all() && axis < shape.rank(); ++axis) all.push_back(axis);
-    for (const int axis : axes.list()) {
-        const int at = axis < 0 ? axis + shape.rank() : axis;
-        check(at >= 0 && at < shape.rank(), "{}: x has shape {}, it has no axis {}", op, shape, axis);
-        check(std::find(all.begin(), all.end(), at) == all.end(), "{}: axis {} is named twice", op, axis);
-        all.push_back(at);
-    }
-    std::sort(all.begin(), all.end());
-    return all;
+    std::vector<int> ascending = counted_axes(op, shape, axes);
+    std::sort(ascending.begin(), ascending.end());
+    return ascending;
 }
 
 Shape reduced_shape(const Shape& shape, const std::vector<int>& axes, bool keep) {
@@ -119,7 +111,7 @@ double elements(const char* op, const Variable& x, const Axes& axes) {
     return n;
 }
 
-// Of whole numbers.
+// A reduction of whole numbers, computed in f64, which holds them all.
 Variable over_whole(const char* op, const Variable& x, const Axes& axes, bool keep, Where where, OfAxis of_axis) {
     return narrowed(op, over(op, to(x, DType::f64), axes, keep, where, of_axis).value());
 }

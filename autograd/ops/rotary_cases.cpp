@@ -60,7 +60,7 @@ struct Turned {
     }
 };
 
-// As the paper writes it, with angles in radians.
+// The paper's formula, with angles in radians.
 Tensor turned(const Tensor& x, const Turned& one) {
     Tensor y = Tensor::zeros(x.shape(), DType::f64);
     const std::vector<double> places = one.places();

@@ -16,23 +16,6 @@
 namespace heddle::inline ops {
 namespace {
 
-// The axis counted from the front, where the result has `places` axes to count.
-int counted_axis(const char* op, const Shape& shape, int axis, int places) {
-    const int at = axis < 0 ? axis + places : axis;
-    check(at >= 0 && at < places, "{}: x has shape {}, there is no axis {}", op, shape, axis);
-    return at;
-}
-
-std::vector<int> counted_axes(const char* op, const Shape& shape, const Axes& axes) {
-    std::vector<int> counted;
-    for (int axis = 0; axes.all() && axis < shape.rank(); ++axis) counted.push_back(axis);
-    for (const int axis : axes.list()) {
-        counted.push_back(counted_axis(op, shape, axis, shape.rank()));
-        check(std::count(counted.begin(), counted.end(), counted.back()) == 1, "{}: axis {} is named twice", op, axis);
-    }
-    return counted;
-}
-
 // The elements in front of an axis, along it, and behind it.
 struct AroundAxis {
     AroundAxis(const Shape& shape, int axis) : n(shape[axis]) {
@@ -75,8 +58,8 @@ Variable transpose(const Variable& x, int a, int b, Where where) {
     const int rank = x.shape().rank();
     std::vector<int> axes;
     for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
-    std::swap(axes[static_cast<std::size_t>(counted_axis("transpose", x.shape(), a, rank))],
-              axes[static_cast<std::size_t>(counted_axis("transpose", x.shape(), b, rank))]);
+    std::swap(axes[static_cast<std::size_t>(counted_axis("transpose", x.shape(), a))],
+              axes[static_cast<std::size_t>(counted_axis("transpose", x.shape(), b))]);
     return permute(x, axes, where);
 }
 
@@ -89,7 +72,7 @@ Variable transpose(const Variable& x, Where where) {
 Variable flatten(const Variable& x, int first, int last, Where where) {
     const Shape shape = x.shape();
     if (shape.rank() == 0) return reshape(x, {1}, where);
-    const int from = counted_axis("flatten", shape, first, shape.rank()), to = counted_axis("flatten", shape, last, shape.rank());
+    const int from = counted_axis("flatten", shape, first), to = counted_axis("flatten", shape, last);
     check(from <= to, "flatten: axis {} comes behind axis {} in x {}", first, last, shape);
     Shape flat;
     for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -116,7 +99,7 @@ Variable squeeze(const Variable& x, const Axes& axes, Where where) {
 
 Variable unsqueeze(const Variable& x, int axis, Where where) {
     const Shape shape = x.shape();
-    const int at = counted_axis("unsqueeze", shape, axis, shape.rank() + 1);
+    const int at = counted_axis("unsqueeze", shape, axis, 1);
     Shape longer;
     for (int i = 0; i <= shape.rank(); ++i) {
         if (i == at) longer.append(1);
@@ -135,7 +118,7 @@ Variable stack(std::span<const Variable> parts, int axis, Where where) {
               parts.front().shape());
         lifted.push_back(unsqueeze(part, axis, where));
     }
-    return concat(lifted, counted_axis("stack", parts.front().shape(), axis, parts.front().shape().rank() + 1), where);
+    return concat(lifted, counted_axis("stack", parts.front().shape(), axis, 1), where);
 }
 
 Variable stack(std::initializer_list<Variable> parts, int axis, Where where) {
@@ -143,7 +126,7 @@ Variable stack(std::initializer_list<Variable> parts, int axis, Where where) {
 }
 
 std::vector<Variable> split(const Variable& x, const std::vector<std::int64_t>& sizes, int axis, Where where) {
-    const int at = counted_axis("split", x.shape(), axis, x.shape().rank());
+    const int at = counted_axis("split", x.shape(), axis);
     std::int64_t begin = 0;
     std::vector<Variable> parts;
     for (const std::int64_t size : sizes) {
@@ -160,32 +143,37 @@ std::vector<Variable> split(const Variable& x, const std::vector<std::int64_t>& 
 std::vector<Variable> split(const Variable& x, std::int64_t size, int axis, Where where) {
     check(size > 0, "split: parts of {} places, wanted at least one", size);
     std::vector<std::int64_t> sizes;
-    for (std::int64_t left = x.dim(counted_axis("split", x.shape(), axis, x.shape().rank())); left > 0; left -= size)
-        sizes.push_back(std::min(size, left));
+    std::int64_t left = x.dim(counted_axis("split", x.shape(), axis));
+    do sizes.push_back(std::min(size, left));
+    while ((left -= size) > 0);
     return split(x, sizes, axis, where);
 }
 
 std::vector<Variable> chunk(const Variable& x, std::int64_t count, int axis, Where where) {
     check(count > 0, "chunk: {} parts, wanted at least one", count);
-    const std::int64_t extent = x.dim(counted_axis("chunk", x.shape(), axis, x.shape().rank()));
-    return split(x, std::max<std::int64_t>(1, (extent + count - 1) / count), axis, where);
+    const std::int64_t extent = x.dim(counted_axis("chunk", x.shape(), axis));
+    if (extent == 0) return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(count)), axis, where);
+    return split(x, (extent + count - 1) / count, axis, where);
 }
 
 std::vector<Variable> unbind(const Variable& x, int axis, Where where) {
+    if (x.dim(counted_axis("unbind", x.shape(), axis)) == 0) return {};
     std::vector<Variable> parts = split(x, 1, axis, where);
     for (Variable& part : parts) part = squeeze(part, axis, where);
     return parts;
 }
 
 Variable index_select(const Variable& x, int axis, const Tensor& indices, Where where) {
-    const int at = counted_axis("index_select", x.shape(), axis, x.shape().rank());
+    const int at = counted_axis("index_select", x.shape(), axis);
+    check_dtype("index_select", "indices", indices, DType::i32);
+    check_rank("index_select", "indices", indices, 1);
     if (at == 0) return gather(x, indices, where);
     return transpose(gather(transpose(x, 0, at, where), indices, where), 0, at, where);
 }
 
 Variable gather(const Variable& x, int axis, const Tensor& indices, Where where) {
     const Shape shape = x.shape();
-    const int at = counted_axis("gather", shape, axis, shape.rank());
+    const int at = counted_axis("gather", shape, axis);
     check_dtype("gather", "indices", indices, DType::i32);
     check(indices.rank() == shape.rank() && with_extent(shape, at, indices.dim(at)) == indices.shape(),
           "gather: x has shape {} and indices {}, wanted equal extents but for axis {}", shape, indices.shape(), axis);
@@ -248,7 +236,7 @@ Variable repeat(const Variable& x, const Shape& times, Where where) {
 Variable repeat_interleave(const Variable& x, std::int64_t times, const std::optional<int>& axis, Where where) {
     check(times >= 0, "repeat_interleave: {} times, wanted at least 0", times);
     if (!axis) return repeat_interleave(reshape(x, {x.value().numel()}, where), times, 0, where);
-    const int at = counted_axis("repeat_interleave", x.shape(), *axis, x.shape().rank());
+    const int at = counted_axis("repeat_interleave", x.shape(), *axis);
     return repeated(x, AroundAxis(x.shape(), at), times, true, with_extent(x.shape(), at, x.dim(at) * times), where);
 }
 
@@ -266,9 +254,8 @@ Tensor flipped(const Tensor& x, const std::vector<int>& axes) {
         check_places("flip", x.shape(), at.n);
         std::vector<std::int32_t> places;
         for (std::int64_t i = at.n; i-- > 0;) places.push_back(static_cast<std::int32_t>(i));
-        // Without a last axis of 1, which permute takes for rows to copy.
-        const std::vector<int> order = at.inner == 1 ? std::vector{1, 0} : std::vector{1, 0, 2};
-        y = at.inner == 1 ? y.reshape({at.outer, at.n}) : y.reshape({at.outer, at.n, at.inner});
+        constexpr int order[] = {1, 0, 2};
+        y = y.reshape({at.outer, at.n, at.inner});
         if (at.outer > 1) y = kernels::permute_forward(y, order);
         const Shape shape = y.shape();
         y = rows_at(y, places, at.outer * at.inner).reshape(shape);
@@ -289,7 +276,7 @@ Variable flip(const Variable& x, const Axes& axes, Where where) {
 
 Variable roll(const Variable& x, std::int64_t shift, const std::optional<int>& axis, Where where) {
     if (!axis) return reshape(roll(reshape(x, {x.value().numel()}, where), shift, 0, where), x.shape(), where);
-    const int at = counted_axis("roll", x.shape(), *axis, x.shape().rank());
+    const int at = counted_axis("roll", x.shape(), *axis);
     const std::int64_t extent = x.dim(at);
     const std::int64_t by = extent == 0 ? 0 : (shift % extent + extent) % extent;
     if (by == 0) return reshape(x, x.shape(), where);

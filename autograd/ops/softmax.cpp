@@ -22,7 +22,7 @@ Variable softmax(const Variable& x, const Tensor& mask, const SoftmaxReach& reac
 }
 
 Variable softmax(const Variable& x, int axis, Where where) {
-    if (axis == -1 || axis == x.shape().rank() - 1) return softmax(x, {}, {}, {}, where);
+    if (counted_axis("softmax", x.shape(), axis) == x.rank() - 1) return softmax(x, {}, {}, {}, where);
     return transpose(softmax(transpose(x, axis, -1, where), {}, {}, {}, where), axis, -1, where);
 }
 

@@ -10,8 +10,7 @@ Tensor concat_forward(std::span<const Tensor> parts, int axis) {
     check(!parts.empty(), "concat: no parts given, wanted at least one");
     const Tensor& first = parts.front();
     check_defined("concat", "parts[0]", first);
-    const int at = axis < 0 ? axis + first.rank() : axis;
-    check(at >= 0 && at < first.rank(), "concat: shape {} has no axis {}", first.shape(), axis);
+    const int at = counted_axis("concat", first.shape(), axis);
     std::int64_t extent = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         check(parts[i].defined(), "concat: parts[{}] is an undefined tensor", i);

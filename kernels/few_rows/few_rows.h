@@ -3,8 +3,8 @@
 //     z = norm(x) or x,   y = act(z W^T + b) + residual        x [rows, in], W [out, in], b [out], residual and y [rows, out]
 //     norm(x) = gamma (x - mean) rstd + beta                   as in kernels/layer_norm
 //
-// A token step of decoding has a row for each hypothesis. Its products are small, and what a GPU spends on launches between them
-// (the norm before, the activation, the residual sum behind) is as long as the products themselves.
+// A token step of decoding has a row for each hypothesis. Its products are small, and launches between them (the norm before, the
+// activation, the residual sum behind) take a GPU as long as the products themselves.
 #pragma once
 
 #include <optional>

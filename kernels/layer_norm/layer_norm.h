@@ -63,12 +63,12 @@ ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, con
 /// RMS normalisation, with the promises of layer_norm_forward: y = gamma x rstd; a row of zeros gives zeros. x [..., cols], gamma
 /// [cols].
 LayerNormResult rms_norm_forward(const Tensor& x, const Tensor& gamma, double eps);
-/// As residual_layer_norm_forward.
+/// The sum and its RMS normalisation in one pass, with the promises of residual_layer_norm_forward.
 LayerNormResult residual_rms_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, double eps,
                                           const Dropout& dropout);
-/// As layer_norm_backward.
+/// The gradients of rms_norm_forward, with the promises of layer_norm_backward.
 Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& rstd, bool need_dx, Tensor dgamma);
-/// As residual_layer_norm_backward.
+/// The gradients of residual_rms_norm_forward, with the promises of residual_layer_norm_backward.
 ResidualLayerNormGradients residual_rms_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
                                                       const Tensor& gamma, const Tensor& rstd, const Dropout& dropout,
                                                       bool need_sublayer, Tensor dgamma);

@@ -18,13 +18,37 @@ std::vector<int> ordered(const char* op, const Shape& shape, std::span<const int
     std::vector<int> order;
     std::vector<bool> seen(axes.size(), false);
     for (const int axis : axes) {
-        const int at = axis < 0 ? axis + rank : axis;
-        check(at >= 0 && at < rank, "{}: shape {} has no axis {}", op, shape, axis);
+        const int at = counted_axis(op, shape, axis);
         check(!seen[static_cast<std::size_t>(at)], "{}: axis {} is named twice", op, axis);
         seen[static_cast<std::size_t>(at)] = true;
         order.push_back(at);
     }
     return order;
+}
+
+// y's axes, and how far apart in x the neighbours along each lie. Those of extent 1 are left out, and those that stay neighbours
+// are one: the way to copy depends on what moves.
+struct Merged {
+    Shape shape;
+    std::vector<std::int64_t> steps;
+};
+
+Merged merged(const Shape& from, const std::vector<int>& order) {
+    std::vector<std::int64_t> strides(order.size(), 1);
+    for (std::size_t i = order.size(); i-- > 1;) strides[i - 1] = strides[i] * from[static_cast<int>(i)];
+    Merged y;
+    for (const int axis : order) {
+        const std::int64_t extent = from[axis], step = strides[static_cast<std::size_t>(axis)];
+        if (extent == 1) continue;
+        if (!y.steps.empty() && y.steps.back() == extent * step) {
+            y.shape.set(-1, y.shape.cols() * extent);
+            y.steps.back() = step;
+        } else {
+            y.shape.append(extent);
+            y.steps.push_back(step);
+        }
+    }
+    return y;
 }
 
 constexpr std::int64_t kTile = 64;  // four cache lines of f32 each way
@@ -61,24 +85,27 @@ void transpose(const std::byte* from, std::byte* to, std::int64_t rows, std::int
 Tensor permute_forward(const Tensor& x, std::span<const int> axes) {
     check_defined("permute", "x", x);
     const std::vector<int> order = ordered("permute", x.shape(), axes);
-    if (order.empty()) return x.clone();
-    std::vector<std::int64_t> stride(order.size(), 1);
-    for (std::size_t i = order.size() - 1; i > 0; --i) stride[i - 1] = stride[i] * x.dim(static_cast<int>(i));
-    Shape shape;
-    for (const int axis : order) shape.append(x.dim(axis));
-    Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+    Shape permuted;
+    for (const int axis : order) permuted.append(x.dim(axis));
+    Tensor y = Tensor::empty(permuted, x.dtype(), x.device());
     if (y.device() == Device::cuda) {
         permute_cuda(x, order, y);
         return y;
     }
     if (y.numel() == 0) return y;
-    const std::int64_t size = size_of(x.dtype()), cols = y.cols();
+    const Merged axes_of_y = merged(x.shape(), order);
+    const Shape& shape = axes_of_y.shape;
+    const std::vector<std::int64_t>& steps = axes_of_y.steps;
+    const std::int64_t size = size_of(x.dtype()), cols = shape.cols();
     const std::byte* from = x.bytes_data();
     std::byte* to = y.mutable_bytes_data();
-    const auto stride_of = [&](int axis) { return stride[static_cast<std::size_t>(order[static_cast<std::size_t>(axis)])]; };
-    const std::int64_t step = stride_of(shape.rank() - 1);
+    if (shape.rank() < 2) {  // nothing moves
+        std::memcpy(to, from, static_cast<std::size_t>(cols * size));
+        return y;
+    }
+    const std::int64_t step = steps.back();
     // Where x's last axis went; the others but y's last one are walked in y's order.
-    const auto turned = static_cast<int>(std::find(order.begin(), order.end(), shape.rank() - 1) - order.begin());
+    const auto turned = static_cast<int>(std::find(steps.begin(), steps.end(), 1) - steps.begin());
     const bool in_place = turned == shape.rank() - 1;
     const std::int64_t along = in_place ? 1 : shape[turned], blocks = (along + kTile - 1) / kTile;
     std::int64_t pitch = 1;  // from one element of that axis to the next, in y
@@ -91,7 +118,7 @@ Tensor permute_forward(const Tensor& x, std::span<const int> axes) {
             std::int64_t places = cols;
             for (int k = shape.rank() - 2; k >= 0; places *= shape[k], --k) {
                 if (k == turned) continue;
-                source += rest % shape[k] * stride_of(k);
+                source += rest % shape[k] * steps[static_cast<std::size_t>(k)];
                 target += rest % shape[k] * places;
                 rest /= shape[k];
             }

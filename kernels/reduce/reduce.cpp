@@ -14,9 +14,7 @@
 namespace heddle::kernels {
 
 Middle middle_of(const char* op, const Shape& shape, int axis, bool keep) {
-    check(shape.rank() >= 1, "{}: x is a scalar, it has no axis {}", op, axis);
-    const int at = axis < 0 ? axis + shape.rank() : axis;
-    check(at >= 0 && at < shape.rank(), "{}: x has shape {}, it has no axis {}", op, shape, axis);
+    const int at = counted_axis(op, shape, axis);
     Middle m;
     m.n = shape[at];
     for (int i = 0; i < shape.rank(); ++i) {

@@ -10,12 +10,6 @@
 namespace heddle::kernels {
 namespace {
 
-int axis_of(const char* op, const Shape& shape, int axis) {
-    const int at = axis < 0 ? axis + shape.rank() : axis;
-    check(at >= 0 && at < shape.rank(), "{}: shape {} has no axis {}", op, shape, axis);
-    return at;
-}
-
 SliceRuns runs_of(const char* op, const Shape& whole, int axis, std::int64_t begin, std::int64_t end) {
     check(0 <= begin && begin <= end && end <= whole[axis], "{}: [{}, {}) of axis {} of {}", op, begin, end, axis, whole);
     std::int64_t inner = 1;
@@ -36,7 +30,7 @@ SliceRuns runs_of_part(const char* op, const char* argument, const Tensor& part,
     check_defined(op, argument, part);
     check_dtype(op, argument, part, whole.dtype());
     check_device(op, argument, part, whole.device());
-    const int at = axis_of(op, whole.shape(), axis);
+    const int at = counted_axis(op, whole.shape(), axis);
     Shape wanted = whole.shape();
     if (part.rank() == whole.rank()) wanted.set(at, part.dim(at));
     check_shape(op, argument, part, wanted);
@@ -47,7 +41,7 @@ SliceRuns runs_of_part(const char* op, const char* argument, const Tensor& part,
 
 Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
     check_defined("slice", "x", x);
-    const int at = axis_of("slice", x.shape(), axis);
+    const int at = counted_axis("slice", x.shape(), axis);
     runs_of("slice", x.shape(), at, begin, end);  // before there is a shape with a negative extent
     Shape shape = x.shape();
     shape.set(at, end - begin);
@@ -58,7 +52,7 @@ Tensor slice_forward(const Tensor& x, int axis, std::int64_t begin, std::int64_t
 
 void slice_into(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, Tensor y) {
     check_defined("slice", "x", x);
-    const int at = axis_of("slice", x.shape(), axis);
+    const int at = counted_axis("slice", x.shape(), axis);
     const SliceRuns runs = runs_of("slice", x.shape(), at, begin, end);
     Shape shape = x.shape();
     shape.set(at, end - begin);

@@ -98,7 +98,7 @@ TEST(Operators, ReduceOverOneAxisSeveralOrAll) {
     EXPECT_EQ(argmin(a, 0, true).shape(), (Shape{1, 2}));
     EXPECT_EQ(any(a > 3).item(), 1);
     EXPECT_EQ(all(a > 1, 1).to_vector(), (Values{0, 1}));
-    expect_error([&] { sum(a, 2); }, "it has no axis 2");
+    expect_error([&] { sum(a, 2); }, "sum: shape [2, 2] has no axis 2");
     expect_error([&] { sum(a, {0, -2}); }, "axis -2 is named twice");
     expect_error([] { mean(Tensor::zeros({2, 0}, DType::f32)); }, "mean: x [2, 0] is empty");
     expect_error([] { var(Tensor::zeros({1}, DType::f32)); }, "leave nothing to divide by");

@@ -70,7 +70,7 @@ struct AttentionView {
     [[gnu::always_inline]] const T* bias_row(std::int64_t head, std::int64_t i) const {
         return bias == nullptr ? nullptr : bias + head * bias_head + i * bias_pitch;
     }
-    /// Of a cache, whose bias has one row for each head: the numbers of the `keys` newest keys, or null.
+    /// The bias' numbers for the `keys` newest keys of a cache, where it has one row for each head, or null.
     [[gnu::always_inline]] const T* newest_bias(std::int64_t head, std::int64_t keys) const {
         return bias == nullptr ? nullptr : bias + head * bias_head + bias_pitch - keys;
     }
