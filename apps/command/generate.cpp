@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
 #include "apps/command/option_rows.h"
@@ -70,14 +68,6 @@ void check_sampling(const GenerateOptions& options, const OptionTable& table) {
                              options.samples, options.samples));
 }
 
-std::vector<std::int32_t> prompt_tokens(const std::string& prompt, const Vocabulary& vocabulary) {
-    std::vector<std::int32_t> tokens = vocabulary.encode(prompt);
-    check_usage(std::ranges::find(tokens, unk_id) == tokens.end(),
-                fmt::format("--prompt '{}': the vocabulary reads it as '{}'; use words and signs of the text it was made of",
-                            prompt, vocabulary.decode(tokens)));
-    return tokens;
-}
-
 // Error unless a text may be longer than the prompt (or as long, where --max-tokens says so). `table`: what learned positions
 // hold.
 void check_prompt_fits(const GenerateOptions& options, std::int64_t prompt, std::optional<std::int64_t> table) {
@@ -93,7 +83,7 @@ void generate(const GenerateOptions& options) {
     const EnsembleRun run = open_ensemble(options.runs, options.weights, options.machine);
     const Vocabulary& vocabulary = *run.vocabularies().target;
     const std::optional<std::int64_t> table = run.models().longest_sentence();
-    std::vector<std::int32_t> prompt = prompt_tokens(options.prompt, vocabulary);
+    nn::Tokens prompt = prompt_tokens("--prompt", options.prompt, vocabulary);
     check_prompt_fits(options, std::ssize(prompt), table);
     const std::vector<Translation> texts = generate_texts(
         run.models(), vocabulary,

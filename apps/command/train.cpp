@@ -101,7 +101,9 @@ struct Training {
         : log(run.folder->log(), call.watch != nullptr && call.watch->quiet, call.settings.training.log_style),
           trainer(*run.model, run.data, call.settings.training, log, &*run.folder,
                   run.model->options().decoder_only ? samples(run, call.settings.training.seed) : greedy(run, call.ranks),
-                  call.settings.machine.dtype, std::move(run.plan), call.ranks) {}
+                  call.settings.machine.dtype, std::move(run.plan), call.ranks) {
+        if (call.watch != nullptr) log.pass_warnings(call.watch->warned);
+    }
 
     TrainingLog log;
     Trainer trainer;
@@ -195,8 +197,8 @@ int signal_to_save_on(const TrainingOptions& training) {
 int train(const TrainCall& call) {
     CheckedRun run = check_run(call);
     const std::unique_ptr<Training> training = start(call, run);
-    const StopSignals signals(signal_to_save_on(call.settings.training));
     const TrainWatch* const watch = call.watch;
+    const StopSignals signals(signal_to_save_on(call.settings.training), watch == nullptr);
     training->trainer.stop_when(
         [watch] { return StopSignals::received() != 0 || (watch != nullptr && watch->stop && watch->stop()); });
     training->trainer.save_when(StopSignals::save_wanted);
@@ -215,6 +217,7 @@ int train_on_this_rank(Arguments arguments, Ranks* ranks, const TrainWatch* watc
     check_together(settings.data);
     survive_failed_writes();
     TrainingLog console({}, watch != nullptr && watch->quiet);
+    if (watch != nullptr) console.pass_warnings(watch->warned);
     const TrainCall call{arguments, table, settings, ranks, [&](std::string_view text) { console.note(text); }, watch};
     const auto advice = [&](std::int64_t less) { return batch_advice(settings.training, less, settings.data.resume); };
     const bool brings_vocabulary = is_prepared(settings.data.train);

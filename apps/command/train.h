@@ -2,17 +2,19 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "apps/command/commands.h"
 #include "apps/translation/training/trainer.h"
 
 namespace heddle::app {
 
-/// What the caller of a training wants to know and decide.
+/// What the caller of a training wants to know and decide. While somebody looks on, no signal ends the process.
 struct TrainWatch {
     TrainingListener listener = {};
-    std::function<bool()> stop = {};  ///< asked after each update: true saves and stops
-    bool quiet = false;               ///< no log lines on stderr
+    std::function<bool()> stop = {};                    ///< asked after each update: true saves and stops
+    bool quiet = false;                                 ///< no log lines on stderr
+    std::function<void(std::string_view)> warned = {};  ///< gets the notes that begin with "warning: "
 };
 
 /// As train_command(arguments); the status after `stop` is 128.

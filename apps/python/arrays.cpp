@@ -24,7 +24,14 @@ AnyArray imported(const nb::object& object, const std::string& what) {
     // Lists of numbers, and arrays that refuse: NumPy takes the former and says why for the latter.
     const nb::object converted = nb::module_::import_("numpy").attr("asarray")(object);
     if (nb::try_cast(converted, array)) return array;
-    throw UsageError(fmt::format("{}: got {}, wanted an array of numbers", what, python_type(object)));
+    const nb::object dtype = converted.attr("dtype");
+    const std::string named = nb::cast<std::string>(nb::str(dtype));
+    if (!nb::cast<bool>(dtype.attr("isnative")))
+        throw UsageError(
+            fmt::format("{}: got elements of dtype {}, in the byte order of other machines; convert the array, with "
+                        "x.astype(x.dtype.newbyteorder('=')) for example",
+                        what, named));
+    throw UsageError(fmt::format("{}: got {} of dtype {}, wanted an array of numbers", what, python_type(object), named));
 }
 
 // How the elements are stored, and what they become.

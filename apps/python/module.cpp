@@ -54,6 +54,7 @@ NB_MODULE(_native, m) {
         "cpu_level", [] { return std::string(name(cpu_level())); },
         "The x86-64 level whose instructions are used: 'v2', 'v3' or 'v4'.\n\nReturns\n-------\nstr");
     add_translation(m);
+    add_language_models(m);
     add_training(m);
     add_proofs(m);
     add_ops(m);

@@ -11,8 +11,13 @@ namespace heddle::python {
 
 namespace nb = nanobind;
 
+/// Translator with Translation and Attention, and the metrics.
 void add_translation(nb::module_& module);
+/// LanguageModel.
+void add_language_models(nb::module_& module);
+/// `train` with the words of a command line, for heddle/_train.py.
 void add_training(nb::module_& module);
+/// `prove` with ProofReport, for heddle/_prove.py.
 void add_proofs(nb::module_& module);
 /// The ops on arrays, as the sub-module `_ops`, which heddle/ops.py shows.
 void add_ops(nb::module_& module);

@@ -136,7 +136,7 @@ void add_proofs(nb::module_& m) {
           "inputs : sequence of array\n    Where to prove; converted to float64.\n"
           "name : str\n    The function's, for the report.\n"
           "tolerance : float\n    The largest error bound of a difference that counts as a proof.\n"
-          "seed : int\n    Of the random cotangent and directions.\n"
+          "seed : int\n    The random cotangent and directions follow from it.\n"
           "zero_by_symmetry : sequence of int\n    Inputs whose gradient is always zero.\n\n"
           "Returns\n-------\nProofReport");
 }

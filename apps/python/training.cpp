@@ -3,12 +3,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <csignal>
 #include <optional>
 
 #include "apps/command/train.h"
 #include "apps/python/module.h"
 #include "apps/translation/training/stop_signals.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "kernels/matmul/batch_invariant.h"
 
 namespace heddle::python {
 namespace {
@@ -37,6 +41,7 @@ nb::dict figures(const app::ValidationReport& report) {
     d["loss"] = report.loss;
     d["perplexity"] = report.perplexity;
     d["accuracy"] = report.accuracy;
+    if (report.bits_per_byte) d["bits_per_byte"] = *report.bits_per_byte;
     if (report.bleu) d["bleu"] = *report.bleu;
     if (report.chrf) d["chrf"] = *report.chrf;
     if (report.exact_share()) d["exact_share"] = *report.exact_share();
@@ -44,7 +49,10 @@ nb::dict figures(const app::ValidationReport& report) {
     d["averaged"] = report.averaged;
     nb::list samples;
     for (const app::TranslatedSample& each : report.samples)
-        samples.append(nb::make_tuple(each.source, each.reference, each.hypothesis));
+        if (report.bits_per_byte)
+            samples.append(each.hypothesis);  // a text that a language model drew
+        else
+            samples.append(nb::make_tuple(each.source, each.reference, each.hypothesis));
     d["samples"] = samples;
     return d;
 }
@@ -60,7 +68,18 @@ class Callbacks {
         if (!validated_.is_none()) listener.validated = [this](const app::ValidationReport& report) { call(validated_, report); };
         return listener;
     }
-    bool raised() const { return raised_.has_value(); }
+    void warned(std::string_view text) {
+        const nb::gil_scoped_acquire gil;
+        const std::string plain(text.substr(text.find(' ') + 1));  // without "warning:"
+        if (PyErr_WarnEx(PyExc_UserWarning, plain.c_str(), 1) != 0) keep();
+    }
+    // Whether to stop. A Ctrl-C that came before the training took the signals is still with Python.
+    bool stop() {
+        if (raised_) return true;
+        const nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) keep();
+        return raised_.has_value();
+    }
     void rethrow() {
         if (raised_) throw nb::python_error(*raised_);
     }
@@ -77,19 +96,48 @@ class Callbacks {
         }
     }
 
+    void keep() {
+        nb::python_error error;
+        if (!raised_) raised_.emplace(std::move(error));
+    }
+
     nb::object updated_, validated_;
     std::optional<nb::python_error> raised_;
+};
+
+// One training at a time, because signals are the process's. Afterwards the process computes as it did before.
+class OneTraining {
+  public:
+    OneTraining() {
+        check_usage(
+            !running.exchange(true),
+            "train: another training runs in this process, and Ctrl-C can stop one only; wait for it, or use another process");
+    }
+    ~OneTraining() {
+        if (threads() != threads_) set_threads(threads_);
+        kernels::set_batch_invariant(batch_invariant_);
+        running = false;
+    }
+    OneTraining(const OneTraining&) = delete;
+    OneTraining& operator=(const OneTraining&) = delete;
+
+  private:
+    static inline std::atomic<bool> running = false;
+    int threads_ = threads();
+    bool batch_invariant_ = kernels::batch_invariant();
 };
 
 void train(const std::vector<std::string>& words, nb::object on_update, nb::object on_validation, bool quiet) {
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());
     Callbacks callbacks(std::move(on_update), std::move(on_validation));
+    const OneTraining one;
     int status = 0;
     {
         const nb::gil_scoped_release free;
-        status = app::train_command(
-            arguments, {.listener = callbacks.listener(), .stop = [&] { return callbacks.raised(); }, .quiet = quiet});
+        app::TrainWatch watch{.listener = callbacks.listener(), .stop = [&] { return callbacks.stop(); }, .quiet = quiet};
+        if (quiet) watch.warned = [&](std::string_view text) { callbacks.warned(text); };
+        status = app::train_command(arguments, watch);
     }
     callbacks.rethrow();
     if (status <= 128) return;
@@ -111,7 +159,7 @@ void add_training(nb::module_& m) {
           "words : list of str\n    Such as ['--task', 'numbers', '--out', 'runs/first'].\n"
           "on_update : callable, optional\n    Gets a dict of figures after each update.\n"
           "on_validation : callable, optional\n    Gets one after each validation.\n"
-          "quiet : bool\n    Writes no log lines to stderr.");
+          "quiet : bool\n    Writes no log lines to stderr; warnings become Python's.");
 }
 
 }  // namespace heddle::python

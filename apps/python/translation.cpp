@@ -1,5 +1,6 @@
 // heddle.Translator and the metrics.
 #include <fmt/format.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -7,17 +8,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <variant>
 
-#include "apps/command/run.h"
 #include "apps/command/run_search.h"
 #include "apps/python/arrays.h"
 #include "apps/python/module.h"
+#include "apps/python/runs.h"
 #include "apps/translation/decoding/attention.h"
-#include "apps/translation/decoding/scoring.h"
 #include "apps/translation/metrics/metrics.h"
 #include "core/format.h"
 #include "core/text.h"
@@ -27,49 +25,29 @@ namespace {
 
 using app::Translation;
 using app::TranslationAttention;
-using Lines = std::vector<std::string>;
-
-// Lines that are translated between two looks for Ctrl-C; heddle translate reads as many at once.
-constexpr std::size_t lines_at_once = 500;
 
 struct FoundTranslation : Translation {
     std::shared_ptr<const TranslationAttention> attention = {};
 };
 
+// Nothing: not given.
 struct SearchOptions {
-    std::int64_t beam = 5;
+    std::optional<std::int64_t> beam = {};
     std::optional<double> length_penalty = {};
     std::optional<std::int64_t> max_length = {};
     bool forbid_unknown = false;
     bool sample = false;
-    std::int64_t top_k = 0;
-    double temperature = 1;
-    std::uint64_t seed = 1;
+    std::optional<std::int64_t> top_k = {};
+    std::optional<double> temperature = {};
+    std::optional<std::uint64_t> seed = {};
 };
-
-void check_lines(const Lines& lines, const char* what) {
-    for (std::size_t i = 0; i < lines.size(); ++i)
-        check_usage(
-            lines[i].find('\n') == std::string::npos,
-            fmt::format("{}: item {} has a line end; give each line as an item of its own, with text.splitlines() for example",
-                        what, i));
-}
 
 class RunTranslator {
   public:
     RunTranslator(const RunTranslator&) = delete;
     RunTranslator& operator=(const RunTranslator&) = delete;
-    RunTranslator(const std::variant<std::string, std::vector<std::string>>& runs, const std::string& weights) {
-        names_ = runs.index() == 0 ? std::vector{std::get<0>(runs)} : std::get<1>(runs);
-        check_usage(!names_.empty(), "Translator: no run was named; give the folder of one, or a list of several");
-        app::WeightsChoice choice;
-        const auto kind = value_of<decltype(choice.kind)>(weights);
-        check_usage(kind.has_value(), fmt::format("Translator: weights='{}'; wanted average or best", weights));
-        choice.kind = *kind;
-        const nb::gil_scoped_release free;
-        run_ = app::open_ensemble(names_, choice, {});
-        search_ = app::read_search(names_.front());
-    }
+    RunTranslator(const RunPaths& runs, const std::string& weights)
+        : opened_(open_runs("Translator", runs, weights, false)), search_(app::read_search(opened_.names.front())) {}
 
     Lines translate(const Lines& lines, const SearchOptions& options) const {
         Lines best;
@@ -80,18 +58,14 @@ class RunTranslator {
     std::vector<std::vector<FoundTranslation>> translations(const Lines& lines, const SearchOptions& options, std::int64_t n_best,
                                                             bool attention) const {
         check_lines(lines, "translate");
-        check_usage(
-            options.sample || n_best <= options.beam,
-            fmt::format("translate: n_best={0} of beam={1}: a beam has no more translations than it is wide; use beam={0}",
-                        n_best, options.beam));
-        check_usage(!attention || names_.size() == 1, "translate: attention=True is for a single run");
-        app::DecodeOptions decode = decoding(options, n_best);
+        check_usage(!attention || opened_.names.size() == 1, "translate: attention=True is for a single run");
+        const app::DecodeOptions decode = decoding(options, n_best);
         Notes notes;
         std::vector<std::vector<FoundTranslation>> all;
         {
             std::optional<nb::gil_scoped_release> free(std::in_place);
-            app::Translator translator(run_.models(), run_.vocabularies(), decode);
-            app::UnknownText unknown("the input", *run_.vocabularies().source, std::ref(notes));
+            app::Translator translator(opened_.run.models(), opened_.run.vocabularies(), decode);
+            app::UnknownText unknown("the input", *opened_.run.vocabularies().source, std::ref(notes));
             translator.show(unknown);
             for (std::size_t begin = 0; begin < lines.size(); begin += lines_at_once) {
                 const std::size_t end = std::min(lines.size(), begin + lines_at_once);
@@ -116,31 +90,39 @@ class RunTranslator {
         }
         check_lines(sources, "score: the sources");
         check_lines(targets, "score: the targets");
-        const nb::gil_scoped_release free;
-        std::vector<double> scores;
-        for (const nn::PairScore& each : app::score_lines(run_.models(), run_.vocabularies(), sources, targets).scores)
-            scores.push_back(each.log_probability / static_cast<double>(normalize ? each.tokens : 1));
-        return scores;
+        return python::score(opened_.run, sources, targets, normalize);
     }
 
-    std::string source() const { return run_.runs.front().settings.data.source; }
-    std::string target() const { return run_.runs.front().settings.data.target; }
-    std::int64_t parameters() const { return run_.runs.front().model->parameter_count(); }
+    std::string source() const { return opened_.run.runs.front().settings.data.source; }
+    std::string target() const { return opened_.run.runs.front().settings.data.target; }
+    std::int64_t parameters() const { return opened_.run.runs.front().model->parameter_count(); }
     std::string text() const {
-        return fmt::format("heddle.Translator({}: {} to {}, {} parameters)", fmt::join(names_, ", "), source(), target(),
+        return fmt::format("heddle.Translator({}: {} to {}, {} parameters)", fmt::join(opened_.names, ", "), source(), target(),
                            grouped_text(parameters()));
     }
 
   private:
     app::DecodeOptions decoding(const SearchOptions& options, std::int64_t n_best) const {
         app::DecodeOptions decode = search_.options();
-        decode.beam = options.beam;
+        if (options.beam) decode.beam = *options.beam;
         decode.n_best = n_best;
         decode.max_length = options.max_length;
         if (options.length_penalty) decode.length_penalty = *options.length_penalty;
         if (options.forbid_unknown) decode.forbidden = {app::unk_id};
-        if (options.sample)
-            decode.sampling = app::Sampling{.top_k = options.top_k, .temperature = options.temperature, .seed = options.seed};
+        if (options.sample) {
+            check_usage(!options.beam, "translate: beam searches and sample=True draws; give one of them");
+            const app::Sampling usual;
+            decode.sampling = app::Sampling{.top_k = options.top_k.value_or(usual.top_k),
+                                            .temperature = options.temperature.value_or(usual.temperature),
+                                            .seed = options.seed.value_or(usual.seed)};
+            return decode;
+        }
+        const char* const alone = options.top_k ? "top_k" : options.temperature ? "temperature" : options.seed ? "seed" : nullptr;
+        check_usage(alone == nullptr, fmt::format("translate: {} is for sample=True; give it, too", alone ? alone : ""));
+        check_usage(
+            n_best <= decode.beam,
+            fmt::format("translate: n_best={0} of beam={1}: a beam has no more translations than it is wide; use beam={0}",
+                        n_best, decode.beam));
         return decode;
     }
 
@@ -159,13 +141,13 @@ class RunTranslator {
                 pairs.push_back({lines[i], &found[i][j]});
                 places.push_back(&all[first + i][j]);
             }
-        app::attend(*run_.runs.front().model, run_.vocabularies(), pairs, [&](std::size_t pair, TranslationAttention given) {
-            places[pair]->attention = std::make_shared<const TranslationAttention>(std::move(given));
-        });
+        app::attend(*opened_.run.runs.front().model, opened_.run.vocabularies(), pairs,
+                    [&](std::size_t pair, TranslationAttention given) {
+                        places[pair]->attention = std::make_shared<const TranslationAttention>(std::move(given));
+                    });
     }
 
-    std::vector<std::string> names_;
-    app::EnsembleRun run_;
+    OpenedRuns opened_;
     app::RunSearch search_;
 };
 
@@ -200,7 +182,7 @@ void add_metrics(nb::module_& m) {
         .def_ro("score", &app::BleuScore::score, "0 to 100.")
         .def_prop_ro(
             "precisions", [](const app::BleuScore& s) { return std::vector<double>(s.precisions.begin(), s.precisions.end()); },
-            "Of n-grams of one to four tokens, 0 to 100, smoothed.")
+            "The precisions of n-grams of one to four tokens, 0 to 100, smoothed.")
         .def_ro("brevity_penalty", &app::BleuScore::brevity_penalty, "Below 1 where the translations are shorter.")
         .def_ro("hypothesis_length", &app::BleuScore::hypothesis_length, "Tokens of the translations.")
         .def_ro("reference_length", &app::BleuScore::reference_length, "Tokens of the references.")
@@ -260,14 +242,16 @@ void add_translation(nb::module_& m) {
     add_attention(m);
 
     const char* const of_search =
-        "beam : int\n    Hypotheses kept at each step; 1 is greedy.\n"
+        "beam : int, optional\n    Hypotheses kept at each step, 5 unless given; 1 is greedy. For a search alone.\n"
         "length_penalty : float, optional\n    alpha; the run's own unless given.\n"
         "max_length : int, optional\n    The most tokens of a translation.\n"
         "forbid_unknown : bool\n    Never writes the unknown token.\n"
         "sample : bool\n    Draws translations instead of searching for the best.\n"
-        "top_k : int\n    Draws from the k most probable tokens; 0: from all.\n"
-        "temperature : float\n    Draws from p^(1/temperature).\n"
-        "seed : int\n    Samples follow from it and the line's place.\n\n";
+        "top_k : int, optional\n    Draws from the k most probable tokens; 0, or not given: from all. This and the next two are "
+        "for "
+        "sample=True.\n"
+        "temperature : float, optional\n    Draws from p^(1/temperature), 1 unless given.\n"
+        "seed : int, optional\n    Samples follow from it and the line's place; 1 unless given.\n\n";
     static const std::string plain = fmt::format(
         "Translates lines.\n\n"
         "The same as ``heddle translate``, with the same bits. Other Python threads run meanwhile, and several may translate at "
@@ -282,40 +266,39 @@ void add_translation(nb::module_& m) {
         "attention : bool\n    Runs each through the model once more for its attention.\n\n"
         "Returns\n-------\nlist of list of Translation\n    The best first; samples in the order drawn.",
         of_search);
-    const auto options_of = [](std::int64_t beam, std::optional<double> length_penalty, std::optional<std::int64_t> max_length,
-                               bool forbid_unknown, bool sample, std::int64_t top_k, double temperature, std::uint64_t seed) {
+    using Number = std::optional<double>;
+    using Limit = std::optional<std::int64_t>;
+    using Seed = std::optional<std::uint64_t>;
+    const auto options_of = [](Limit beam, Number length_penalty, Limit max_length, bool forbid_unknown, bool sample, Limit top_k,
+                               Number temperature, Seed seed) {
         return SearchOptions{beam, length_penalty, max_length, forbid_unknown, sample, top_k, temperature, seed};
     };
-    using Penalty = std::optional<double>;
-    using Limit = std::optional<std::int64_t>;
     nb::class_<RunTranslator>(m, "Translator", "A trained model, or several that translate together.")
-        .def(nb::init<const std::variant<std::string, std::vector<std::string>>&, const std::string&>(), nb::arg("runs"),
-             nb::kw_only(), nb::arg("weights") = "average",
+        .def(nb::init<const RunPaths&, const std::string&>(), nb::arg("runs"), nb::kw_only(), nb::arg("weights") = "average",
              "Opens the folder of a run.\n\n"
-             "Parameters\n----------\nruns : str or list of str\n    A folder that heddle.train made, or several with one "
+             "Parameters\n----------\nruns : path or list of path\n    A folder that heddle.train made, or several with one "
              "vocabulary.\n"
              "weights : str\n    'average' (of the last validations) or 'best' (of the lowest validation loss).")
         .def(
             "translate",
-            [options_of](const RunTranslator& t, const Lines& lines, std::int64_t beam, Penalty penalty, Limit limit, bool forbid,
-                         bool sample, std::int64_t top_k, double temperature, std::uint64_t seed) {
+            [options_of](const RunTranslator& t, const Lines& lines, Limit beam, Number penalty, Limit limit, bool forbid,
+                         bool sample, Limit top_k, Number temperature, Seed seed) {
                 return t.translate(lines, options_of(beam, penalty, limit, forbid, sample, top_k, temperature, seed));
             },
-            nb::arg("lines"), nb::kw_only(), nb::arg("beam") = 5, nb::arg("length_penalty") = nb::none(),
+            nb::arg("lines"), nb::kw_only(), nb::arg("beam") = nb::none(), nb::arg("length_penalty") = nb::none(),
             nb::arg("max_length") = nb::none(), nb::arg("forbid_unknown") = false, nb::arg("sample") = false,
-            nb::arg("top_k") = 0, nb::arg("temperature") = 1.0, nb::arg("seed") = 1, plain.c_str())
+            nb::arg("top_k") = nb::none(), nb::arg("temperature") = nb::none(), nb::arg("seed") = nb::none(), plain.c_str())
         .def(
             "translate",
-            [options_of](const RunTranslator& t, const Lines& lines, std::int64_t beam, Penalty penalty, Limit limit, bool forbid,
-                         bool sample, std::int64_t top_k, double temperature, std::uint64_t seed, std::int64_t n_best,
-                         bool attention) {
+            [options_of](const RunTranslator& t, const Lines& lines, Limit beam, Number penalty, Limit limit, bool forbid,
+                         bool sample, Limit top_k, Number temperature, Seed seed, std::int64_t n_best, bool attention) {
                 return t.translations(lines, options_of(beam, penalty, limit, forbid, sample, top_k, temperature, seed), n_best,
                                       attention);
             },
-            nb::arg("lines"), nb::kw_only(), nb::arg("beam") = 5, nb::arg("length_penalty") = nb::none(),
+            nb::arg("lines"), nb::kw_only(), nb::arg("beam") = nb::none(), nb::arg("length_penalty") = nb::none(),
             nb::arg("max_length") = nb::none(), nb::arg("forbid_unknown") = false, nb::arg("sample") = false,
-            nb::arg("top_k") = 0, nb::arg("temperature") = 1.0, nb::arg("seed") = 1, nb::arg("n_best") = 1,
-            nb::arg("attention") = false, listed.c_str())
+            nb::arg("top_k") = nb::none(), nb::arg("temperature") = nb::none(), nb::arg("seed") = nb::none(),
+            nb::arg("n_best") = 1, nb::arg("attention") = false, listed.c_str())
         .def("score", &RunTranslator::score, nb::arg("pairs"), nb::kw_only(), nb::arg("normalize") = false,
              "The log-probability of given translations, as ``heddle score`` prints it.\n\n"
              "Parameters\n----------\npairs : list of (str, str)\n    Sources and their translations.\n"

@@ -10,14 +10,14 @@ The ``heddle`` command comes with the package: ``heddle --help``.
 
 from . import _native, ops
 from ._command import CheckResult, check, evaluate
-from ._native import (Attention, BleuScore, Divergence, Error, OutOfMemory, Translation, Translator, UsageError, bleu, chrf, cpu_level,
-                      set_threads, threads)
+from ._native import (Attention, BleuScore, Divergence, Error, LanguageModel, OutOfMemory, Translation, Translator, UsageError, bleu, chrf,
+                      cpu_level, set_threads, threads)
 from ._prove import GradientError, Proof, gradcheck, prove
 from ._train import train
 
 __version__ = _native.__version__
 
 __all__ = [
-    'Attention', 'BleuScore', 'CheckResult', 'Divergence', 'Error', 'GradientError', 'OutOfMemory', 'Proof', 'Translation', 'Translator',
-    'UsageError', 'bleu', 'check', 'chrf', 'cpu_level', 'evaluate', 'gradcheck', 'ops', 'prove', 'set_threads', 'threads', 'train'
+    'Attention', 'BleuScore', 'CheckResult', 'Divergence', 'Error', 'GradientError', 'LanguageModel', 'OutOfMemory', 'Proof', 'Translation',
+    'Translator', 'UsageError', 'bleu', 'check', 'chrf', 'cpu_level', 'evaluate', 'gradcheck', 'ops', 'prove', 'set_threads', 'threads', 'train'
 ]

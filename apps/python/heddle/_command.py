@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,19 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 def run(words: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
     """Runs the program and waits for it."""
     return subprocess.run([PROGRAM, *words], text=True, encoding='utf-8', **options)
+
+
+def _run_group(words: Sequence[str], timeout: float | None) -> subprocess.CompletedProcess[str]:
+    """As run(), with all output; at the timeout, or when Python is interrupted, whatever the program started ends with it."""
+    pipes: dict[str, Any] = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE}
+    with subprocess.Popen([PROGRAM, *words], text=True, encoding='utf-8', start_new_session=True, **pipes) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def evaluate(run_folder: str | os.PathLike[str] | None = None, **options: Any) -> dict[str, Any]:
@@ -104,7 +118,7 @@ def check(source: str | os.PathLike[str], *, arguments: Iterable[str] = (), arg:
     arg : iterable of str
         For a file without ``main``: ``['x=f32[128]', 'n=128']``, with ``kernel=``, ``grid=`` and ``block=``.
     timeout : float, optional
-        Seconds after which the check is ended.
+        Seconds after which the check is ended, with an Error.
     **options
         Those of ``heddle check``: ``kernel='saxpy'``, ``orders=3``, ``chip='sm_90'``.
 
@@ -117,7 +131,7 @@ def check(source: str | os.PathLike[str], *, arguments: Iterable[str] = (), arg:
     UsageError
         The text does not compile, or an option is wrong.
     Error
-        There is no C++ compiler; the message says how to install one.
+        There is no C++ compiler; the message says how to install one. Or the check took longer than ``timeout``.
     """
     if not any(shutil.which(name) for name in ([os.environ['CXX'].split()[0]] if os.environ.get('CXX') else ['c++', 'g++', 'clang++'])):
         raise Error('heddle.check compiles CUDA C++ for the CPU and found no C++ compiler; install one, with: ' + _install_compiler())
@@ -131,7 +145,10 @@ def check(source: str | os.PathLike[str], *, arguments: Iterable[str] = (), arg:
         for each in arg:
             words += ['--arg', each]
         words += ['--', *arguments]
-        done = run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+        try:
+            done = _run_group(words, timeout)
+        except subprocess.TimeoutExpired:
+            raise Error(f'check: not done after {timeout:g} seconds, and ended; give a longer timeout, or less work to the kernels') from None
         report = done.stderr.replace(f'{folder}/', '').strip()
         if done.returncode not in (0, 1, 3):
             raise UsageError(report)

@@ -41,7 +41,7 @@ class Proof:
 
 def prove(function: Callable[..., Any], inputs: Sequence[Any] | Any, *, backward: Callable[..., Any] | None = None,
           name: str | None = None, tolerance: float = 1e-8, seed: int = 1, zero_by_symmetry: Sequence[int] = (),
-          raises: bool | None = None) -> Proof:
+          raises: bool | None = None, framework: str | None = None) -> Proof:
     """Proves the gradient of a function.
 
     In float64: every derivative is compared with central differences of known error, for a random gradient of the output, for every
@@ -57,7 +57,7 @@ def prove(function: Callable[..., Any], inputs: Sequence[Any] | Any, *, backward
         - a function of PyTorch tensors, a ``torch.autograd.Function``, or a ``torch.nn.Module``, whose parameters are inputs, too;
         - a function of JAX arrays.
 
-        It returns an array, or a tuple of them.
+        It returns an array, or a tuple of them; with JAX any tree of arrays.
     inputs : sequence of array, or one array
         Where to prove; not changed. Integers and bools are passed on as they are, and have no gradient.
     backward : callable, optional
@@ -68,11 +68,14 @@ def prove(function: Callable[..., Any], inputs: Sequence[Any] | Any, *, backward
     tolerance : float
         The largest error bound of a difference that counts as a proof.
     seed : int
-        Of the random numbers.
+        The random numbers follow from it.
     zero_by_symmetry : sequence of int
         Inputs whose gradient is always zero, as a key's bias in attention.
     raises : bool, optional
         Raise GradientError when the gradient is wrong. By default where pytest runs a test.
+    framework : str, optional
+        ``'torch'`` or ``'jax'``: what the function computes with. Needed where neither the function nor an input shows it: a function of
+        PyTorch or JAX with inputs of NumPy, which are converted.
 
     Returns
     -------
@@ -89,14 +92,19 @@ def prove(function: Callable[..., Any], inputs: Sequence[Any] | Any, *, backward
     if not isinstance(inputs, (list, tuple)):
         inputs = [inputs]
     name = name or getattr(function, '__name__', None) or type(function).__name__
+    if framework not in (None, 'torch', 'jax'):
+        raise _native.UsageError(f"prove: framework={framework!r}; wanted 'torch' or 'jax'")
+    if backward is not None and framework is not None:
+        raise _native.UsageError('prove: framework= says who differentiates the function, and backward= is its derivative; give one of them')
     if backward is not None:
         values, forward, derivative = _numpy(function, backward, inputs)
-    elif _is_torch(function, inputs):
+    elif framework == 'torch' or framework is None and _is_torch(function, inputs):
         values, forward, derivative = _torch(function, inputs)
-    elif 'jax' in sys.modules:
+    elif framework == 'jax' or _is_jax(function, inputs):
         values, forward, derivative = _jax(function, inputs)
     else:
-        raise _native.UsageError(f'prove: nothing says how {name} is differentiated; give backward=, or inputs of PyTorch or JAX')
+        raise _native.UsageError(f"prove: nothing says how {name} is differentiated; give backward=, inputs of PyTorch or JAX, or "
+                                 f"framework='torch' or 'jax'")
     report = _native.prove(forward, derivative, values, name, tolerance, seed, list(zero_by_symmetry))
     proof = Proof(report, name)
     _proofs.append(proof)
@@ -148,6 +156,13 @@ def _is_torch(function: Any, inputs: Sequence[Any]) -> bool:
         return False
     is_function = isinstance(function, type) and issubclass(function, torch.autograd.Function)
     return is_function or isinstance(function, torch.nn.Module) or any(isinstance(each, torch.Tensor) for each in inputs)
+
+
+def _is_jax(function: Any, inputs: Sequence[Any]) -> bool:
+    jax = sys.modules.get('jax')
+    if jax is None:
+        return False
+    return type(function).__module__.split('.')[0] in ('jax', 'jaxlib') or any(isinstance(each, jax.Array) for each in inputs)
 
 
 def _torch(function: Any, inputs: Sequence[Any]):
@@ -206,19 +221,21 @@ def _jax(function: Callable[..., Any], inputs: Sequence[Any]):
 
     def forward(values):
         with double(True):
-            return [np.asarray(each, dtype=np.float64) for each in _outputs(only(*map(jnp.array, values)))]
+            return [np.asarray(each, dtype=np.float64) for each in jax.tree_util.tree_leaves(only(*map(jnp.array, values)))]
 
     def derivative(values, cotangents):
         with double(True):
             outputs, transposed = jax.vjp(only, *map(jnp.array, values))
-            dy = [jnp.array(each).astype(y.dtype) for y, each in zip(_outputs(outputs), cotangents)]
-            gradients = transposed(type(outputs)(dy) if isinstance(outputs, (list, tuple)) else dy[0])
+            leaves, structure = jax.tree_util.tree_flatten(outputs)
+            dy = [jnp.array(each).astype(y.dtype) for y, each in zip(leaves, cotangents)]
+            gradients = transposed(jax.tree_util.tree_unflatten(structure, dy))
             return [np.asarray(each, dtype=np.float64) for each in gradients]
 
     return [arrays[i] for i in split.places], forward, derivative
 
 
-def gradcheck(*inputs: Any, backward: Callable[..., Any] | None = None, seed: int = 1, **options: Any) -> Callable[[Callable[..., Any]], Callable[[], None]]:
+def gradcheck(*inputs: Any, backward: Callable[..., Any] | None = None, seed: int = 1, raises: bool = True,
+              **options: Any) -> Callable[[Callable[..., Any]], Callable[[], None]]:
     """Makes a test of a function: pytest proves its gradient.
 
     Parameters
@@ -226,7 +243,9 @@ def gradcheck(*inputs: Any, backward: Callable[..., Any] | None = None, seed: in
     *inputs
         One for each argument: an array, or a shape (a tuple of whole numbers), for which normal numbers are drawn.
     backward, seed, **options
-        As in :func:`prove`.
+        As in :func:`prove`. A function of PyTorch or JAX whose inputs are all given as shapes needs ``framework='torch'`` or ``'jax'``.
+    raises : bool
+        False: a wrong gradient is counted in pytest's last lines, but does not fail the test.
 
     Examples
     --------
@@ -241,10 +260,7 @@ def gradcheck(*inputs: Any, backward: Callable[..., Any] | None = None, seed: in
         def test() -> None:
             random = np.random.default_rng(seed)
             arrays = [random.standard_normal(each) if _is_shape(each) else each for each in inputs]
-            if backward is None and 'torch' in sys.modules and 'jax' not in sys.modules:
-                import torch
-                arrays = [torch.as_tensor(each) for each in arrays]
-            prove(function, arrays, backward=backward, seed=seed, raises=True, **options)
+            prove(function, arrays, backward=backward, seed=seed, raises=raises, **options)
 
         functools.update_wrapper(test, function)
         del test.__wrapped__  # pytest would take the function's arguments for fixtures

@@ -35,9 +35,9 @@ class _Bar:
 
     def validated_now(self, figures: Figures) -> None:
         self.validated = f", valid {figures['loss']:.3f}"
-        for name in ('bleu', 'chrf'):
+        for name, digits in (('bleu', 1), ('chrf', 1), ('bits_per_byte', 3)):
             if name in figures:
-                self.validated += f", {name} {figures[name]:.1f}"
+                self.validated += f", {name.replace('_', ' ')} {figures[name]:.{digits}f}"
 
     def close(self) -> None:
         self.bar.total = self.bar.n
@@ -46,10 +46,13 @@ class _Bar:
 
 def train(config: Mapping[str, Any] | str | os.PathLike[str], *, on_update: Callable[[Figures], object] | None = None,
           on_validation: Callable[[Figures], object] | None = None, progress: bool | None = None, **options: Any) -> Figures:
-    """Trains a translator, as ``heddle train`` does, with the same weights, bit for bit.
+    """Trains a translator or a language model, as ``heddle train`` does, with the same weights, bit for bit.
 
     Ctrl-C (in a notebook: interrupt) stops after the update, saves and raises KeyboardInterrupt; ``heddle.train({'resume': run})`` goes on.
-    An exception of a callback does the same and is raised.
+    Pressed again meanwhile it has no further effect. An exception of a callback does the same and is raised.
+
+    One training at a time: a second one in another thread is a UsageError. ``threads`` and ``batch_invariant`` hold for this training;
+    ``cpu_level`` is the process's from its first computation on, and a later training that asks for another one raises.
 
     Parameters
     ----------
@@ -60,9 +63,10 @@ def train(config: Mapping[str, Any] | str | os.PathLike[str], *, on_update: Call
         Gets a dict after each update: ``epoch``, ``update``, ``loss``, ``accuracy``, ``gradient_norm``, ``learning_rate``,
         ``tokens_per_second``, ``seconds``, ``seconds_left`` and others.
     on_validation : callable, optional
-        Gets a dict after each validation: ``loss``, ``perplexity``, ``accuracy``, ``bleu`` or ``chrf``, ``samples`` and others.
+        Gets a dict after each validation: ``loss``, ``perplexity``, ``accuracy``, ``bleu`` or ``chrf``, ``samples`` (tuples of source,
+        reference and translation) and others. Of a language model: ``bits_per_byte``, and ``samples`` are texts that it drew.
     progress : bool, optional
-        A bar of tqdm in place of log lines. By default in a notebook, if tqdm is installed.
+        A bar of tqdm in place of log lines, of which the warnings become Python's. By default in a notebook, if tqdm is installed.
     **options
         Further options; they override the config.
 

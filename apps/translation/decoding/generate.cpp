@@ -1,6 +1,18 @@
 #include "apps/translation/decoding/generate.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace heddle::app {
+
+nn::Tokens prompt_tokens(const std::string& name, const std::string& prompt, const Vocabulary& vocabulary) {
+    nn::Tokens tokens = vocabulary.encode(prompt);
+    check_usage(std::ranges::find(tokens, unk_id) == tokens.end(),
+                fmt::format("{} '{}': the vocabulary reads it as '{}'; use words and signs of the text it was made of", name,
+                            prompt, vocabulary.decode(tokens)));
+    return tokens;
+}
 
 std::vector<Translation> generate_texts(const Ensemble& models, const Vocabulary& vocabulary, const GenerateTexts& options) {
     const DecodeOptions decode{.length_penalty = 0,

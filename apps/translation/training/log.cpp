@@ -144,6 +144,7 @@ void TrainingLog::json(std::string_view object) {
 
 void TrainingLog::note(std::string_view text) {
     line(text);
+    if (warned_ && text.starts_with("warning: ")) warned_(text);
     if (file_) json(json_text({{"kind", "note"}, {"text", text}}));
 }
 

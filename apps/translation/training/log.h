@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "apps/translation/run/append_file.h"
 #include "apps/translation/run/events.h"
@@ -48,6 +49,8 @@ class TrainingLog {
     void validation(const ValidationReport& report);
     /// Writes a line of text, such as what was read or why the run ended.
     void note(std::string_view text);
+    /// From now on gives each note that begins with "warning: " to this, too; empty: to nobody.
+    void pass_warnings(std::function<void(std::string_view)> warned) { warned_ = std::move(warned); }
     /// On a terminal: shows a progress line, updated at most twice a second. Otherwise writes a log line after a long silence,
     /// so that a slow run does not seem to hang. Not written to the file.
     void progress(const IntervalReport& report);
@@ -72,6 +75,7 @@ class TrainingLog {
     bool console_failed_ = false;  // stays set: a stderr that comes and goes is reported once, too
     std::int64_t missing_ = 0;     // lines of the file lost since the last one that could be written
     bool quiet_;
+    std::function<void(std::string_view)> warned_;
     LogStyle style_;
     bool terminal_;
     bool showing_progress_ = false;

@@ -11,7 +11,7 @@ namespace heddle::app {
 namespace {
 
 std::atomic<int> stop_signal = 0, save_signal = 0;
-std::atomic<bool> save_asked = false;
+std::atomic<bool> save_asked = false, second_ends = true;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "or no handler may use them");
 
 // The first two are those of a person, who may be in a hurry. A shell and its terminal may both send SIGHUP, SIGXCPU comes every
@@ -42,7 +42,7 @@ extern "C" void note(int signal) {
     } else {
         int none = 0;
         const bool first = stop_signal.compare_exchange_strong(none, signal);
-        if (signal == signals[0] || signal == signals[1]) {
+        if (second_ends && (signal == signals[0] || signal == signals[1])) {
             handle_with(SIG_DFL, hurried);
             tell("\nstopping after this update; a second time ends at once\n");
         } else if (first) {
@@ -54,10 +54,11 @@ extern "C" void note(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals(int save_on) {
+StopSignals::StopSignals(int save_on, bool may_end) {
     stop_signal = 0;
     save_signal = save_on;
     save_asked = false;
+    second_ends = may_end;
     for (std::size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], nullptr, &before[i]);
     handle_with(note, std::size(signals));
 }
