@@ -23,7 +23,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-every="emulated compilers plain emulated-asan tsan emulated-tsan emulated-fma mutants fuzz cuda"
+every="emulated compilers plain emulated-asan tsan emulated-tsan emulated-fma mutants wheel fuzz cuda"
 tree() { git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo "no checkout"; }
 case "${1:-}" in
     "") pieces=(emulated compilers) ;;
@@ -47,7 +47,7 @@ can() {
     case $1 in
         emulated-fma) [ "$(uname -m)" != x86_64 ] || grep -qw fma /proc/cpuinfo ;;
         fuzz) bash tests/fuzz/run.sh --can ;;
-        mutants) command -v python3 >/dev/null ;;
+        mutants | wheel) command -v python3 >/dev/null ;;
         cuda) { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null ;;
     esac
 }
@@ -59,7 +59,7 @@ for piece in "${pieces[@]}"; do
         continue
     fi
     wanted+=("$piece")
-    if [[ $piece != @(compilers|mutants|cuda) ]]; then tested+=("$piece"); fi
+    if [[ $piece != @(compilers|mutants|wheel|cuda) ]]; then tested+=("$piece"); fi
 done
 pieces=("${wanted[@]}")
 if asked emulated-asan; then export HEDDLE_LEARN_ALL=1; fi  # all wrong answers to the exercises, not every eighth one
@@ -105,11 +105,12 @@ if asked mutants; then
     python3 tests/mutation/mutate.py build/emulated --count 30 || code=$?
     ended mutants "$code"
 fi
-if [ ${#tested[@]} -eq 0 ]; then exit "$status"; fi
-
-if [ "${1:-}" = --all ] && command -v python3 >/dev/null; then
-    bash apps/wheel.sh || status=1
+if asked wheel; then
+    code=0
+    bash apps/wheel.sh || code=$?
+    ended wheel "$code"
 fi
+if [ ${#tested[@]} -eq 0 ]; then exit "$status"; fi
 
 # One run over all builds, so that one summary counts every test of each.
 together=build/together
