@@ -18,3 +18,20 @@ def run(tmp_path_factory):
     heddle.train({'task': 'numbers', 'out': folder, 'updates': 60, 'd_model': 32, 'heads': 2, 'd_ff': 64, 'layers': 1, 'batch_sentences': 32},
                  progress=False)
     return folder
+
+
+@pytest.fixture(scope='session')
+def text_of_names(tmp_path_factory):
+    path = tmp_path_factory.mktemp('texts') / 'names.txt'
+    path.write_text(''.join(a + b + c + '\n' for a in ('ma', 'an', 'e', 'jo', 'li') for b in ('r', 'nn', 'l', 'ss') for c in ('a', 'ia', 'en', 'o')) * 3,
+                    encoding='utf-8')
+    return path
+
+
+@pytest.fixture(scope='session')
+def names(text_of_names, tmp_path_factory):
+    """A language model."""
+    folder = tmp_path_factory.mktemp('runs') / 'names'
+    heddle.train({'task': 'names', 'text': text_of_names, 'out': folder, 'updates': 30, 'd_model': 16, 'heads': 2, 'd_ff': 32, 'layers': 1,
+                  'batch_sentences': 16}, progress=False)
+    return folder

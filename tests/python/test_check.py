@@ -1,6 +1,8 @@
 """heddle.check and the command's lab and learn."""
 
+import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -38,12 +40,40 @@ def test_checks_a_kernel_alone(tmp_path):
     file = tmp_path / 'scale.cu'
     file.write_text('__global__ void scale(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i <= n) x[i] *= 2; }\n')
     found = heddle.check(file, kernel='scale', grid=1, block=64, arg=['x=f32[32]', 'n=32'])
-    assert not found and 'x[32]' in str(found) or '32' in str(found)
+    assert not found and 'out-of-bounds: kernel scale' in str(found) and 'thread (32, 0, 0)' in str(found), str(found)
 
 
 def test_what_does_not_compile_is_an_error():
     with pytest.raises(heddle.UsageError, match='source.cu:1'):
         heddle.check('__global__ void k() { int x = y; }\nint main() {}\n')
+
+
+def test_a_timeout_ends_all_that_the_check_started():
+    endless = '__global__ void k(int* x) { while (*(volatile int*)x == 0) {} }\n#include <cstdio>\nint main() { int* x; cudaMalloc(&x, 4);\n' \
+              'cudaMemset(x, 0, 4); k<<<1, 1>>>(x); cudaDeviceSynchronize(); }\n'
+    before = children()
+    with pytest.raises(heddle.Error, match='check: not done after 6 seconds.*timeout'):
+        heddle.check(endless, timeout=6)
+    left = 1
+    for _ in range(50):  # they are killed, and whoever adopted them waits for them
+        left = children() - before
+        if not left:
+            break
+        time.sleep(.1)
+    assert not left, left
+
+
+def children():
+    """The processes of heddle check and of the programs that it runs."""
+    found = set()
+    for each in pathlib.Path('/proc').glob('[0-9]*'):
+        try:
+            words = (each / 'cmdline').read_bytes()
+        except OSError:
+            continue
+        if b'source.cu' in words or b'heddle-check' in words:
+            found.add((each.name, words))
+    return found
 
 
 def test_without_a_compiler_it_says_what_installs_one(monkeypatch, tmp_path):

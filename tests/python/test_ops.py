@@ -98,7 +98,8 @@ print(peak() - before)'''
 
 
 @pytest.mark.parametrize('x, text', [(np.ones((2, 2), np.float16), '16 bits'), (np.ones((2, 2), complex), '128 bits'), ('words', 'wanted'),
-                                     (np.array([[2**40]]), '32 bits')])
+                                     (np.array([[2**40]]), '32 bits'), (np.ones((2, 2), '>f8'), '>f8.*byte order'),
+                                     (np.array(['a', 'b']), 'dtype <U1')])
 def test_refuses_what_is_no_array_of_numbers(x, text):
     with pytest.raises((heddle.Error, ValueError), match=text):
         ops.gelu(x)

@@ -1,5 +1,6 @@
 """One process with others: import orders, fork, threads, what the module shows."""
 
+import importlib.metadata
 import os
 import pathlib
 import subprocess
@@ -87,6 +88,12 @@ def test_the_module_is_typed():
     ops = (package / 'ops.pyi').read_text(encoding='utf-8')
     compile(ops, 'ops.pyi', 'exec')
     assert 'def layer_norm(x: numpy.typing.ArrayLike' in ops and 'def layer_norm_backward(' in ops and '_native' not in stub.split('class Error')[0]
+
+
+def test_its_metadata_is_installed():
+    assert importlib.metadata.version('heddle') == heddle.__version__
+    [plugin] = [each for each in importlib.metadata.entry_points(group='pytest11') if each.name == 'heddle']
+    assert plugin.value == 'heddle_pytest'
 
 
 def test_every_public_name_has_a_docstring():

@@ -126,14 +126,27 @@ def test_raises_in_pytest_and_what_the_function_raises_is_reported():
     with pytest.raises(KeyboardInterrupt):
         heddle.prove(np.sin, [X], backward=interrupted)
     with pytest.raises(heddle.UsageError, match='give backward='):
-        if 'jax' in sys.modules:
-            raise heddle.UsageError('give backward= (JAX is loaded)')
         heddle.prove(np.sin, [X])
+    with pytest.raises(heddle.UsageError, match="framework='numpy'; wanted 'torch' or 'jax'"):
+        heddle.prove(np.sin, [X], framework='numpy')
+    with pytest.raises(heddle.UsageError, match='give one of them'):
+        heddle.prove(np.sin, [X], framework='torch', backward=lambda dy, x: dy * np.cos(x))
 
 
 @heddle.gradcheck((3, 4), (4, ), backward=lambda dy, x, w: (dy[:, None] * w, dy @ x))
 def test_decorated(x, w):
     return x @ w
+
+
+@heddle.gradcheck((3, 4), backward=lambda dy, x: dy, raises=False)
+def test_decorated_without_an_error(x):
+    return np.sin(x)
+
+
+def test_the_plugin_loads_nothing_of_heddle(tmp_path):
+    (tmp_path / 'test_other.py').write_text('import sys\ndef test(): assert "heddle_pytest" in sys.modules and "heddle" not in sys.modules\n')
+    done = subprocess.run([sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(tmp_path)], capture_output=True, text=True, cwd=tmp_path)
+    assert '1 passed' in done.stdout, done.stdout
 
 
 def test_the_plugin_runs_marked_tests_and_counts_them(tmp_path):
@@ -184,6 +197,16 @@ def test_pytorch():
     assert proof and proof.compared > 60, 'the parameters are inputs'
     assert heddle.prove(torch.nn.functional.cross_entropy, [x, torch.tensor([0, 2, 1])])
     assert heddle.prove(lambda a: torch.sin(a), [x.t()[1:].requires_grad_()])
+    assert heddle.prove(torch.sin, [X], framework='torch')
+    with pytest.raises(heddle.UsageError, match="or framework='torch' or 'jax'"):
+        heddle.prove(torch.sin, [X])
+
+    @heddle.gradcheck((3, 4), framework='torch')
+    def drawn(a):
+        assert isinstance(a, torch.Tensor)
+        return torch.sin(a)
+
+    drawn()
 
     class Detached(torch.nn.Module):
 
@@ -207,6 +230,13 @@ def test_jax():
         def f(x): return jnp.sin(x)
         f.defvjp(lambda x: (jnp.sin(x), x), lambda x, dy: (-dy * jnp.cos(x),))
         print(heddle.prove(f, [x], raises=False))
+        import collections
+        Two = collections.namedtuple('Two', 'a b')
+        assert heddle.prove(lambda x: Two(jnp.sin(x), {'inner': x.sum()}), [x], framework='jax')
+        try:
+            heddle.prove(lambda x: np.sin(x), [x])
+        except heddle.UsageError as error:
+            print(error)
     ''')
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
-    assert 'the sign is flipped' in done.stdout, done.stderr
+    assert 'the sign is flipped' in done.stdout and 'nothing says how' in done.stdout, done.stderr

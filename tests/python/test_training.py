@@ -73,6 +73,64 @@ def test_control_c_saves(tmp_path):
     assert (tmp_path / 'a' / 'saves' / '5').is_dir()
 
 
+def test_a_second_control_c_leaves_the_process_alive(tmp_path):
+    program = textwrap.dedent(f'''
+        import os, signal, heddle
+        def interrupt(figures):
+            if figures['update'] == 5:
+                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGINT)
+        try:
+            heddle.train({ {**SMALL, 'out': str(tmp_path / 'a')} !r}, on_update=interrupt, progress=False)
+        except KeyboardInterrupt:
+            print('interrupted')
+    ''')
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ['interrupted'] and done.returncode == 0, done.stderr
+    assert done.stderr.count('stopping after this update') == 1 and 'a second time' not in done.stderr
+    assert (tmp_path / 'a' / 'saves' / '5').is_dir()
+
+
+def test_one_training_at_a_time(tmp_path):
+    refused = []
+
+    def train_another(figures):
+        if figures['update'] == 3:
+            with pytest.raises(heddle.UsageError, match='another training runs'):
+                heddle.train(SMALL, out=tmp_path / 'b', progress=False)
+            refused.append(True)
+
+    heddle.train(SMALL, out=tmp_path / 'a', on_update=train_another, progress=False)
+    assert refused and not (tmp_path / 'b').exists()
+    heddle.train({**SMALL, 'updates': 2}, out=tmp_path / 'b', progress=False)
+
+
+def test_the_number_of_threads_is_the_trainings_own(tmp_path):
+    heddle.set_threads(2)
+    during = []
+    heddle.train(SMALL, out=tmp_path / 'a', on_update=lambda figures: during.append(heddle.threads()), progress=False)
+    assert set(during) == {1} and heddle.threads() == 2
+    with pytest.raises(heddle.UsageError):
+        heddle.train({**SMALL, 'lr': -1}, out=tmp_path / 'b', progress=False)
+    assert heddle.threads() == 2
+
+
+def test_a_language_model_has_bits_per_byte_and_texts(text_of_names, tmp_path):
+    validations = []
+    heddle.train({**SMALL, 'task': 'names', 'text': text_of_names}, out=tmp_path / 'a', on_validation=validations.append, progress=False)
+    assert 0 < validations[-1]['bits_per_byte'] < 10
+    assert validations[-1]['samples'] and all(isinstance(each, str) for each in validations[-1]['samples'])
+
+
+def test_a_bar_passes_warnings_on(tmp_path):
+    for side, lines in (('a', 'b c\nd e f g h i\n'), ('b', 'c b\ni h g f e d\n')):
+        for part in ('train', 'valid'):
+            (tmp_path / f'{part}.{side}').write_text(lines * 20, encoding='utf-8')
+    with pytest.warns(UserWarning, match='20 of 40 .* are not trained on'):
+        heddle.train({**SMALL, 'task': None, 'train': tmp_path / 'train', 'valid': tmp_path / 'valid', 'source': 'a', 'target': 'b',
+                      'vocab_type': 'word', 'max_length': 4, 'updates': 2}, out=tmp_path / 'a', progress=True)
+
+
 def test_a_bar_takes_the_place_of_lines(tmp_path, capfd):
     heddle.train(SMALL, out=tmp_path / 'a', progress=True)
     told = capfd.readouterr().err

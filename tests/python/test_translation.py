@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import random
+import signal
 import threading
 import time
 
@@ -41,6 +42,46 @@ def test_samples_as_the_command_does(run):
     told = command('translate', str(run), '--sample', '--n-best', '2', '--top-k', '5', '--temperature', '1.5', '--seed', '7',
                    text='\n'.join(LINES) + '\n')
     assert [f'{i} ||| {each}' for i, line in enumerate(drawn) for each in line] == told.splitlines()
+
+
+@pytest.mark.parametrize('options, text', [({'top_k': 5}, 'top_k is for sample=True'), ({'temperature': 1.0}, 'temperature is for sample=True'),
+                                           ({'seed': 1}, 'seed is for sample=True'), ({'sample': True, 'beam': 5}, 'give one of them')])
+def test_refuses_options_that_have_no_effect(run, options, text):
+    with pytest.raises(heddle.UsageError, match=text):
+        heddle.Translator(run).translate(['twelve'], **options)
+
+
+def test_a_language_model_draws_and_scores_as_the_command_does(names, run, tmp_path):
+    model = heddle.LanguageModel(names)
+    assert str(names) in repr(model) and model.parameters > 1000
+    drawn = model.generate('a', samples=4, top_k=8, top_p=.9, temperature=1.2, seed=3)
+    assert drawn == command('generate', str(names), '--prompt', 'a', '--samples', '4', '--top-k', '8', '--top-p', '0.9', '--temperature', '1.2',
+                            '--seed', '3', text='').splitlines()
+    assert len(set(model.generate(samples=8))) > 1 and all(each.startswith('a') for each in drawn)
+    assert len(set(model.generate(samples=3, temperature=0))) == 1
+    (tmp_path / 't').write_text(''.join(each + '\n' for each in drawn), encoding='utf-8')
+    told = command('score', str(names), '--target-file', str(tmp_path / 't'), text='').splitlines()
+    assert [f'{each:.6f}' for each in model.score(drawn)] == told
+    assert model.score(drawn, normalize=True) != model.score(drawn)
+    with pytest.warns(UserWarning, match='were cut before their end; max_tokens'):
+        model.generate(samples=20, max_tokens=2)
+    with pytest.raises(heddle.UsageError, match='the prompt .*the vocabulary reads it as'):
+        model.generate('☃')
+    for options in ({'top_p': 0}, {'top_k': -1}, {'temperature': -1}, {'samples': 0}, {'max_tokens': 0}):
+        with pytest.raises(heddle.UsageError, match=f'generate: {next(iter(options))}'):
+            model.generate(**options)
+    with pytest.raises(heddle.UsageError, match='is a language model.*use heddle.LanguageModel'):
+        heddle.Translator(names)
+    with pytest.raises(heddle.UsageError, match='translates; use heddle.Translator'):
+        heddle.LanguageModel(run)
+
+
+def test_control_c_ends_scoring(run):
+    pairs = [('twelve', 'zwölf')] * 200_000
+    timer = threading.Timer(.5, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        heddle.Translator(run).score(pairs)
 
 
 def test_attention_sums_to_one(run):
