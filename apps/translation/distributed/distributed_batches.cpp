@@ -19,11 +19,13 @@ enum class Work : std::int64_t { decode, score, likelihood };
 
 void put(Message& message, const DecodeOptions& options) {
     // All of them: a new one does not compile.
-    const auto& [beam, length_penalty, patience, n_best, prefix, first, sampling, forbidden, max_length, marks] = options;
+    const auto& [beam, length_penalty, patience, n_best, samples_at_once, prefix, first, sampling, forbidden, max_length, marks] =
+        options;
     message.put_one(beam);
     message.put_one(length_penalty);
     message.put_one(patience);
     message.put_one(n_best);
+    message.put_one(samples_at_once);
     message.put(prefix);
     message.put(first);
     message.put(sampling ? std::vector<Sampling>{*sampling} : std::vector<Sampling>());
@@ -38,6 +40,7 @@ DecodeOptions take_decode_options(Message& message) {
     options.length_penalty = message.take_one<double>();
     options.patience = message.take_one<double>();
     options.n_best = message.take_one<std::int64_t>();
+    options.samples_at_once = message.take_one<std::int64_t>();
     options.prefix = message.take<std::int32_t>();
     options.first = message.take<std::int32_t>();
     if (const auto sampling = message.take<Sampling>(); !sampling.empty()) options.sampling = sampling.front();
