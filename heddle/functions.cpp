@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/random.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
 namespace {
@@ -207,7 +208,12 @@ Variable normalize(const Variable& x, int axis, double eps, Where where) {
     return ops::div(even, ops::maximum(ops::norm(even, axis, true, 2, where), least, where), where);
 }
 Variable cosine_similarity(const Variable& a, const Variable& b, int axis, double eps, Where where) {
-    return ops::sum(ops::mul(normalize(a, axis, eps, where), normalize(b, axis, eps, where), where), axis, false, where);
+    const Shape shape = kernels::broadcast_shape("cosine_similarity", a.shape(), b.shape());
+    const int at = counted_axis("cosine_similarity", shape, axis);
+    const auto direction = [&](const Variable& x) {
+        return normalize(x.shape() == shape ? x : ops::expand(x, shape, where), at, eps, where);
+    };
+    return ops::sum(ops::mul(direction(a), direction(b), where), at, false, where);
 }
 
 Variable bmm(const Variable& a, const Variable& b, Where where) {
