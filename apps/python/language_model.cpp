@@ -34,7 +34,8 @@ class RunLanguageModel {
         check_lines({prompt}, "generate: the prompt");
         check_usage(samples >= 1 && samples <= most_samples,
                     fmt::format("generate: samples={}; wanted 1 to {}", samples, grouped_text(most_samples)));
-        check_usage(top_k.value_or(0) >= 0, fmt::format("generate: top_k={}; wanted a number of tokens, or 0 for all", *top_k));
+        check_usage(top_k.value_or(0) >= 0,
+                    fmt::format("generate: top_k={}; wanted a number of tokens, or 0 for all", top_k.value_or(0)));
         check_usage(top_p.value_or(1) > 0 && top_p.value_or(1) <= 1,
                     fmt::format("generate: top_p={}; wanted more than 0 and at most 1", top_p.value_or(1)));
         check_usage(temperature >= 0,

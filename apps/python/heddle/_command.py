@@ -53,8 +53,11 @@ def _run_group(words: Sequence[str], timeout: float | None) -> subprocess.Comple
         try:
             output, errors = process.communicate(timeout=timeout)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            os.killpg(process.pid, signal.SIGTERM)  # the program ends the compiler or the checked program, which have groups of their own
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 

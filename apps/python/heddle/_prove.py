@@ -162,7 +162,8 @@ def _is_jax(function: Any, inputs: Sequence[Any]) -> bool:
     jax = sys.modules.get('jax')
     if jax is None:
         return False
-    return type(function).__module__.split('.')[0] in ('jax', 'jaxlib') or any(isinstance(each, jax.Array) for each in inputs)
+    modules = [str(each.__module__).split('.')[0] for each in (function, type(function)) if hasattr(each, '__module__')]
+    return 'jax' in modules or 'jaxlib' in modules or any(isinstance(each, jax.Array) for each in inputs)
 
 
 def _torch(function: Any, inputs: Sequence[Any]):
