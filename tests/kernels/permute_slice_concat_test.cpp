@@ -24,18 +24,20 @@ std::int64_t place_of(const Shape& shape, const std::vector<std::int64_t>& index
 }
 
 TEST(Permute, MovesEachElementToItsPlaceInEveryOrder) {
-    std::vector<int> axes = {0, 1, 2, 3};
-    const Tensor x = normal({2, 3, 5, 4}, DType::f64, 1);
-    do {
-        const Tensor y = permute_forward(x, axes);
-        for (std::int64_t i = 0; i < y.numel(); ++i) {
-            const std::vector<std::int64_t> to = index_of(y.shape(), i);
-            std::vector<std::int64_t> from(4);
-            for (std::size_t k = 0; k < 4; ++k) from[static_cast<std::size_t>(axes[k])] = to[k];
-            ASSERT_EQ(y.data<double>()[i], x.data<double>()[place_of(x.shape(), from)]);
-        }
-        EXPECT_TRUE(same_bits(permute_backward(y, axes), x));
-    } while (std::next_permutation(axes.begin(), axes.end()));
+    for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{2, 1, 70, 1}, Shape{1, 3, 1, 4}, Shape{1, 5, 1, 1}, Shape{1, 1, 1, 1}}) {
+        std::vector<int> axes = {0, 1, 2, 3};
+        const Tensor x = normal(shape, DType::f64, 1);
+        do {
+            const Tensor y = permute_forward(x, axes);
+            for (std::int64_t i = 0; i < y.numel(); ++i) {
+                const std::vector<std::int64_t> to = index_of(y.shape(), i);
+                std::vector<std::int64_t> from(4);
+                for (std::size_t k = 0; k < 4; ++k) from[static_cast<std::size_t>(axes[k])] = to[k];
+                ASSERT_EQ(y.data<double>()[i], x.data<double>()[place_of(x.shape(), from)]);
+            }
+            EXPECT_TRUE(same_bits(permute_backward(y, axes), x));
+        } while (std::next_permutation(axes.begin(), axes.end()));
+    }
 }
 
 TEST(Permute, TakesEveryDtypeAndSize) {
