@@ -257,6 +257,7 @@ std::vector<nn::Tokens> read_names(const char* file) {
         lines.clear();
         std::ifstream in(file);
         for (std::string line; std::getline(in, line);) lines.push_back(line);
+        if (lines.empty()) fail(fmt::format("microgpt: {} cannot be read, or has no lines", file));
     }
     std::vector<nn::Tokens> names;
     for (const std::string& line : lines) {
@@ -291,7 +292,7 @@ Step measured(const std::string& name, Model& model, int runs, const std::functi
     return step;
 }
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) try {
     set_threads(1);
     const std::vector<nn::Tokens> all = read_names(count > 1 ? arguments[1] : nullptr);
     const std::span<const nn::Tokens> names(all.data(), std::min<std::size_t>(all.size(), names_at_once));
@@ -324,4 +325,7 @@ int main(int count, char** arguments) {
     for (const Step& step : steps)
         fmt::print("{:<28}{:>12.8f}{:>24.1e}{:>18.1f}\n", step.name, step.loss,
                    largest_difference(steps[0].gradients, step.gradients), step.microseconds);
+} catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
 }

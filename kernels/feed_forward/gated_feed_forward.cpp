@@ -36,8 +36,9 @@ void check_gated(const Tensor& x, const FeedForwardWeights& weights) {
 Tensor columns_of(const Tensor& u, std::int64_t begin, std::int64_t end) {
     Tensor part = Tensor::empty({u.rows(), end - begin}, u.dtype());
     dispatch_real("gated_feed_forward", u, [&]<class T>(TypeTag<T>) {
-        for (std::int64_t row = 0; row < u.rows(); ++row)
-            std::copy_n(u.data<T>() + row * u.cols() + begin, end - begin, part.mutable_data<T>() + row * part.cols());
+        const T* const from = u.data<T>() + begin;
+        T* const to = part.mutable_data<T>();
+        for (std::int64_t row = 0; row < u.rows(); ++row) std::copy_n(from + row * u.cols(), end - begin, to + row * part.cols());
     });
     return part;
 }
@@ -46,7 +47,9 @@ Tensor columns_of(const Tensor& u, std::int64_t begin, std::int64_t end) {
 Tensor times(const Tensor& a, const Tensor& b) {
     Tensor product = Tensor::empty(a.shape(), a.dtype());
     dispatch_real("gated_feed_forward", a, [&]<class T>(TypeTag<T>) {
-        for (std::int64_t i = 0; i < a.numel(); ++i) product.mutable_data<T>()[i] = a.data<T>()[i] * b.data<T>()[i];
+        const T *const left = a.data<T>(), *const right = b.data<T>();
+        T* const to = product.mutable_data<T>();
+        for (std::int64_t i = 0; i < product.numel(); ++i) to[i] = left[i] * right[i];
     });
     return product;
 }
@@ -76,10 +79,12 @@ Tensor gradient_of_u(const Tensor& dh, const Tensor& u, Activation gate) {
     const Tensor dg = activation_backward(times(dh, v), gate == Activation::relu ? value : g, gate), dv = times(dh, value);
     Tensor du = Tensor::empty(u.shape(), u.dtype());
     dispatch_real("gated_feed_forward", u, [&]<class T>(TypeTag<T>) {
+        const T *const of_gate = dg.data<T>(), *const of_up = dv.data<T>();
+        T* const to = du.mutable_data<T>();
         for (std::int64_t row = 0; row < u.rows(); ++row) {
-            T* to = du.mutable_data<T>() + row * 2 * d_ff;
-            std::copy_n(dg.data<T>() + row * d_ff, d_ff, to);
-            std::copy_n(dv.data<T>() + row * d_ff, d_ff, to + d_ff);
+            T* const both = to + row * 2 * d_ff;
+            std::copy_n(of_gate + row * d_ff, d_ff, both);
+            std::copy_n(of_up + row * d_ff, d_ff, both + d_ff);
         }
     });
     return du;
@@ -142,9 +147,12 @@ Tensor gated_backward_blocks(const Tensor& dy, const Tensor& u, const FeedForwar
             product<float>(count, d_model, 2 * d_ff, {block, 2 * d_ff, 1}, panels1.data<float>(),
                            {dx->mutable_data<float>() + first * d_model, d_model, 1});
     });
-    if (db1)
+    if (db1) {
+        float* const total = db1->mutable_data<float>();
+        const float* const of_blocks = sums.data<float>();
         for (std::int64_t block = 0; block < blocks; ++block)
-            for (std::int64_t j = 0; j < 2 * d_ff; ++j) db1->mutable_data<float>()[j] += sums.data<float>()[block * 2 * d_ff + j];
+            for (std::int64_t j = 0; j < 2 * d_ff; ++j) total[j] += of_blocks[block * 2 * d_ff + j];
+    }
     return du;
 }
 

@@ -49,6 +49,12 @@ TEST(Examples, TheGPTKnowsItsTongueTwister) {
                             "where's the peck of pickled peppers Peter Piper picked?\n"));
 }
 
+TEST(Examples, MicrogptNamesAFileThatItCannotRead) {
+    const ShellOutput output = shell(quoted(std::string(HEDDLE_EXAMPLES) + "/microgpt") + " /no/names.txt 2>&1");
+    EXPECT_EQ(output.status, 1);
+    EXPECT_EQ(output.text, "microgpt: /no/names.txt cannot be read, or has no lines\n");
+}
+
 // Each step has the loss and the gradients of the one before, to the rounding of its numbers.
 TEST(Examples, TheStepsOfMicrogptHaveTheSameGradients) {
     const std::string text = output_of("microgpt");
