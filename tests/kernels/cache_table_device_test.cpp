@@ -77,8 +77,12 @@ TEST(CacheTableDevice, GrowsWithTheReplays) {
     replays.reset();
     Tensor table = kernels::extended_cache_table(
         kernels::extended_cache_table(Tensor::zeros({3, 6}, DType::i32, Device::cuda), {}, 0, 0), parents, 1, 3);
+    // A table's columns beyond the position are never written, so nothing may read them.
+    const auto begin_of = [](const Tensor& of, std::int64_t row, std::int64_t count) {
+        return of.reshape({18}).slice(6 * row, 6 * row + count);
+    };
     Tensor replayed = Tensor::empty({3, 6}, DType::i32, Device::cuda), other = Tensor::empty({3, 6}, DType::i32, Device::cuda);
-    replayed.copy_(table);
+    for (std::int64_t row = 0; row < 3; ++row) begin_of(replayed, row, 2).copy_(begin_of(table, row, 2));
     Tensor cache = Tensor::zeros({16, 4}, DType::bf16, Device::cuda);
     for (std::int64_t step = 0; step < 3; ++step) {
         table = kernels::extended_cache_table(table, parents, 2 + step, 6 + 3 * step);
@@ -91,9 +95,8 @@ TEST(CacheTableDevice, GrowsWithTheReplays) {
         for (std::size_t i = 0; i < stored.size(); ++i) EXPECT_EQ(stored[i], given[i / 4 * 6 + 2 + i % 4]) << step << " " << i;
         replays.add();
     }
-    const std::vector<double> want = table.to(Device::cpu).to_vector(), got = replayed.to(Device::cpu).to_vector();
-    for (std::size_t row = 0; row < 3; ++row)
-        for (std::size_t t = 0; t < 5; ++t) EXPECT_EQ(got[row * 6 + t], want[row * 6 + t]) << row << " " << t;
+    for (std::int64_t row = 0; row < 3; ++row)
+        EXPECT_EQ(begin_of(replayed, row, 5).to_vector(), begin_of(table, row, 5).to_vector()) << row;
 }
 
 }  // namespace

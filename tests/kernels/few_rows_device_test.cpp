@@ -95,7 +95,8 @@ TEST_F(FewRowsDevice, GivesTheFormulaWithEverythingAroundIt) {
 
 TEST_F(FewRowsDevice, PutsTheLastColumnsElsewhere) {
     const FewRowsLinear call{half({5, 64}, 1), half({96, 64}, 2), half({96}, 3)};
-    const FewRowsResult whole{fresh({5, 96})}, parts{.y = fresh({5, 40}), .tail = fresh({9, 56}), .tail_row = 3};
+    const FewRowsResult whole{fresh({5, 96})},
+        parts{.y = fresh({5, 40}), .tail = Tensor::zeros({9, 56}, DType::bf16, Device::cuda), .tail_row = 3};
     kernels::few_rows_linear(call, whole);
     kernels::few_rows_linear(call, parts);
     const std::vector<double> all = exact(whole.y).to_vector(), head = exact(parts.y).to_vector(),
