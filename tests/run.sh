@@ -62,7 +62,7 @@ for piece in "${pieces[@]}"; do
     if [[ $piece != @(compilers|mutants|wheel|cuda) ]]; then tested+=("$piece"); fi
 done
 pieces=("${wanted[@]}")
-if asked emulated-asan; then export HEDDLE_LEARN_ALL=1; fi  # all wrong answers to the exercises, not every eighth one
+if asked emulated-asan; then export HEDDLE_TEST_ALL=1; fi  # tests that take a sample take all: wrong answers to exercises, seeds of proofs
 
 bash apps/setup.sh libgtest-dev libopenmpi-dev openmpi-bin mkdocs
 build() {

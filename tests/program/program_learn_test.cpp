@@ -1,6 +1,6 @@
 // `heddle learn`: every solution passes, every starter and every wrong answer gets its verdict; and the command's messages.
 //
-// Every eighth wrong answer of an exercise is checked, with HEDDLE_LEARN_ALL=1 all of them: compiling one takes most of a second.
+// Every eighth wrong answer of an exercise is checked, with HEDDLE_TEST_ALL=1 all of them: compiling one takes most of a second.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST_P(Learn, TheSolutionPassesAndTheStarterDoesNot) {
 
 TEST_P(Learn, WrongAnswersGetTheirVerdict) {
     const Workplace here;
-    const bool all = std::getenv("HEDDLE_LEARN_ALL") != nullptr;
+    const bool all = std::getenv("HEDDLE_TEST_ALL") != nullptr;
     const std::vector<WrongAnswer> answers = wrong_answers(GetParam());
     for (std::size_t i = 0; i < answers.size(); i += all ? 1 : 8) {
         const Expected expected = expected_of(answers[i]);
