@@ -43,6 +43,12 @@ std::optional<Step> draw_scatter(Draw& draw) {
     return step;
 }
 
+std::optional<Step> draw_index(Draw& draw) {
+    Step step{.inputs = {draw.any(2, 3)}};
+    step.constants["indices"] = draw.indices(draw.between(1, 4), draw.shape_of(step.inputs[0])[0]);
+    return step;
+}
+
 std::optional<Step> draw_any(Draw& draw) { return Step{.inputs = {draw.any(0, 3)}}; }
 
 }  // namespace
@@ -56,6 +62,11 @@ OpCases table() {
                                return {ops::scatter_add(in[0], s.option<int>("axis"), s.constant("indices"), in[1])};
                            },
                            "return [inputs[0].scatter_add(options['axis'], constants['indices'].long(), inputs[1])]"},
+                          {"index", draw_index,
+                           [](const Step& s, Inputs in) -> Outputs {
+                               return {in[0].index({None, s.constant("indices"), Slice(0, None, 2)})};
+                           },
+                           "return [inputs[0][None, constants['indices'].long()][:, :, ::2]]"},
                           {"clone", draw_any, [](const Step&, Inputs in) -> Outputs { return {ops::clone(in[0])}; },
                            "return [inputs[0].clone()]"}}};
 }

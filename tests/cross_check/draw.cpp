@@ -5,6 +5,7 @@
 
 #include "autograd/cases/op_cases.h"
 #include "core/format.h"
+#include "tests/cross_check/composed.h"
 
 namespace heddle::cross_check {
 namespace {
@@ -47,6 +48,8 @@ const std::map<std::string_view, const cases::TapeFunction*>& tape_functions() {
 }
 
 const cases::TapeFunction& tape_function(std::string_view name) {
+    for (const cases::TapeFunction& each : composed_functions().functions)
+        if (each.name == name) return each;
     const auto found = tape_functions().find(name);
     if (found == tape_functions().end()) fail(fmt::format("cross_check: no table of an op names the function {}", name));
     return *found->second;

@@ -10,6 +10,7 @@
 #include "autograd/checkpoint.h"
 #include "core/dual.h"
 #include "core/safetensors.h"
+#include "tests/cross_check/composed.h"
 
 namespace heddle::cross_check {
 namespace {
@@ -163,8 +164,12 @@ double largest_gap(std::span<const Tensor> a, std::span<const Tensor> b) {
 
 std::vector<std::string> op_names() {
     std::vector<std::string> names;
-    for (const GradientCase& one : gradient_cases())
-        if (std::find(names.begin(), names.end(), one.op) == names.end()) names.push_back(one.op);
+    const auto add = [&](const std::vector<GradientCase>& cases) {
+        for (const GradientCase& one : cases)
+            if (std::find(names.begin(), names.end(), one.op) == names.end()) names.push_back(one.op);
+    };
+    add(gradient_cases());
+    add(composed_functions().proofs());
     return names;
 }
 
@@ -223,6 +228,7 @@ void save(const std::string& path, std::span<const Graph> graphs, std::span<cons
     }
     Json formulas = Json::object();
     for (const auto& [name, function] : tape_functions()) formulas[std::string(name)] = function->torch;
+    for (const cases::TapeFunction& each : composed_functions().functions) formulas[std::string(each.name)] = each.torch;
     save_safetensors(path, tensors, {{"graphs", all.dump()}, {"formulas", formulas.dump()}});
 }
 

@@ -31,9 +31,9 @@ struct Graph {
     bool drops = false;  ///< values are let go after the last step that reads them, so that their nodes die
 };
 
-/// How each function of the tape is drawn and called, from the tables of all ops, by name.
+/// How each function of the tape is drawn and called, from the tables of all ops, by name. Graphs are made of these.
 const std::map<std::string_view, const cases::TapeFunction*>& tape_functions();
-/// The one of this name. Error when no table has it.
+/// The one of this name, or the composed one. Error when no table has it.
 const cases::TapeFunction& tape_function(std::string_view name);
 
 /// All results of the graph's steps for these leaves; undefined ones were let go. On dual numbers `no_grad` drops derivatives.
@@ -56,7 +56,7 @@ std::vector<Tensor> by_duals(const Graph& graph);
 inline constexpr double kLeastScale = 1e-2;
 double largest_gap(std::span<const Tensor> a, std::span<const Tensor> b);
 
-/// The names of all ops that gradient_cases() proves, each once.
+/// The names of all ops that gradient_cases() proves, and of the composed functions, each once.
 std::vector<std::string> op_names();
 
 /// A graph of this op alone, with random shapes and options. Error when no configurations are known for it.
