@@ -102,11 +102,24 @@ Tensor operator-(const Tensor& x) { return (-Operand(x)).value(); }
 
 namespace {
 
-void written(const char* op, Tensor& a, const Variable& result, Where where) {
+void check_fits(const char* op, const Tensor& a, const Variable& result) {
+    check(!result.requires_grad(),
+          "{}: the right side requires a gradient, which a tensor on the left cannot record; make the left side a Variable, or "
+          "compute under NoGrad",
+          op);
     check(result.shape() == a.shape() && result.dtype() == a.dtype(),
           "{}: the result is {} {}, but it is written into {} {}; write x = x {} y for a new tensor", op, result.shape(),
           result.dtype(), a.shape(), a.dtype(), op[0]);
+}
+
+void written(const char* op, Tensor& a, const Variable& result, Where where) {
+    check_fits(op, a, result);
     a.copy_(result.value(), where);
+}
+
+void written(const char* op, const IndexedPart& a, const Variable& result, Where where) {
+    check_fits(op, a, result);
+    a.put_(Assigned(result.value(), where));
 }
 
 void written(const char* op, Variable& a, const Variable& result, Where where) {
@@ -121,25 +134,22 @@ void written(const char* op, Variable& a, const Variable& result, Where where) {
 
 }  // namespace
 
-#define HEDDLE_IN_PLACE(Self)                                   \
-    Self& operator+=(Self& a, const Operand& b) {               \
-        written("+=", a, Operand(a, b.where()) + b, b.where()); \
-        return a;                                               \
-    }                                                           \
-    Self& operator-=(Self& a, const Operand& b) {               \
-        written("-=", a, Operand(a, b.where()) - b, b.where()); \
-        return a;                                               \
-    }                                                           \
-    Self& operator*=(Self& a, const Operand& b) {               \
-        written("*=", a, Operand(a, b.where()) * b, b.where()); \
-        return a;                                               \
-    }                                                           \
-    Self& operator/=(Self& a, const Operand& b) {               \
-        written("/=", a, Operand(a, b.where()) / b, b.where()); \
-        return a;                                               \
+#define HEDDLE_IN_PLACE(op)                                                                     \
+    Tensor& operator op##=(Tensor& a, const Operand& b) {                                       \
+        written(#op "=", a, Operand(a, b.where()) op b, b.where());                             \
+        return a;                                                                               \
+    }                                                                                           \
+    Variable& operator op##=(Variable& a, const Operand& b) {                                   \
+        written(#op "=", a, Operand(a, b.where()) op b, b.where());                             \
+        return a;                                                                               \
+    }                                                                                           \
+    void operator op##=(const IndexedPart&& a, const Operand& b) {                              \
+        written(#op "=", a, Operand(static_cast<const Tensor&>(a), b.where()) op b, b.where()); \
     }
-HEDDLE_IN_PLACE(Tensor)
-HEDDLE_IN_PLACE(Variable)
+HEDDLE_IN_PLACE(+)
+HEDDLE_IN_PLACE(-)
+HEDDLE_IN_PLACE(*)
+HEDDLE_IN_PLACE(/)
 #undef HEDDLE_IN_PLACE
 
 namespace {

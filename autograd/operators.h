@@ -42,7 +42,7 @@ Variable operator*(const Operand& a, const Operand& b);
 Variable operator/(const Operand& a, const Operand& b);
 Variable operator-(const Operand& x);
 
-/// Of tensors and numbers alone, tensors: nothing is recorded.
+/// Tensors and numbers alone give tensors, and nothing is recorded.
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator+(const Tensor& a, double b);
 Tensor operator+(double a, const Tensor& b);
@@ -57,17 +57,21 @@ Tensor operator/(const Tensor& a, double b);
 Tensor operator/(double a, const Tensor& b);
 Tensor operator-(const Tensor& x);
 
-/// In place: writes the result, which has a's shape and dtype, into a's memory, and bumps the version: backward of what saved it
-/// before is an error.
+/// These write the result into a's memory and bump the version, so that backward of an op that saved `a` before is an Error.
+/// Error when the result has another shape or dtype than `a`, or requires a gradient, which a tensor cannot record.
 Tensor& operator+=(Tensor& a, const Operand& b);
 Tensor& operator-=(Tensor& a, const Operand& b);
 Tensor& operator*=(Tensor& a, const Operand& b);
 Tensor& operator/=(Tensor& a, const Operand& b);
-/// Of a part: x[0] += 1.
+/// These change a part of a tensor x: x[0] += 1, x[mask] += 1. Errors as for a whole tensor.
 inline Tensor operator+=(Tensor&& a, const Operand& b) { return a += b; }
 inline Tensor operator-=(Tensor&& a, const Operand& b) { return a -= b; }
 inline Tensor operator*=(Tensor&& a, const Operand& b) { return a *= b; }
 inline Tensor operator/=(Tensor&& a, const Operand& b) { return a /= b; }
+void operator+=(const IndexedPart&& a, const Operand& b);
+void operator-=(const IndexedPart&& a, const Operand& b);
+void operator*=(const IndexedPart&& a, const Operand& b);
+void operator/=(const IndexedPart&& a, const Operand& b);
 
 /// `a += b` is `a = a + b`: the handle moves on to the result, and other handles on the old value keep it. A leaf that requires
 /// a gradient stays the leaf that it is and is changed in place, which bumps its version: only under NoGrad, else an Error.
@@ -98,7 +102,7 @@ inline std::ostream& operator<<(std::ostream& stream, const Variable& variable) 
 
 }  // namespace heddle
 
-/// As tensors: "{}", "{:.3}" and "{:.3f}".
+/// A Variable has the formats of its value: "{}", "{:.3}" and "{:.3f}".
 template <>
 struct fmt::formatter<heddle::Variable> : heddle::TensorFormatter {
     auto format(const heddle::Variable& variable, format_context& context) const {

@@ -17,6 +17,12 @@ class Tape;
 class Variable : public Members<Variable> {
   public:
     Variable() = default;
+    Variable(const Variable&) = default;
+    Variable(Variable&&) = default;
+    ~Variable() = default;
+    /// Not for a temporary: v[0] = w would change nothing. ops::where and ops::masked_fill make a Variable with other elements.
+    Variable& operator=(const Variable&) & = default;
+    Variable& operator=(Variable&&) & = default;
     /// A leaf without a gradient, so that a tensor can be passed as a Variable. Error when `value` is undefined.
     Variable(Tensor value);  // NOLINT: implicit on purpose
     /// A leaf. With `requires_grad`, backward adds its gradient to `grad()`.
@@ -41,7 +47,7 @@ class Variable : public Members<Variable> {
     std::int64_t numel() const { return value().numel(); }
     std::vector<double> to_vector() const { return value().to_vector(); }
     using Members::to;
-    /// As Tensor::to<T>(); of an integer type or bool, which have no gradients, a constant.
+    /// Converts as Tensor::to<T>(). Integer types and bool have no gradients: the result is then a constant.
     template <class T>
     Variable to(Where where = Where::current()) const {
         if constexpr (std::is_floating_point_v<T>)

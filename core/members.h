@@ -18,71 +18,105 @@ class Tensor;
 class Variable;
 class Index;
 
+/// One number among the arguments of a member, with the line of the call. It is for members that have no room for a last
+/// parameter `where`.
+struct PlaceArgument {
+    template <std::integral Number>
+    PlaceArgument(Number number, Where at = Where::current()) : place(static_cast<std::int64_t>(number)), where(at) {}  // NOLINT
+
+    std::int64_t place;
+    Where where;
+};
+/// Likewise a tensor, which the call keeps alive.
+struct TensorArgument {
+    TensorArgument(const Tensor& argument, Where at = Where::current()) : tensor(argument), where(at) {}  // NOLINT
+
+    const Tensor& tensor;
+    Where where;
+};
+
 /// The base of Tensor and of Variable, each with its own results: the members of a Variable are recorded by the tape, those of a
-/// Tensor compute alone. autograd/ops.h has the functions with their formulas and errors, and autograd/members.cpp calls them.
+/// Tensor compute alone, and an operand that requires a gradient is an Error. autograd/ops.h has the functions with their
+/// formulas and errors, and autograd/members.cpp calls them.
+///
+/// Results that have the elements of x in another shape or order are const, so that an assignment to a part of a copy, as in
+/// x.select(1, 0) = y, does not compile. x[0] = y, x[mask] = y, x.index({...}) = y and x.slice(0, 2).fill_(1) write into a Tensor
+/// x (core/tensor.h).
 template <class Self>
 class Members {
   public:
-    // ---- the shape; a Tensor's results share its memory
+    // ---- the shape; the results share the memory of x
     std::int64_t size(int axis) const { return self().shape()[axis]; }
     const Shape& sizes() const { return self().shape(); }
     int ndim() const { return self().shape().rank(); }
     bool is_cuda() const { return self().device() == Device::cuda; }
-    /// One extent may be -1: the one that takes all elements.
-    Self reshape(const NewShape& shape, Where where = Where::current()) const;
-    template <std::integral First, std::integral... Rest>  // First is deduced, so that {} is the shape of a scalar
-    Self reshape(First first, Rest... rest) const {
-        return reshape(NewShape{static_cast<std::int64_t>(first), static_cast<std::int64_t>(rest)...});
+    /// One extent may be -1, and follows from the number of elements. Error when the shape has another number of elements.
+    const Self reshape(const NewShape& shape, Where where = Where::current()) const;
+    template <std::integral... Rest>
+    const Self reshape(const PlaceArgument& first, Rest... rest) const {
+        return reshape(NewShape{first.place, static_cast<std::int64_t>(rest)...}, first.where);
     }
-    Self view(const NewShape& shape, Where where = Where::current()) const;
-    template <std::integral First, std::integral... Rest>  // First is deduced, so that {} is the shape of a scalar
-    Self view(First first, Rest... rest) const {
-        return view(NewShape{static_cast<std::int64_t>(first), static_cast<std::int64_t>(rest)...});
+    /// PyTorch's name of reshape.
+    const Self view(const NewShape& shape, Where where = Where::current()) const { return reshape(shape, where); }
+    template <std::integral... Rest>
+    const Self view(const PlaceArgument& first, Rest... rest) const {
+        return reshape(NewShape{first.place, static_cast<std::int64_t>(rest)...}, first.where);
     }
-    Self flatten(int first = 0, int last = -1, Where where = Where::current()) const;
+    const Self flatten(int first = 0, int last = -1, Where where = Where::current()) const;
     /// Without the axis, which has extent 1, or without all axes that have.
-    Self squeeze(const std::optional<int>& axis = {}, Where where = Where::current()) const;
-    Self unsqueeze(int axis, Where where = Where::current()) const;
+    const Self squeeze(const std::optional<int>& axis = {}, Where where = Where::current()) const;
+    const Self unsqueeze(int axis, Where where = Where::current()) const;
 
-    // ---- other places
-    Self permute(std::initializer_list<int> axes, Where where = Where::current()) const;
-    Self transpose(int a, int b, Where where = Where::current()) const;
+    // ---- other places. The results of repeat, flip, roll, tril, triu and masked_fill are copies. The others are copies, too,
+    // unless no element changes its place: then they may share the memory of x.
+    const Self permute(std::initializer_list<int> axes, Where where = Where::current()) const;
+    const Self transpose(int a, int b, Where where = Where::current()) const;
     /// A matrix transposed; a vector as it is. Error when there are more axes.
-    Self t(Where where = Where::current()) const;
-    Self T(Where where = Where::current()) const { return t(where); }
+    const Self t(Where where = Where::current()) const;
+    const Self T(Where where = Where::current()) const { return t(where); }
     /// The last two axes exchanged.
-    Self mT(Where where = Where::current()) const { return transpose(-2, -1, where); }
-    Self expand(const NewShape& shape, Where where = Where::current()) const;
-    Self expand_as(const Variable& other, Where where = Where::current()) const;
-    Self repeat(std::initializer_list<std::int64_t> times, Where where = Where::current()) const;
-    Self flip(const Axes& axes, Where where = Where::current()) const;
-    Self roll(std::int64_t by, const std::optional<int>& axis = {}, Where where = Where::current()) const;
-    Self tril(std::int64_t diagonal = 0, Where where = Where::current()) const;
-    Self triu(std::int64_t diagonal = 0, Where where = Where::current()) const;
-    Self masked_fill(const Tensor& mask, double value, Where where = Where::current()) const;
+    const Self mT(Where where = Where::current()) const { return transpose(-2, -1, where); }
+    const Self expand(const NewShape& shape, Where where = Where::current()) const;
+    const Self expand_as(const Variable& other, Where where = Where::current()) const;
+    const Self repeat(std::initializer_list<std::int64_t> times, Where where = Where::current()) const;
+    const Self flip(const Axes& axes, Where where = Where::current()) const;
+    const Self roll(std::int64_t by, const std::optional<int>& axis = {}, Where where = Where::current()) const;
+    const Self tril(std::int64_t diagonal = 0, Where where = Where::current()) const;
+    const Self triu(std::int64_t diagonal = 0, Where where = Where::current()) const;
+    const Self masked_fill(const Tensor& mask, double value, Where where = Where::current()) const;
 
-    // ---- parts; negative places count from the end
-    /// Element `place` of the first axis, without this axis.
-    Self operator[](std::int64_t place) const { return select(0, place); }
-    /// The element, or the part, at these places of the first axes.
-    Self operator[](std::initializer_list<std::int64_t> places) const;
-    /// The rows with these numbers, i32, or with a mask u8 of x's shape (or of its first axes) the elements where it holds.
-    Self operator[](const Tensor& rows_or_mask) const;
-    /// Elements [begin, end) of the first axis, or of `axis`.
-    Self slice(std::int64_t begin, std::int64_t end) const { return slice(0, begin, end); }
-    Self slice(std::int64_t begin) const { return slice(0, begin, size(0)); }
-    Self slice(int axis, std::int64_t begin, std::int64_t end, Where where = Where::current()) const;
-    Self narrow(int axis, std::int64_t begin, std::int64_t count, Where where = Where::current()) const;
-    Self select(int axis, std::int64_t place, Where where = Where::current()) const;
-    /// x.index({Slice(), 0}), as x[:, 0] in Python (core/index.h). A copy where more than leading numbers are asked for.
-    Self index(std::initializer_list<Index> places, Where where = Where::current()) const;
-    Self index_select(int axis, const Tensor& indices, Where where = Where::current()) const;
+    // ---- parts; negative places count from the end. A Tensor's part that lies in one piece of its memory, as parts of the first
+    // axis do, shares this memory; other parts are copies. Parts of a Variable that requires a gradient are copies.
+    /// Element `place` of the first axis, without this axis. Error when there is no such place.
+    const Self operator[](const PlaceArgument& place) const { return select(0, place.place, place.where); }
+    /// The element, or the part, at these places of the first axes. Error when there is no such place, or not as many axes.
+    const Self operator[](std::initializer_list<PlaceArgument> places) const;
+    /// As index({rows_or_mask}): the rows with these numbers, i32, or the elements where a mask u8 holds. A copy.
+    const Self operator[](const TensorArgument& rows_or_mask) const;
+    /// Elements [begin, end) of the first axis, or of `axis`. Error unless 0 <= begin <= end <= extent.
+    const Self slice(std::int64_t begin, std::int64_t end, Where where = Where::current()) const {
+        return slice(0, begin, end, where);
+    }
+    const Self slice(const PlaceArgument& begin) const { return slice(0, begin.place, size(0), begin.where); }
+    const Self slice(int axis, std::int64_t begin, std::int64_t end, Where where = Where::current()) const;
+    /// Elements [begin, begin + count) of the axis. Error unless it has them.
+    const Self narrow(int axis, std::int64_t begin, std::int64_t count, Where where = Where::current()) const;
+    /// Element `place` of the axis, without this axis. Error when there is no such place.
+    const Self select(int axis, std::int64_t place, Where where = Where::current()) const;
+    /// x.index({Slice(), 0}), as x[:, 0] in Python (core/index.h). One tensor i32 of numbers takes the place of its axis with its
+    /// shape. Several are broadcast and name one element by one number each, as in PyTorch: x.index({rows, cols}) has the element
+    /// x[rows[k]][cols[k]] at k. They take the place of their axes when these are neighbours, else the front. A mask u8 [...]
+    /// stands for as many axes as it has, and gives one with the elements where it holds. Error when a number lies outside its
+    /// axis, a mask has another shape than its axes, a mask stands beside another tensor, the tensors do not broadcast, or more
+    /// places are named than x has axes. On CUDA the host waits for masks and for several tensors.
+    const Self index(std::initializer_list<Index> places, Where where = Where::current()) const;
+    const Self index_select(int axis, const Tensor& indices, Where where = Where::current()) const;
     /// As gather(x, axis, indices): y[i][j] = x[i][indices[i][j]] for axis 1.
-    Self gather(int axis, const Tensor& indices, Where where = Where::current()) const;
-    std::vector<Self> split(std::int64_t size, int axis = 0, Where where = Where::current()) const;
-    std::vector<Self> split(std::initializer_list<std::int64_t> sizes, int axis = 0, Where where = Where::current()) const;
-    std::vector<Self> chunk(std::int64_t parts, int axis = 0, Where where = Where::current()) const;
-    std::vector<Self> unbind(int axis = 0, Where where = Where::current()) const;
+    const Self gather(int axis, const Tensor& indices, Where where = Where::current()) const;
+    const std::vector<Self> split(std::int64_t size, int axis = 0, Where where = Where::current()) const;
+    const std::vector<Self> split(std::initializer_list<std::int64_t> sizes, int axis = 0, Where where = Where::current()) const;
+    const std::vector<Self> chunk(std::int64_t parts, int axis = 0, Where where = Where::current()) const;
+    const std::vector<Self> unbind(int axis = 0, Where where = Where::current()) const;
 
     // ---- element by element
     Self add(const Variable& other, Where where = Where::current()) const;

@@ -205,8 +205,13 @@ std::string scalar(double value, DType dtype, const NumberFormat& wanted) {
     if (dtype == DType::i32 || dtype == DType::u8) return fmt::format("{}", static_cast<std::int64_t>(value));
     if (!std::isfinite(value)) return not_finite(value);
     if (wanted.fixed) return fmt::format("{:.{}f}", value, wanted.digits);
-    if (wanted.digits < NumberFormat().digits) return fmt::format("{:.{}g}", value, std::max(1, wanted.digits));
     const double size = std::abs(value);
+    if (wanted.digits != NumberFormat().digits) {  // the notation and the digits of a tensor
+        const bool plain = size == 0 || (size >= 1e-4 && size < 1e8);
+        const Number number =
+            number_of(value, is_single(dtype), plain ? std::chars_format::fixed : std::chars_format::scientific, wanted);
+        return number.whole + "." + (number.fraction.empty() ? "0" : number.fraction) + number.exponent;
+    }
     const double end = is_single(dtype) ? 1e6 : 1e16;  // like NumPy 2.4
     const bool fixed = size == 0 || (size >= 1e-4 && size < end);
     const std::string text =

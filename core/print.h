@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <ostream>
 #include <string>
 
@@ -33,11 +34,7 @@ std::string to_text(const Tensor& tensor, const NumberFormat& format);
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 inline std::ostream& operator<<(std::ostream& stream, const Shape& shape) { return stream << shape.str(); }
 
-}  // namespace heddle
-
-namespace heddle {
-
-/// fmt's formats of tensors: "{}" is to_text, "{:.3}" writes at most 3 digits behind the point, "{:.3f}" exactly 3.
+/// fmt's formats of tensors and scalars: "{}" is to_text, "{:.3}" writes at most 3 digits behind the point, "{:.3f}" exactly 3.
 struct TensorFormatter : TextFormatter {
     constexpr auto parse(fmt::format_parse_context& context) {
         auto at = context.begin();
@@ -59,8 +56,8 @@ struct TensorFormatter : TextFormatter {
 
 }  // namespace heddle
 
-template <>
-struct fmt::formatter<heddle::Tensor> : heddle::TensorFormatter {
+template <std::derived_from<heddle::Tensor> T>
+struct fmt::formatter<T> : heddle::TensorFormatter {
     auto format(const heddle::Tensor& tensor, format_context& context) const {
         return write(heddle::to_text(tensor, number), context);
     }

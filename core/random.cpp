@@ -119,7 +119,9 @@ namespace {
 
 // The values of `fill` in f32 or f64, converted to `dtype`.
 template <class Fill>
-Tensor drawn(const Shape& shape, DType dtype, Device device, const Fill& fill) {
+Tensor drawn(const char* name, const Shape& shape, DType dtype, Device device, const Fill& fill) {
+    check(dtype != DType::i32 && dtype != DType::u8,
+          "{}: the numbers are no integers, but the dtype is {}; Tensor::randint draws integers", name, dtype);
     Tensor numbers = Tensor::empty(shape, dtype == DType::f64 ? DType::f64 : DType::f32);
     fill(numbers);
     return numbers.to(dtype).to(device);
@@ -128,11 +130,15 @@ Tensor drawn(const Shape& shape, DType dtype, Device device, const Fill& fill) {
 }  // namespace
 
 Tensor Tensor::randn(const Shape& shape, const RandomSource& source, DType dtype, Device device) {
-    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_normal(numbers, 0, 1, source.key()); });
+    return drawn("randn", shape, dtype, device, [&](Tensor& numbers) { fill_normal(numbers, 0, 1, source.key()); });
 }
 
 Tensor Tensor::rand(const Shape& shape, const RandomSource& source, DType dtype, Device device) {
-    return drawn(shape, dtype, device, [&](Tensor& numbers) { fill_uniform(numbers, 0, 1, source.key()); });
+    return drawn("rand", shape, dtype, device, [&](Tensor& numbers) {
+        fill_uniform(numbers, 0, 1, source.key());
+        if (dtype != DType::bf16) return;
+        for (float& number : numbers.mutable_values<float>()) number = std::min(number, 0x1.fep-1f);  // the next ones round to 1
+    });
 }
 
 Tensor Tensor::randint(std::int64_t low, std::int64_t high, const Shape& shape, const RandomSource& source, Device device) {

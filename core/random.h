@@ -71,7 +71,7 @@ struct Generator {
     std::uint64_t update = 0;
     std::uint64_t micro_batch = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> calls = {};  ///< per name, within this micro-batch
-    const std::uint64_t* step_key_on_device = nullptr;       ///< where kernels read step_key(); null: it is passed as an argument
+    const std::uint64_t* step_key_on_device = nullptr;  ///< where kernels read step_key(); null: it is passed as an argument
 
     /// The key of the next call with this name.
     std::uint64_t next_key(std::string_view name);
@@ -83,9 +83,12 @@ struct Generator {
     void start(std::uint64_t new_update, std::uint64_t new_micro_batch);
 };
 
-/// The thread's default generator.
+/// The thread's default generator. Each thread has its own; it starts with seed 1.
 Generator& generator();
-/// Starts the thread's generator anew with this seed: dropout and random tensors that name no source follow from it. Returns it.
+/// Starts the thread's generator anew with this seed: dropout and random tensors that name no source follow from it, on this
+/// thread alone. Two threads with the same seed draw the same numbers. Inside a RandomState it sets the seed of that state only,
+/// and the end of the state restores what was before. The second run of a checkpoint (autograd/checkpoint.h) starts from the
+/// state of the first, so its draws are the same whatever seed is set between them. Returns the generator.
 Generator& manual_seed(std::uint64_t seed);
 
 /// While one exists, the thread's default generator continues from `state`; afterwards the previous one is restored. So code

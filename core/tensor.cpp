@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/device.h"
 #include "core/dual.h"
@@ -71,11 +72,36 @@ Tensor Tensor::ones(const Shape& shape, DType dtype, Device device) { return ful
 
 namespace {
 
-// `number(i)` for i in [0, count), converted to `dtype`.
+std::size_t alignment_of(DType dtype) {
+    std::size_t alignment = 1;
+    dispatch_all(dtype, [&]<class T>(TypeTag<T>) { alignment = alignof(T); });
+    return alignment;
+}
+
+// `value` as an element. Error when it is beyond an integer type or no number; a fraction is cut off.
+template <class T, class Number>
+T fitted(const char* op, Number value) {
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<Number>) {
+        const auto number = static_cast<std::int64_t>(value);
+        check(number >= std::numeric_limits<T>::min() && number <= std::numeric_limits<T>::max(),
+              "{}: the number {} does not fit into {}", op, number, dtype_of<T>());
+    } else if constexpr (std::is_integral_v<T>) {
+        const double number = std::trunc(to_double(value));
+        check(number >= static_cast<double>(std::numeric_limits<T>::min()) &&
+                  number <= static_cast<double>(std::numeric_limits<T>::max()),
+              "{}: the number {} does not fit into {}", op, to_double(value), dtype_of<T>());
+    }
+    return convert<T>(value);
+}
+
+// `number(i)` for i in [0, count), converted to `dtype`: rising or falling numbers, of which the ends are checked.
 template <class Number>
-Tensor numbers(std::int64_t count, DType dtype, Device device, const Number& number) {
-    Tensor result = Tensor::empty({count}, dtype);
+Tensor numbers(const char* op, std::int64_t count, DType dtype, Device device, const Number& number) {
+    Tensor result;
     dispatch_all(dtype, [&]<class T>(TypeTag<T>) {
+        for (const std::int64_t end : {std::int64_t{0}, count - 1})
+            if (count > 0) fitted<T>(op, number(end));
+        result = Tensor::empty({count}, dtype);
         T* out = result.mutable_data<T>();
         for (std::int64_t i = 0; i < count; ++i) out[i] = convert<T>(number(i));
     });
@@ -86,14 +112,14 @@ Tensor numbers(std::int64_t count, DType dtype, Device device, const Number& num
 
 Tensor Tensor::eye(std::int64_t n, std::int64_t m, DType dtype, Device device) {
     check(n >= 0 && m >= 0, "eye: {} rows and {} columns, wanted at least 0", n, m);
-    return numbers(n * m, dtype, device, [m](std::int64_t i) { return i / m == i % m ? 1.0 : 0.0; }).reshape({n, m});
+    return numbers("eye", n * m, dtype, device, [m](std::int64_t i) { return i / m == i % m ? 1.0 : 0.0; }).reshape({n, m});
 }
 
 Tensor Tensor::range(double begin, double end, double step, DType dtype, Device device) {
     check(step > 0 ? end >= begin : step < 0 && end <= begin, "arange: from {} to {} by {}", begin, end, step);
     const double count = std::ceil((end - begin) / step);
     check(count < 0x1p53, "arange: {} numbers are more than any memory holds", count);
-    return numbers(static_cast<std::int64_t>(count), dtype, device,
+    return numbers("arange", static_cast<std::int64_t>(count), dtype, device,
                    [=](std::int64_t i) { return begin + static_cast<double>(i) * step; });
 }
 
@@ -101,40 +127,47 @@ Tensor Tensor::linspace(double begin, double end, std::int64_t count, DType dtyp
     check(count >= 0, "linspace: {} numbers, wanted at least 0", count);
     const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
     // From both ends, so that the last number is exactly `end`.
-    return numbers(count, dtype, device, [=](std::int64_t i) {
+    return numbers("linspace", count, dtype, device, [=](std::int64_t i) {
         return i < (count + 1) / 2 ? begin + step * static_cast<double>(i) : end - step * static_cast<double>(count - 1 - i);
     });
 }
 
 Tensor Tensor::arange(std::int64_t count, DType dtype, Device device) {
     check(count >= 0, "arange: {} numbers, wanted at least 0", count);
-    return numbers(count, dtype, device, [](std::int64_t i) { return i; });
+    return numbers("arange", count, dtype, device, [](std::int64_t i) { return i; });
 }
 
 Tensor Tensor::over(void* elements, const Shape& shape, DType dtype, std::shared_ptr<const void> owner) {
+    check(owner != nullptr, "tensor: memory without an owner, which keeps it alive");
     Tensor result;
     result.shape_ = shape;
     result.numel_ = shape.numel();
     result.dtype_ = dtype;
+    check(result.numel_ <= (std::int64_t{1} << 60) / 8, "tensor: shape {} is larger than any memory", shape);
+    check(elements != nullptr || result.numel_ == 0, "tensor: {} elements of shape {} at a null pointer", result.numel_, shape);
+    check(reinterpret_cast<std::uintptr_t>(elements) % alignment_of(dtype) == 0,
+          "tensor: the memory is not aligned to the {} bytes that {} needs", alignment_of(dtype), dtype);
     result.storage_ =
         std::make_shared<Storage>(static_cast<std::byte*>(elements), result.numel_ * size_of(dtype), std::move(owner));
     return result;
 }
 
+void Tensor::check_fits(std::uint64_t number) {
+    check(number <= static_cast<std::uint64_t>(INT64_MAX), "tensor: the number {} does not fit into 63 bits", number);
+}
+
 template <class Element>
-Tensor Tensor::copied(std::span<const Element> values, const Shape& shape) {
+Tensor Tensor::copied(std::span<const Element> values, const Shape& shape, DType dtype) {
     check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: {} values given for shape {}, which holds {}",
           values.size(), shape, shape.numel());
-    Tensor result = empty(shape, stored_dtype<Element>());
-    if constexpr (is_element<Element>) {
-        std::copy(values.begin(), values.end(), result.mutable_data<Element>());
-    } else if constexpr (std::is_same_v<Element, bool>) {
-        std::copy(values.begin(), values.end(), result.mutable_data<std::uint8_t>());
-    } else {
-        for (const Element value : values)
-            check(value >= INT32_MIN && value <= INT32_MAX, "tensor: the number {} does not fit into i32", value);
-        std::copy(values.begin(), values.end(), result.mutable_data<std::int32_t>());
-    }
+    Tensor result = empty(shape, dtype);
+    dispatch_all(dtype, [&]<class T>(TypeTag<T>) {
+        T* out = result.mutable_data<T>();
+        if constexpr (std::is_same_v<T, Element>)
+            std::copy(values.begin(), values.end(), out);
+        else
+            for (const Element value : values) *out++ = fitted<T>("tensor", value);
+    });
     return result;
 }
 
@@ -165,13 +198,13 @@ std::vector<double> Tensor::to_vector() const {
     return values;
 }
 
-Tensor Tensor::reshape(const NewShape& shape) const {
+const Tensor Tensor::reshape(const NewShape& shape) const {
     Tensor result = *this;
     result.shape_ = shape.holding(numel_, "reshape", shape_);
     return result;
 }
 
-Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
+const Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
     check(rank() >= 1, "slice: a scalar has no rows");
     const std::int64_t from = begin < 0 ? begin + shape_[0] : begin, to = end < 0 ? end + shape_[0] : end;
     check(0 <= from && from <= to && to <= shape_[0], "slice: rows [{}, {}) of {}", begin, end, shape_);
@@ -185,11 +218,11 @@ Tensor Tensor::slice(std::int64_t begin, std::int64_t end) const {
     return result;
 }
 
-Tensor Tensor::at(std::span<const std::int64_t> places) const {
+Tensor Tensor::at(std::span<const PlaceArgument> places) const {
     check(static_cast<int>(places.size()) <= rank(), "index: {} places, but {} has {} axes", places.size(), shape_, rank());
     Tensor part = *this;
-    for (const std::int64_t place : places) {
-        const std::int64_t extent = part.shape_[0], from = place < 0 ? place + extent : place;
+    for (const PlaceArgument& argument : places) {
+        const std::int64_t extent = part.shape_[0], place = argument.place, from = place < 0 ? place + extent : place;
         check(0 <= from && from < extent, "index: no place {} in the axis of extent {} of {}", place, extent, shape_);
         part = part.slice(from, from + 1).reshape(Shape(std::span(part.shape_.begin() + 1, part.shape_.end())));
     }
@@ -262,8 +295,8 @@ void Tensor::copy_(const Tensor& source, Where where) {
 
 Tensor copy_on_cpu(const Tensor& tensor) { return tensor.device() == Device::cpu ? tensor.clone() : tensor.to(Device::cpu); }
 
-#define HEDDLE_INSTANTIATE(T)                                            \
-    template Tensor Tensor::copied<T>(std::span<const T>, const Shape&); \
+#define HEDDLE_INSTANTIATE(T)                                                   \
+    template Tensor Tensor::copied<T>(std::span<const T>, const Shape&, DType); \
     template T* Tensor::elements<T>() const;
 HEDDLE_INSTANTIATE(double)
 HEDDLE_INSTANTIATE(float)
@@ -272,7 +305,7 @@ HEDDLE_INSTANTIATE(std::int32_t)
 HEDDLE_INSTANTIATE(std::uint8_t)
 HEDDLE_INSTANTIATE(Dual)
 #undef HEDDLE_INSTANTIATE
-template Tensor Tensor::copied<std::int64_t>(std::span<const std::int64_t>, const Shape&);
-template Tensor Tensor::copied<bool>(std::span<const bool>, const Shape&);
+template Tensor Tensor::copied<std::int64_t>(std::span<const std::int64_t>, const Shape&, DType);
+template Tensor Tensor::copied<bool>(std::span<const bool>, const Shape&, DType);
 
 }  // namespace heddle

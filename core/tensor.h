@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -34,9 +35,31 @@ class RandomSource {
     std::uint64_t key_;
 };
 
+class IndexedPart;
+
+/// The right side of x[0] = y: a tensor or a number, with the line of the assignment, which version errors name.
+class Assigned {
+  public:
+    Assigned(const Tensor& tensor, Where where = Where::current()) : tensor_(&tensor), where_(where) {}  // NOLINT
+    template <class Number>
+    requires std::is_arithmetic_v<Number> Assigned(Number number, Where where = Where::current())
+        : number_(static_cast<double>(number)), where_(where) {}  // NOLINT
+
+    /// Null for a number.
+    const Tensor* tensor() const { return tensor_; }
+    double number() const { return number_; }
+    const Where& where() const { return where_; }
+
+  private:
+    const Tensor* tensor_ = nullptr;
+    double number_ = 0;
+    Where where_;
+};
+
 /// Contiguous, row-major, reference-counted. Copying a Tensor copies the handle; `clone` copies the elements. There are no
-/// strides: a view is a reshape or a leading slice and shares the storage. A const handle gives no write access, but its copies
-/// and views do. A default-constructed Tensor is undefined. The ops are members, too (core/members.h).
+/// strides: a view is a reshape or a slice of leading axes and shares the storage. A const handle gives no write access, and its
+/// views are const, too; a copy of the handle gives access. A default-constructed Tensor is undefined. The ops are members, too
+/// (core/members.h).
 class Tensor : public Members<Tensor> {
   public:
     Tensor() = default;
@@ -45,11 +68,13 @@ class Tensor : public Members<Tensor> {
     ~Tensor() = default;
     Tensor& operator=(const Tensor&) & = default;
     Tensor& operator=(Tensor&&) & = default;
-    /// x[i] = y and x[{i, j}] = 1 write into x: copy_() and fill_() of the view.
-    void operator=(const Tensor& source) && { copy_(source); }
-    template <class Number>
-    requires std::is_arithmetic_v<Number>
-    void operator=(Number value) && { fill_(static_cast<double>(value)); }
+    /// x[0] = y and x[{i, j}] = 1 write into x: copy_() and fill_() of the view. A tensor y has the view's shape and dtype.
+    void operator=(const Assigned& source) && {
+        if (source.tensor() != nullptr)
+            copy_(*source.tensor(), source.where());
+        else
+            fill_(source.number(), source.where());
+    }
 
     /// Uninitialised elements.
     static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
@@ -65,7 +90,7 @@ class Tensor : public Members<Tensor> {
     static Tensor eye(std::int64_t n, DType dtype = DType::f32, Device device = Device::cpu) { return eye(n, n, dtype, device); }
     static Tensor eye(std::int64_t n, std::int64_t m, DType dtype = DType::f32, Device device = Device::cpu);
 
-    /// Standard normal numbers, and uniform ones in [0, 1). Drawn in f32, or f64 when that is `dtype`.
+    /// Standard normal numbers, and uniform ones in [0, 1). Drawn in f32, or f64 when that is `dtype`. Error for integer dtypes.
     static Tensor randn(const Shape& shape, const RandomSource& source = {}, DType dtype = DType::f32,
                         Device device = Device::cpu);
     static Tensor rand(const Shape& shape, const RandomSource& source = {}, DType dtype = DType::f32,
@@ -87,9 +112,15 @@ class Tensor : public Members<Tensor> {
     /// 1 with the probability that stands at its place, else 0, in the dtype of `probabilities`. Error when one is not in [0, 1].
     static Tensor bernoulli(const Tensor& probabilities, const RandomSource& source = {});
 
-    /// 0, 1, ..., count - 1. Error when `count` is negative.
+    /// 0, 1, ..., count - 1. Error when `count` is negative, or `dtype` is an integer type that cannot hold the last number.
     static Tensor arange(std::int64_t count, DType dtype = DType::i32, Device device = Device::cpu);
-    /// begin, begin + step, ... before `end`; i32 when all three are integers, else f32. Error when the step is 0 or leads away.
+    /// 0, 1, ... before `end`: arange(2.5) is [0, 1, 2] in f32.
+    template <std::floating_point End>
+    static Tensor arange(End end, DType dtype = DType::f32, Device device = Device::cpu) {
+        return range(0, static_cast<double>(end), 1, dtype, device);
+    }
+    /// begin, begin + step, ... before `end`; i32 when all three are integers, else f32. Error when the step is 0 or leads away,
+    /// or an integer dtype cannot hold the numbers.
     template <class Begin, class End, class Step = int>
     requires(std::is_arithmetic_v<Begin>&& std::is_arithmetic_v<End>&& std::is_arithmetic_v<Step>) static Tensor
         arange(Begin begin, End end, Step step = 1, std::optional<DType> dtype = {}, Device device = Device::cpu) {
@@ -102,30 +133,36 @@ class Tensor : public Members<Tensor> {
         arange(Begin begin, End end, DType dtype, Device device = Device::cpu) {
         return arange(begin, end, 1, dtype, device);
     }
-    /// `count` numbers from begin to end, both included, at equal distances.
+    /// `count` numbers from begin to end, both included, at equal distances. Error when an integer dtype cannot hold them.
     static Tensor linspace(double begin, double end, std::int64_t count, DType dtype = DType::f32, Device device = Device::cpu);
 
-    /// A tensor over memory of somebody else on the CPU, contiguous and row-major: nothing is copied. `owner` (not null) keeps
-    /// the memory alive; whoever changes it elsewhere calls bump_version().
+    /// A tensor over memory of somebody else on the CPU, contiguous and row-major: nothing is copied. `elements` points to at
+    /// least as many elements as `shape` has, which nothing can check, and `owner` keeps the memory alive; whoever changes it
+    /// elsewhere calls bump_version(). Error when either is null, the memory is not aligned to the element type, or `shape` is
+    /// larger than any memory.
     static Tensor over(void* elements, const Shape& shape, DType dtype, std::shared_ptr<const void> owner);
-    /// A copy of `values`, on the CPU; without a shape in one row. bool becomes u8 (0 or 1), and std::int64_t becomes i32: an
-    /// Error when a number does not fit. Error if the number of values does not match the shape.
+    /// A copy of `values`, on the CPU; without a shape in one row. `dtype` is by default that of T: u8 (0 or 1) for bool, and i32
+    /// for integers that are no elements of tensors. Fractions are cut off for an integer dtype. Error if a number does not fit
+    /// into it, or the number of values does not match the shape.
     template <class T>
-    static Tensor from(std::span<const T> values, const Shape& shape) {
-        static_assert(is_element<T> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>,
-                      "the elements of a tensor are double, float, bf16, std::int32_t, std::int64_t, std::uint8_t or bool");
-        return copied(values, shape);
-    }
-    template <class T>
-    static Tensor from(const std::vector<T>& values, const Shape& shape) {
-        if constexpr (std::is_same_v<T, bool>)  // which is no array
-            return from(std::vector<std::uint8_t>(values.begin(), values.end()), shape);
+    static Tensor from(std::span<const T> values, const Shape& shape, std::optional<DType> dtype = {}) {
+        static_assert(is_element<T> || std::is_integral_v<T>,
+                      "the elements of a tensor are double, float, bf16, integers or bool");
+        if constexpr (is_element<T> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>)
+            return copied(values, shape, dtype.value_or(stored_dtype<T>()));
         else
-            return from(std::span<const T>(values), shape);
+            return copied(std::span<const std::int64_t>(widened(values)), shape, dtype.value_or(stored_dtype<T>()));
     }
     template <class T>
-    static Tensor from(std::initializer_list<T> values, const Shape& shape) {
-        return from(std::span<const T>(values), shape);
+    static Tensor from(const std::vector<T>& values, const Shape& shape, std::optional<DType> dtype = {}) {
+        if constexpr (std::is_same_v<T, bool>)  // which is no array
+            return from(std::vector<std::uint8_t>(values.begin(), values.end()), shape, dtype);
+        else
+            return from(std::span<const T>(values), shape, dtype);
+    }
+    template <class T>
+    static Tensor from(std::initializer_list<T> values, const Shape& shape, std::optional<DType> dtype = {}) {
+        return from(std::span<const T>(values), shape, dtype);
     }
     template <class T>
     static Tensor from(const std::vector<T>& values) {
@@ -189,25 +226,57 @@ class Tensor : public Members<Tensor> {
     /// All elements as double, whatever their type; for tests and printing. On CUDA the host waits for them.
     std::vector<double> to_vector() const;
 
+    // The views of a const handle are const. Each name has an overload that gives a writable view of a handle that is not const.
+
     /// The same elements with another shape of equal size; one extent may be -1.
-    Tensor reshape(const NewShape& shape) const;
-    template <std::integral First, std::integral... Rest>  // First is deduced, so that {} is the shape of a scalar
-    Tensor reshape(First first, Rest... rest) const {
-        return reshape(NewShape{static_cast<std::int64_t>(first), static_cast<std::int64_t>(rest)...});
+    const Tensor reshape(const NewShape& shape) const;  // NOLINT: not assignable
+    Tensor reshape(const NewShape& shape) { return std::as_const(*this).reshape(shape); }
+    template <std::integral... Rest>
+    const Tensor reshape(const PlaceArgument& first, Rest... rest) const {  // NOLINT
+        return reshape(NewShape{first.place, static_cast<std::int64_t>(rest)...});
     }
-    using Members::slice;
+    template <std::integral... Rest>
+    Tensor reshape(const PlaceArgument& first, Rest... rest) {
+        return reshape(NewShape{first.place, static_cast<std::int64_t>(rest)...});
+    }
+    const Tensor view(const NewShape& shape) const { return reshape(shape); }  // NOLINT
+    Tensor view(const NewShape& shape) { return reshape(shape); }
+    template <std::integral... Rest>
+    const Tensor view(const PlaceArgument& first, Rest... rest) const {  // NOLINT
+        return reshape(first, rest...);
+    }
+    template <std::integral... Rest>
+    Tensor view(const PlaceArgument& first, Rest... rest) {
+        return reshape(first, rest...);
+    }
+    using Members::flatten;
+    Tensor flatten(int first = 0, int last = -1) { return std::as_const(*this).flatten(first, last); }
+    using Members::squeeze;
+    Tensor squeeze(const std::optional<int>& axis = {}) { return std::as_const(*this).squeeze(axis); }
+    using Members::unsqueeze;
+    Tensor unsqueeze(int axis) { return std::as_const(*this).unsqueeze(axis); }
     /// Rows [begin, end) of the first axis, sharing the storage; negative bounds count from the end.
-    Tensor slice(std::int64_t begin, std::int64_t end) const;
-    Tensor slice(std::int64_t begin) const { return slice(begin, dim(0)); }
+    const Tensor slice(std::int64_t begin, std::int64_t end) const;  // NOLINT
+    Tensor slice(std::int64_t begin, std::int64_t end) { return std::as_const(*this).slice(begin, end); }
+    const Tensor slice(std::int64_t begin) const { return slice(begin, dim(0)); }  // NOLINT
+    Tensor slice(std::int64_t begin) { return slice(begin, dim(0)); }
+    const Tensor slice(int axis, std::int64_t begin, std::int64_t end, Where where = Where::current()) const {  // NOLINT
+        return Members::slice(axis, begin, end, where);
+    }
     /// Row `place` without the first axis, or the part at these places of the first axes: views, which can be assigned to.
-    /// Negative places count from the end. Those of a const handle are const.
-    Tensor operator[](std::int64_t place) { return at({&place, 1}); }
-    const Tensor operator[](std::int64_t place) const { return at({&place, 1}); }  // NOLINT: not assignable
-    Tensor operator[](std::initializer_list<std::int64_t> places) { return at({places.begin(), places.size()}); }
-    const Tensor operator[](std::initializer_list<std::int64_t> places) const {  // NOLINT
+    /// Negative places count from the end. Error when there is no such place.
+    Tensor operator[](const PlaceArgument& place) { return at({&place, 1}); }
+    const Tensor operator[](const PlaceArgument& place) const { return at({&place, 1}); }  // NOLINT
+    Tensor operator[](std::initializer_list<PlaceArgument> places) { return at({places.begin(), places.size()}); }
+    const Tensor operator[](std::initializer_list<PlaceArgument> places) const {  // NOLINT
         return at({places.begin(), places.size()});
     }
+    /// Copies of these elements (core/members.h). Those of a handle that is not const can be assigned to, which writes into it:
+    /// x[mask] = 0, x.index({Slice(), 0}) = y, x[rows] += 1.
     using Members::operator[];
+    const IndexedPart operator[](const TensorArgument& rows_or_mask);  // NOLINT
+    using Members::index;
+    const IndexedPart index(std::initializer_list<Index> places, Where where = Where::current());  // NOLINT
     /// The bytes as elements of another type, in one row: [bytes / size]. Error if their number is not divisible.
     Tensor view_as(DType dtype) const;
     Tensor clone() const;
@@ -229,7 +298,9 @@ class Tensor : public Members<Tensor> {
     /// slow.
     void fill_(double value, Where where = Where::current());
     void zero_(Where where = Where::current()) { fill_(0, where); }
-    /// x.index({Slice(), 0}) becomes `value`, a number or a tensor that broadcasts to it (core/index.h).
+    /// x.index(places) becomes `value`, a number or a tensor that broadcasts to it and is converted to the dtype of x. Where the
+    /// places name an element several times, the last value stays. Bumps the version. Error as Members::index, when the value
+    /// does not broadcast, or when x has 2^31 elements or more. On CUDA the elements go to the host and back, which is slow.
     void index_put_(std::initializer_list<Index> places, const Tensor& value, Where where = Where::current());
     void index_put_(std::initializer_list<Index> places, double value, Where where = Where::current());
     /// The source may be on another device and may overlap the target.
@@ -250,8 +321,15 @@ class Tensor : public Members<Tensor> {
   private:
     static Tensor range(double begin, double end, double step, DType dtype, Device device);
     template <class T>
-    static Tensor copied(std::span<const T> values, const Shape& shape);
-    Tensor at(std::span<const std::int64_t> places) const;
+    static Tensor copied(std::span<const T> values, const Shape& shape, DType dtype);
+    template <class T>
+    static std::vector<std::int64_t> widened(std::span<const T> values) {
+        if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(std::int64_t))
+            for (const T value : values) check_fits(value);
+        return {values.begin(), values.end()};
+    }
+    static void check_fits(std::uint64_t number);  // into 63 bits
+    Tensor at(std::span<const PlaceArgument> places) const;
     Tensor as_mask() const;
     std::byte* first_byte() const { return storage_ ? storage_->data() + offset_ : nullptr; }
     template <class T>
@@ -268,6 +346,23 @@ class Tensor : public Members<Tensor> {
     std::int64_t numel_ = 0;
     Shape shape_;
     DType dtype_ = DType::f32;
+};
+
+/// What x[rows], x[mask] and x.index({...}) give of a Tensor x: a copy of the elements that remembers its places in x. As long as
+/// it has no name, an assignment to it writes into x, as index_put_(), and so do +=, -=, *= and /=. With a name it is a tensor of
+/// its own.
+class IndexedPart : public Tensor {
+  public:
+    IndexedPart(const Tensor& elements, const Tensor& whole, std::initializer_list<Index> places);
+
+    using Tensor::operator=;
+    void operator=(const Assigned& source) const&& { put_(source); }
+    /// Writes the source into x. Error as index_put_().
+    void put_(const Assigned& source) const;
+
+  private:
+    Tensor whole_;
+    std::shared_ptr<const std::vector<Index>> places_;
 };
 
 /// A copy of the elements on the CPU, independent of `tensor`.

@@ -72,6 +72,12 @@ Variable unflatten(const Variable& x, int axis, std::initializer_list<std::int64
     return ops::reshape(x, shape, where);
 }
 
+Variable masked_select(const Variable& x, const Tensor& mask, Where where) {
+    check(mask.dtype() == DType::u8 && mask.shape() == x.shape(), "masked_select: the mask is {} {}, wanted {} u8", mask.shape(),
+          mask.dtype(), x.shape());
+    return x.index({mask}, where);
+}
+
 Variable diag(const Variable& x, Where where) {
     check(x.rank() == 1 || x.rank() == 2, "diag: x has shape {}, wanted a vector or a matrix", x.shape());
     if (x.rank() == 1) {

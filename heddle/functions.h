@@ -34,16 +34,17 @@ template <class Number>
 inline constexpr DType written_dtype = std::is_floating_point_v<Number> ? DType::f32 : stored_dtype<Number>();
 
 /// tensor(3.5), tensor({1, 2, 3}), tensor({{1.0, 2.0}, {3.0, 4.0}}): numbers as a tensor, f32, i32 or u8 (for bool), or of
-/// `dtype`. Error when the rows differ in length.
+/// `dtype`. Fractions are cut off for an integer dtype. Error when the rows differ in length, or a number does not fit into an
+/// integer dtype.
 template <class Number>
 requires std::is_arithmetic_v<Number>
 inline Tensor tensor(Number number, std::optional<DType> dtype = {}) {
-    return Tensor::full({}, static_cast<double>(number), dtype.value_or(written_dtype<Number>));
+    return Tensor::from({number}, Shape(), dtype.value_or(written_dtype<Number>));
 }
 template <class Number>
 requires std::is_arithmetic_v<Number>
 inline Tensor tensor(std::initializer_list<Number> numbers, std::optional<DType> dtype = {}) {
-    return Tensor::from(numbers).to(dtype.value_or(written_dtype<Number>));
+    return Tensor::from(numbers, {std::ssize(numbers)}, dtype.value_or(written_dtype<Number>));
 }
 template <class Number>
 requires std::is_arithmetic_v<Number>
@@ -52,7 +53,7 @@ inline Tensor tensor(std::initializer_list<std::initializer_list<Number>> rows, 
     for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
     const auto count = static_cast<std::int64_t>(rows.size()), length = count == 0 ? 0 : std::ssize(*rows.begin());
     for (const auto& row : rows) check_row_length(std::ssize(row), length);
-    return Tensor::from(all, {count, length}).to(dtype.value_or(written_dtype<Number>));
+    return Tensor::from(all, {count, length}, dtype.value_or(written_dtype<Number>));
 }
 
 /// Tensors with the shape, the dtype and the device of `x`.
@@ -108,8 +109,9 @@ inline Variable take(const Variable& x, const Tensor& indices, int axis, Where w
 inline Variable take_along_axis(const Variable& x, const Tensor& indices, int axis, Where where = Where::current()) {
     return ops::gather(x, axis, indices, where);
 }
-/// The elements in one row where the mask u8 of x's shape holds.
-inline Variable masked_select(const Variable& x, const Tensor& mask) { return x[mask]; }
+/// A copy of the elements in one row where the mask u8 holds, which has the shape of x, in the dtype of x. Error when it has
+/// another dtype or shape. On CUDA the host waits.
+Variable masked_select(const Variable& x, const Tensor& mask, Where where = Where::current());
 /// The matrix [n, n] with the vector x [n] on its diagonal and zeros elsewhere, or the diagonal [min(rows, cols)] of the matrix
 /// x; any dtype, integers without a gradient. Error when x is neither.
 Variable diag(const Variable& x, Where where = Where::current());

@@ -22,7 +22,7 @@ constexpr std::int64_t kFirstTokensOnCuda = kCapturedKeys;
 
 /// A copy of the tensor with room for more rows.
 Tensor grown(const Tensor& from, std::int64_t rows) {
-    const Tensor to = Tensor::empty({rows, from.cols()}, from.dtype(), from.device());
+    Tensor to = Tensor::empty({rows, from.cols()}, from.dtype(), from.device());
     to.slice(0, from.rows()).copy_(from);
     return to;
 }

@@ -230,13 +230,14 @@ Variable repeat(const Variable& x, const Shape& times, Where where) {
         const Shape longer = with_extent(y.shape(), axis, y.dim(axis) * times[axis]);
         y = repeated(y, AroundAxis(y.shape(), axis), times[axis], false, longer, where);
     }
-    return y;
+    return y.value().shares_storage(x.value()) ? clone(y, where) : y;
 }
 
 Variable repeat_interleave(const Variable& x, std::int64_t times, const std::optional<int>& axis, Where where) {
     check(times >= 0, "repeat_interleave: {} times, wanted at least 0", times);
     if (!axis) return repeat_interleave(reshape(x, {x.value().numel()}, where), times, 0, where);
     const int at = counted_axis("repeat_interleave", x.shape(), *axis);
+    if (times == 1) return clone(x, where);
     return repeated(x, AroundAxis(x.shape(), at), times, true, with_extent(x.shape(), at, x.dim(at) * times), where);
 }
 
@@ -262,7 +263,7 @@ Tensor flipped(const Tensor& x, const std::vector<int>& axes) {
         if (at.outer > 1) y = kernels::permute_backward(y, order);
         y = y.reshape(x.shape());
     }
-    return y;
+    return y.shares_storage(x) ? y.clone() : y;
 }
 
 }  // namespace
@@ -279,7 +280,7 @@ Variable roll(const Variable& x, std::int64_t shift, const std::optional<int>& a
     const int at = counted_axis("roll", x.shape(), *axis);
     const std::int64_t extent = x.dim(at);
     const std::int64_t by = extent == 0 ? 0 : (shift % extent + extent) % extent;
-    if (by == 0) return reshape(x, x.shape(), where);
+    if (by == 0) return clone(x, where);
     const Variable parts[] = {slice(x, at, extent - by, extent, where), slice(x, at, 0, extent - by, where)};
     return concat(parts, at, where);
 }

@@ -103,7 +103,7 @@ TEST(AttentionCached, LinearBiasesGiveTheBitsOfCausalAttentionWithoutACache) {
         for (std::int64_t i = 1; i < kTime; ++i) {
             // Beside a shorter row, whose newest key is another one.
             const std::vector<std::int64_t> lengths{i + 1, i};
-            const Tensor rows = Tensor::empty({2, 3 * kColumns}, dtype);
+            Tensor rows = Tensor::empty({2, 3 * kColumns}, dtype);
             rows.slice(0, 1).copy_(x.slice(i, i + 1));
             rows.slice(1, 2).copy_(x.slice(i - 1, i));
             const Tensor output = attention_cached({rows, 0, kColumns},
@@ -132,7 +132,8 @@ TEST(AttentionCached, LinearBiasesHaveThePapersSlopes) {
 
 TEST(AttentionCached, FollowsTheTableWhenHypothesesBranch) {
     const Tensor keys = normal({6, kColumns}, DType::f32, 1), values = normal({6, kColumns}, DType::f32, 2);
-    const Tensor query = normal({1, kColumns}, DType::f32, 3), queries = Tensor::empty({3, kColumns}, DType::f32);
+    const Tensor query = normal({1, kColumns}, DType::f32, 3);
+    Tensor queries = Tensor::empty({3, kColumns}, DType::f32);
     for (std::int64_t r = 0; r < 3; ++r) queries.slice(r, r + 1).copy_(query);
     // The third hypothesis is the first one again; the second branched off after one token.
     const Tensor table = Tensor::from(std::vector<std::int32_t>{4, 0, 3, 4, 5, 1, 4, 0, 3}, {3, 3});

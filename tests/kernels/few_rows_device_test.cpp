@@ -113,7 +113,7 @@ TEST_F(FewRowsDevice, GivesARowTheSameBitsInAnyCompany) {
     const FewRowsResult all{fresh({rows, 40})};
     kernels::few_rows_linear({x, weight, bias}, all);
     for (const std::int64_t row : {0, 15, 16, 36, 127, 149}) {
-        const Tensor alone_x = fresh({1, 96});
+        Tensor alone_x = fresh({1, 96});
         alone_x.slice(0, 1).copy_(x.slice(row, row + 1));
         const FewRowsResult alone{fresh({1, 40})};
         kernels::few_rows_linear({alone_x, weight, bias}, alone);

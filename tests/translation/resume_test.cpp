@@ -162,7 +162,7 @@ TEST(Resume, GoesOnBehindASkippedUpdate) {
         nn::TransformerOptions shape = tiny_model(data, 0.1);
         shape.tie = nn::Tie::none;
         nn::Transformer model(shape);
-        for (const auto& [name, tensor] : model.named_tensors())
+        for (auto [name, tensor] : model.named_tensors())
             if (name == "source_embedding.weight")
                 tensor.slice(unk_id, unk_id + 1).fill_(std::numeric_limits<double>::infinity());
         const RunFolder folder = fs::exists(path / "config.toml") ? RunFolder::reopen(path) : RunFolder(path, false);

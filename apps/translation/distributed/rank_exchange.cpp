@@ -141,7 +141,7 @@ void RankExchange::sum_gradients(Tensor& gradients, const ComputeShard& compute)
         }
         const std::vector<Tensor> lefts = left.before_last();
         // What travels while the next shard overwrites the gradients is a copy.
-        const Tensor sum = last ? gradients : Tensor::empty(gradients.shape(), gradients.dtype());
+        Tensor sum = last ? gradients : Tensor::empty(gradients.shape(), gradients.dtype());
         const auto ready = [&](const GradientBucket& bucket) {
             Tensor part = gradients.slice(bucket.begin, bucket.end);
             for (const Tensor& left : lefts) kernels::accumulate(part, left.slice(bucket.begin, bucket.end));
