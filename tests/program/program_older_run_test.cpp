@@ -2,10 +2,13 @@
 //
 // tests/golden/run_of_0_1.tar.gz holds `run`, trained by that program to update 800 with options of every kind, `lines.txt`, and
 // what that program itself made of them: the weights and the log after `train --resume run --updates 840` (continued.*), and with
-// these weights translations.txt and scores.txt. All at --cpu-level v2, whose bits do not depend on the processor.
+// these weights translations.txt and scores.txt. All at --cpu-level v2, whose bits do not depend on the processor. GELU has been
+// rounded otherwise since (docs/resuming.md: the build), so numbers agree to some digits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/safetensors.h"
@@ -16,9 +19,9 @@ namespace {
 
 const std::string level = " --cpu-level v2";
 #if defined(__x86_64__)
-constexpr double tolerance = 0;
+constexpr double tolerance = 1e-5;
 #else
-constexpr double tolerance = 1e-4;  // the levels of one x86-64 differ by 1e-6
+constexpr double tolerance = 1e-4;
 #endif
 
 class OlderRun : public testing::Test {
@@ -42,6 +45,19 @@ class OlderRun : public testing::Test {
         return entries;
     }
 
+    // The same entry of a log: each number within the tolerance, all else equal.
+    static void expect_near(const nlohmann::json& now, const nlohmann::json& then) {
+        ASSERT_EQ(now.size(), then.size()) << now << " and " << then;
+        for (const auto& [key, value] : then.items()) {
+            ASSERT_TRUE(now.contains(key)) << key << " of " << now;
+            if (value.is_number_float())
+                EXPECT_NEAR(now[key].get<double>(), value.get<double>(), tolerance * std::max(1.0, std::abs(value.get<double>())))
+                    << key << " of " << now;
+            else
+                EXPECT_EQ(now[key], value) << key << " of " << now;
+        }
+    }
+
     void expect_same_weights(const std::string& one, const std::string& other) const {
         const SafetensorsFile a(here_.path(one)), b(here_.path(other));
         ASSERT_EQ(a.names(), b.names());
@@ -62,10 +78,8 @@ TEST_F(OlderRun, GoesOnAsItWouldHaveThen) {
     expect_same_weights("run/model.safetensors", "continued.safetensors");
     const std::vector<nlohmann::json> now = learned("run/log.jsonl"), then = learned("continued.jsonl");
     ASSERT_GE(then.size(), 10u);
-    if (tolerance == 0)
-        EXPECT_EQ(now, then);
-    else
-        EXPECT_EQ(now.size(), then.size());
+    ASSERT_EQ(now.size(), then.size());
+    for (std::size_t i = 0; i < now.size(); ++i) expect_near(now[i], then[i]);
 }
 
 TEST_F(OlderRun, TranslatesAndScores) {
