@@ -100,6 +100,7 @@ void check_numbering(const nn::TransformerOptions& model, const Vocabularies& vo
 }
 
 void check_translates(const std::string& command, const std::filesystem::path& run) {
+    if (std::error_code failed; !std::filesystem::exists(run / "config.toml", failed)) return;  // opening it says so
     check_usage(
         !read_settings(run).model.decoder_only,
         fmt::format("{}: {} is a language model, which translates nothing; heddle generate draws texts from it, and heddle "
