@@ -9,7 +9,7 @@
 #include "kernels/device/launch.h"
 #include "kernels/device/random.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/detail/embedding_rows.h"
+#include "kernels/embedding/embedding_rows.h"
 #include "kernels/embedding/embedding.h"
 
 namespace heddle::kernels {

@@ -15,7 +15,7 @@
 #include "kernels/device/random.h"
 #include "kernels/device/sweep.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/detail/embedding_rows.h"
+#include "kernels/embedding/embedding_rows.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/gather/gather.h"
 

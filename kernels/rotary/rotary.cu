@@ -15,7 +15,7 @@
 #include "kernels/device/reduce.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/detail/embedding_rows.h"
+#include "kernels/embedding/embedding_rows.h"
 #include "kernels/rotary/rotary.h"
 
 namespace heddle::kernels {
