@@ -21,7 +21,7 @@ namespace {
 
 const Corpus text = {.pairs = {{"Der Hund schläft.", "The dog is asleep."},
                                {"Die kleine Katze sieht den Hund", "The small cat sees the dog"},
-                               {"", "nothing"},
+                               {"ß", "nothing"},
                                {"Ein Wort", ""},
                                {"ÜBER den großen Fluss führt eine alte Brücke", "an old bridge leads ACROSS the wide river"}}};
 
