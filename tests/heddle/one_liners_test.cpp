@@ -5,7 +5,10 @@
 
 #include <heddle/heddle.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -18,7 +21,7 @@ using namespace heddle;
 // ---- results as text: "[[1, 2], [3, 4]]", parts with " | " between
 
 std::string text_of(const std::vector<double>& values, const Shape& shape, int axis, std::size_t& next) {
-    if (axis == shape.rank()) return fmt::format("{:.6g}", values[next++]);
+    if (axis == shape.rank()) return fmt::format("{:.9g}", values[next++]);
     std::vector<std::string> parts;
     for (std::int64_t i = 0; i < shape[axis]; ++i) parts.push_back(text_of(values, shape, axis + 1, next));
     return fmt::format("[{}]", fmt::join(parts, ", "));
@@ -33,7 +36,7 @@ std::string shown(const Shape& shape) { return shape.str(); }
 std::string shown(const std::string& text) { return text; }
 template <class Number>
 requires std::is_arithmetic_v<Number> std::string shown(Number number) {
-    return fmt::format("{:.6g}", static_cast<double>(number));
+    return fmt::format("{:.9g}", static_cast<double>(number));
 }
 template <class T>
 std::string shown(const std::vector<T>& values) {
@@ -44,6 +47,18 @@ std::string shown(const std::vector<T>& values) {
         for (const T& value : values) parts.push_back(shown(value));
         return fmt::format("{}", fmt::join(parts, " | "));
     }
+}
+
+// How far a number may be from the written one: a few roundings of f32, and what six written digits leave open.
+double room_of(const std::string& wanted) {
+    const std::size_t end = std::min(wanted.find('e'), wanted.size()), point = std::min(wanted.find('.'), end);
+    const auto first = std::find_if(wanted.begin(), wanted.end(), [](char c) { return c >= '1' && c <= '9'; });
+    const auto digits = std::count_if(first, wanted.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c != '.'; });
+    const double value = std::strtod(wanted.c_str(), nullptr);
+    const int exponent = end < wanted.size() ? std::atoi(wanted.c_str() + end + 1) : 0;
+    const int behind_point = end > point ? static_cast<int>(end - point) - 1 : 0;
+    const double last_digit = digits < 6 ? 0 : std::pow(10, exponent - behind_point);
+    return 4 * 0x1p-23 * std::abs(value) + last_digit / 2;
 }
 
 // Equal texts, numbers up to rounding.
@@ -67,7 +82,7 @@ bool agree(std::string_view a, std::string_view b) {
         if (x == y) continue;
         char *end_x = nullptr, *end_y = nullptr;
         const double p = std::strtod(x.c_str(), &end_x), q = std::strtod(y.c_str(), &end_y);
-        if (*end_x != 0 || *end_y != 0 || !(std::abs(p - q) <= 1e-5 + 1e-4 * std::abs(q))) return false;
+        if (*end_x != 0 || *end_y != 0 || !(std::abs(p - q) <= room_of(y))) return false;
     }
     return a.empty() && b.empty();
 }
