@@ -6,11 +6,10 @@
 
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
-#include "apps/translation/batching/batches.h"
+#include "apps/translation/decoding/scoring.h"
 #include "apps/translation/run/folder.h"
 #include "apps/translation/text/corpus.h"
 #include "apps/translation/training/data.h"
-#include "autograd/tape.h"
 #include "core/random.h"
 #include "tests/documents.h"
 #include "tests/shell.h"
@@ -46,18 +45,11 @@ Run made_run(const std::filesystem::path& path, const std::string& config) {
     return open_run(path);
 }
 
+// Those of heddle score.
 std::vector<double> own_scores(const Run& run) {
-    const NoGrad no_grad;
     std::vector<double> scores;
-    for (const TokenPair& pair : encode_corpus(text, *run.vocabularies.source, *run.vocabularies.target)) {
-        const std::int64_t first[] = {0};
-        const PairBatch batch = make_batch(std::span(&pair, 1), first);
-        Tensor statistics;
-        run.model->loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                        {Tensor::from(batch.target_in, {batch.target_tokens}), batch.target_spans},
-                        Tensor::from(batch.target_out, {batch.target_tokens}), {}, &statistics);
-        scores.push_back(-ops::loss_statistics(statistics).nll);
-    }
+    for (const nn::PairScore& each : score_lines(*run.model, run.vocabularies, text.sources(), text.targets()).scores)
+        scores.push_back(each.log_probability);
     return scores;
 }
 
