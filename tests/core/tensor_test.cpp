@@ -72,7 +72,7 @@ TEST(Tensor, LiesOverMemoryOfSomebodyElseAndKeepsItAlive) {
     EXPECT_EQ(row.to_vector(), (std::vector<double>{3, 4}));
     row = {};
     EXPECT_TRUE(alive.expired());
-    expect_error([&] { Tensor::over(memory, {1}, DType::f32, nullptr); }, "who is not named");
+    expect_error([&] { Tensor::over(memory, {1}, DType::f32, nullptr); }, "without an owner");
 }
 
 TEST(Tensor, ViewsShareTheStorageAndClonesDoNot) {

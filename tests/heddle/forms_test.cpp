@@ -256,7 +256,7 @@ TEST(Memory, OfOthersIsChecked) {
     EXPECT_EQ(Tensor::over(bytes, {2, 4}, DType::f32, owner).numel(), 8);
     expect_error([&] { Tensor::over(nullptr, {2}, DType::f32, owner); }, "tensor: 2 elements of shape [2] at a null pointer");
     expect_error([&] { Tensor::over(bytes + 2, {2}, DType::f32, owner); }, "tensor: the memory is not aligned to the 4 bytes");
-    expect_error([&] { Tensor::over(bytes, {2}, DType::f32, nullptr); }, "who is not named");
+    expect_error([&] { Tensor::over(bytes, {2}, DType::f32, nullptr); }, "without an owner");
     expect_error([&] { Tensor::over(bytes, {std::int64_t{1} << 60}, DType::f32, owner); }, "is larger than any memory");
 }
 
