@@ -23,7 +23,7 @@ SECTIONS = {
     'Chapters: kernels': ['kernels/README.md', 'kernels/*/README.md'],
     'Chapters: models': ['docs/presets/README.md', 'docs/presets/*.md', 'apps/chapters/README.md'],
     'Use': ['docs/command-line.md', 'docs/schedules.md', 'docs/resuming.md', 'docs/serve.md', 'docs/model-format.md', 'docs/exchange.md',
-            'docs/python.md', 'docs/machines.md', 'docs/cuda.md', 'docs/check.md', 'docs/errors.md', 'docs/security.md'],
+            'docs/python.md', 'docs/machines.md', 'docs/cuda.md', 'docs/check.md', 'docs/errors.md', 'docs/security.md', 'SECURITY.md'],
     'Verify': ['docs/measuring.md', 'docs/measured/*.md', 'tests/*/README.md'],
     'Reference': ['api/pages.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'core/README.md', 'autograd/README.md', 'nn/README.md', 'nn/search/README.md',
                   'optim/README.md', 'heddle/README.md', 'apps/README.md', 'apps/**/README.md'],
@@ -160,7 +160,7 @@ def collect(work, pages):
     root, docs = pathlib.Path(__file__).resolve().parents[2], work / 'docs'
     shutil.copytree(pages, docs)
     collector = Collector(root, docs)
-    names = [name for name in collector.files if name.endswith('.md') and not name.startswith(('apps/learn/exercises/', 'docs/examples/'))]
+    names = [name for name in collector.files if name.endswith('.md') and not name.startswith(('.github/', 'apps/learn/exercises/', 'docs/examples/'))]
     for name in names:
         collector.collect(name)
     add_explain_pages(docs)
