@@ -38,7 +38,7 @@ TEST(AttentionCached, EveryStepHasTheBitsOfCausalAttentionWithoutACache) {
         const auto column = [&](std::int64_t token, std::int64_t part) {
             return Columns(all.projection.slice(token, token + 1), part * kColumns, kColumns);
         };
-        const auto copy = [&](const Columns& from, const Tensor& to, std::int64_t row) {
+        const auto copy = [&](const Columns& from, Tensor to, std::int64_t row) {
             const std::int64_t bytes = size_of(dtype);
             std::copy_n(from.base.bytes_data() + from.begin * bytes, kColumns * bytes,
                         to.slice(row, row + 1).mutable_bytes_data());
