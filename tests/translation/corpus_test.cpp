@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "apps/translation/text/unicode.h"
 #include "core/error.h"
