@@ -46,7 +46,7 @@ NB_MODULE(_native, m) {
     m.attr("commit") = std::string(app::build_commit);
     add_errors(m);
     m.def("threads", &threads, "The number of threads that Heddle computes with.\n\nReturns\n-------\nint");
-    m.def("set_threads", &set_threads, nb::arg("count"),
+    m.def("set_threads", &set_threads, nb::arg("count"), nb::call_guard<nb::gil_scoped_release>(),
           "Sets the number of threads that Heddle computes with.\n\n"
           "Results have the same bits for every number.\n\n"
           "Parameters\n----------\ncount : int\n    1 to 1024; at first the number of processors.");

@@ -131,10 +131,10 @@ void train(const std::vector<std::string>& words, nb::object on_update, nb::obje
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());
     Callbacks callbacks(std::move(on_update), std::move(on_validation));
-    const OneTraining one;
     int status = 0;
     {
         const nb::gil_scoped_release free;
+        const OneTraining one;  // ends without the GIL, which a proof's threads may want before their number changes
         app::TrainWatch watch{.listener = callbacks.listener(), .stop = [&] { return callbacks.stop(); }, .quiet = quiet};
         if (quiet) watch.warned = [&](std::string_view text) { callbacks.warned(text); };
         status = app::train_command(arguments, watch);
