@@ -34,19 +34,8 @@ class Raised {
   private:
     // "ValueError: operands could not be broadcast (line 12 of layer.py, in backward)"
     static std::string described(nb::python_error& raised) {
-        const std::string name = nb::cast<std::string>(nb::str(raised.type().attr("__name__")));
-        const std::string text = nb::cast<std::string>(nb::str(raised.value()));
-        std::string place;
-        if (raised.traceback().is_valid() && !raised.traceback().is_none()) {
-            const nb::object frames = nb::module_::import_("traceback").attr("extract_tb")(raised.traceback());
-            if (nb::len(frames) > 0) {
-                const nb::object last = frames[-1];
-                const nb::object file = nb::module_::import_("os.path").attr("basename")(last.attr("filename"));
-                place = fmt::format(" (line {} of {}, in {})", nb::cast<std::string>(nb::str(last.attr("lineno"))),
-                                    nb::cast<std::string>(nb::str(file)), nb::cast<std::string>(nb::str(last.attr("name"))));
-            }
-        }
-        return fmt::format("{}: {}{}", name, text, place);
+        const nb::object text = nb::module_::import_("heddle._prove").attr("_described")(raised.value());
+        return nb::str(text).c_str();
     }
 
     std::mutex mutex_;  // backward runs on other threads, too

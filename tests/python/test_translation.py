@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import random
+import re
 import signal
 import threading
 import time
@@ -92,7 +93,7 @@ def test_attention_sums_to_one(run):
     assert cross.shape == (2, len(attention.written), len(attention.source)) and cross.dtype == np.float32
     assert np.allclose(cross.sum(-1), 1, atol=1e-5)
     assert attention.encoder[0].shape[1:] == (len(attention.source),) * 2
-    assert attention.alignment.startswith('0-0')
+    assert re.match(r'[0-2]-0( |$)', attention.alignment), 'a word of the source for the first one of the target'
     del translation
     assert cross.sum() > 0, 'the array keeps its memory alive'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import traceback
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -115,6 +116,13 @@ def prove(function: Callable[..., Any], inputs: Sequence[Any] | Any, *, backward
 
 
 _proofs: list[Proof] = []  # of this process, for the plugin's last line
+
+
+def _described(error: BaseException) -> str:
+    """The report's words for what a function raised, with its place."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f' (line {frames[-1].lineno} of {os.path.basename(frames[-1].filename)}, in {frames[-1].name})' if frames else ''
+    return f'{type(error).__name__}: {error}{place}'
 
 
 def _outputs(result: Any) -> list[Any]:
