@@ -4,7 +4,7 @@
 #include "autograd/operators.h"
 #include "autograd/ops.h"
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
 #include "kernels/cross_entropy/cross_entropy.h"
@@ -75,7 +75,7 @@ Variable picked(const char* op, const Variable& x, const Tensor& places, Where w
                           const Tensor dy = g.output(), at = g.saved(0), whole = g.accumulate_into(0);
                           Tensor dx = whole.reshape({whole.numel()});
                           if (dx.device() == Device::cuda) return kernels::gather_backward(dy, at, dx);
-                          dispatch_float("nll_loss", dx.dtype(), [&]<class T>(TypeTag<T>) {
+                          dispatch_real("nll_loss", dx.dtype(), [&]<class T>(TypeTag<T>) {
                               const std::int32_t* const place = at.data<std::int32_t>();
                               const T* const from = dy.data<T>();
                               T* const to = dx.mutable_data<T>();

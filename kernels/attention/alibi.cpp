@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "core/check.h"
-#include "core/dispatch.h"
+#include "core/dual.h"
 #include "core/format.h"
 
 namespace heddle::kernels {
@@ -17,7 +17,7 @@ Tensor bias_of_rows(std::int64_t heads, std::int64_t first, std::int64_t time, D
     const std::vector<double> slopes = alibi_slopes(heads);
     const std::int64_t rows = time - first;
     Tensor bias = Tensor::empty({heads, rows, time}, dtype);
-    dispatch_float("alibi_bias", dtype, [&]<class T>(TypeTag<T>) {
+    dispatch_real("alibi_bias", dtype, [&]<class T>(TypeTag<T>) {
         T* to = bias.mutable_data<T>();
         for (std::int64_t h = 0; h < heads; ++h)
             for (std::int64_t i = first; i < time; ++i)
