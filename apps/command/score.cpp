@@ -139,13 +139,13 @@ int score_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_models("score", options.runs);
     check_weights(table);
+    apply(options.machine);
     const TrainSettings learned = read_settings(options.runs.front());
     check_usage(!learned.model.decoder_only || options.source_file.empty(),
                 "score: a language model scores texts, which have no source; leave out --source-file");
     check_usage((!options.source_file.empty() || learned.model.decoder_only) && !options.target_file.empty(),
                 learned.model.decoder_only ? "score: nothing to score; give --target-file FILE"
                                            : "score: nothing to score; give --source-file FILE and --target-file FILE");
-    apply(options.machine);
     const Corpus corpus = corpus_of(options, learned, !table.given("format"));
     const std::span<const SentencePair> pairs = corpus.pairs;
     const auto advice = [] { return "split the longest lines"; };

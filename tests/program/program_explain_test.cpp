@@ -247,7 +247,7 @@ TEST(Explain, CountsWhatTheLaddersCount) {
             ++compared;
         }
     }
-    EXPECT_EQ(compared, 4 + 6 + 5 + 5 + 6 + 6);
+    EXPECT_EQ(compared, 4 + 6 + 5 + 9 + 6 + 6);
 }
 
 // The chapter for readers who know only C++: its code is the kernels', its commands work, and the output shown is printed.
@@ -256,7 +256,7 @@ TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
     std::string code;
     for (const char* file :
          {"kernels/softmax/softmax_ladder.cu", "kernels/permute/permute_ladder.cu", "kernels/feed_forward/feed_forward_ladder.cu",
-          "kernels/matmul/matmul_ladder.cu", "kernels/device/reduce.h"})
+          "kernels/matmul/matmul_ladder.cu", "kernels/matmul/matmul_ladder_cores.cu", "kernels/device/reduce.h"})
         code += without_layout(project_file(file));
     for (const std::string& block : fenced_blocks(document, "cpp"))
         EXPECT_THAT(code, HasSubstr(without_layout(block))) << "no kernel has this code";
