@@ -12,10 +12,15 @@ namespace {
 // Rows over scattered keys of a cache, against one sentence each without a cache.
 TEST(AttentionCachedDevice, FollowsTheFormulaThroughTheTable) {
     constexpr std::int64_t kHeads = 2, kSlots = 211, kTime = 200;
-    // The last case has one head of keys for both heads of the query.
+    // Rows that lie at every alignment, and at last one head of keys for both heads of the query.
     const std::vector<std::int64_t> mixed{1, 0, 33, 64, 65, 200, 130}, equal(3, 40);
-    for (const auto& [dk, dv, first, key_heads] :
-         {std::tuple{16, 16, 0, 2}, {5, 7, 1, 2}, {48, 64, 0, 2}, {160, 256, 0, 2}, {16, 24, 0, 1}})
+    for (const auto& [dk, dv, first, key_heads] : {std::tuple{16, 16, 0, 2},
+                                                   {5, 7, 1, 2},
+                                                   {48, 64, 0, 2},
+                                                   {160, 256, 0, 2},
+                                                   {16, 37, 1, 2},
+                                                   {16, 71, 1, 2},
+                                                   {16, 24, 0, 1}})
         for (const std::vector<std::int64_t>& lengths : {mixed, equal}) {
             const auto rows = static_cast<std::int64_t>(lengths.size());
             const Tensor queries = normal({rows, kHeads * dk}, DType::f32, 1);

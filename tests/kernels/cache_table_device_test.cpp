@@ -99,5 +99,24 @@ TEST(CacheTableDevice, GrowsWithTheReplays) {
         EXPECT_EQ(begin_of(replayed, row, 5).to_vector(), begin_of(table, row, 5).to_vector()) << row;
 }
 
+TEST(CacheTableDevice, StoresRowsOfEveryAlignment) {
+    if (!device::available()) GTEST_SKIP() << device::why_unavailable();
+    kernels::Replays replays;
+    replays.reset();
+    Tensor bytes = Tensor::empty({3, 32}, DType::u8);
+    for (std::int64_t i = 0; i < bytes.numel(); ++i) bytes.mutable_data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i);
+    const Tensor keys = bytes.to(Device::cuda);
+    for (const std::int64_t width : {1, 2, 4, 8, 16}) {
+        Tensor cache = Tensor::zeros({5, width}, DType::u8, Device::cuda);
+        kernels::store_in_cache({keys, width, width}, 2, replays.growth(3), cache);
+        const std::vector<double> stored = cache.to_vector();
+        for (std::int64_t i = 0; i < cache.numel(); ++i) {
+            const std::int64_t row = i / width - 2;
+            EXPECT_EQ(stored[static_cast<std::size_t>(i)], row < 0 ? 0 : static_cast<double>(row * 32 + width + i % width))
+                << width << " " << i;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace heddle::kernels
