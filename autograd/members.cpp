@@ -35,12 +35,6 @@ Self reshaped(const Self& x, const Shape& shape, Where where) {
     return as<Self>(ops::reshape(x, shape, where));
 }
 
-int from_front(const char* op, const Shape& shape, int axis) {
-    const int at = axis < 0 ? axis + shape.rank() : axis;
-    check(at >= 0 && at < shape.rank(), "{}: {} has no axis {}", op, shape, axis);
-    return at;
-}
-
 std::int64_t product(const Shape& shape, int begin, int end) {
     std::int64_t all = 1;
     for (int axis = begin; axis < end; ++axis) all *= shape[axis];
@@ -63,7 +57,7 @@ Self part_of(const Self& x, int axis, std::int64_t begin, std::int64_t end, Wher
 
 template <class Self>
 std::vector<Self> parts_of(const Self& x, const std::vector<std::int64_t>& extents, int axis, Where where) {
-    const int at = from_front("split", x.shape(), axis);
+    const int at = counted_axis("split", x.shape(), axis);
     std::int64_t all = 0;
     for (const std::int64_t extent : extents) {
         check(extent >= 0, "split: a part of {} places, wanted at least 0", extent);
@@ -82,7 +76,7 @@ std::vector<Self> parts_of(const Self& x, const std::vector<std::int64_t>& exten
 
 template <class Self>
 Self select_of(const Self& x, int axis, std::int64_t place, Where where) {
-    const int at = from_front("select", x.shape(), axis);
+    const int at = counted_axis("select", x.shape(), axis);
     const std::int64_t extent = x.dim(at), from = place < 0 ? place + extent : place;
     check(0 <= from && from < extent, "select: no place {} in axis {} of {}", place, axis, x.shape());
     Shape shape;
@@ -322,7 +316,7 @@ template <class Self>
 const std::vector<Self> Members<Self>::split(std::int64_t size, int axis, Where where) const {
     check(size > 0, "split: parts of {} places, wanted at least one", size);
     std::vector<std::int64_t> extents;
-    for (std::int64_t left = sizes()[from_front("split", sizes(), axis)]; left > 0; left -= size)
+    for (std::int64_t left = sizes()[counted_axis("split", sizes(), axis)]; left > 0; left -= size)
         extents.push_back(std::min(size, left));
     return parts_of(self(), extents, axis, where);
 }
@@ -333,12 +327,12 @@ const std::vector<Self> Members<Self>::split(std::initializer_list<std::int64_t>
 template <class Self>
 const std::vector<Self> Members<Self>::chunk(std::int64_t parts, int axis, Where where) const {
     check(parts > 0, "chunk: {} parts, wanted at least one", parts);
-    const std::int64_t extent = sizes()[from_front("chunk", sizes(), axis)];
+    const std::int64_t extent = sizes()[counted_axis("chunk", sizes(), axis)];
     return split(std::max<std::int64_t>(1, (extent + parts - 1) / parts), axis, where);
 }
 template <class Self>
 const std::vector<Self> Members<Self>::unbind(int axis, Where where) const {
-    const int at = from_front("unbind", sizes(), axis);
+    const int at = counted_axis("unbind", sizes(), axis);
     std::vector<Self> parts;
     for (std::int64_t place = 0; place < sizes()[at]; ++place) parts.push_back(select(at, place, where));
     return parts;
@@ -357,14 +351,14 @@ const Self Members<Self>::operator[](const TensorArgument& rows_or_mask) const {
 }
 template <class Self>
 const Self Members<Self>::slice(int axis, std::int64_t begin, std::int64_t end, Where where) const {
-    const int at = from_front("slice", sizes(), axis);
+    const int at = counted_axis("slice", sizes(), axis);
     const std::int64_t extent = sizes()[at], from = begin < 0 ? begin + extent : begin, to = end < 0 ? end + extent : end;
     check(0 <= from && from <= to && to <= extent, "slice: places [{}, {}) of axis {} of {}", begin, end, axis, sizes());
     return part_of(self(), at, from, to, where);
 }
 template <class Self>
 const Self Members<Self>::narrow(int axis, std::int64_t begin, std::int64_t count, Where where) const {
-    const int at = from_front("narrow", sizes(), axis);
+    const int at = counted_axis("narrow", sizes(), axis);
     const std::int64_t extent = sizes()[at], from = begin < 0 ? begin + extent : begin;
     check(0 <= from && from <= extent && count >= 0 && count <= extent - from, "narrow: {} places from {} on of axis {} of {}",
           count, begin, axis, sizes());

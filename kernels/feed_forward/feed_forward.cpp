@@ -149,20 +149,24 @@ FeedForwardResult feed_forward_forward(const Tensor& x, const FeedForwardWeights
     return result;
 }
 
+void check_backward(const char* op, const char* b1, const Tensor& dy, const Tensor& x, const Tensor& hidden,
+                    const FeedForwardWeights& weights, const FeedForwardWants& wants, const FeedForwardWeights& gradients) {
+    check_shape(op, "dy", dy, {x.rows(), weights.w2.dim(0)});
+    check_shape(op, "hidden", hidden, {x.rows(), weights.w1.dim(0)});
+    check_dtype(op, "dy", dy, x.dtype());
+    check_dtype(op, "hidden", hidden, x.dtype());
+    check_device(op, {{"x", x}, {"dy", dy}, {"hidden", hidden}});
+    if (!wants.b1) return;
+    check_shape(op, b1, gradients.b1, {weights.w1.dim(0)});
+    const bool wider = x.dtype() == DType::bf16 && gradients.b1.dtype() == DType::f32;
+    check_dtype(op, b1, gradients.b1, wider ? DType::f32 : x.dtype());
+}
+
 Tensor feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hidden, const FeedForwardWeights& weights,
                              Activation activation, const Dropout& dropout, const FeedForwardWants& wants,
                              FeedForwardWeights& gradients) {
     check_weights(x, weights);
-    check_shape("feed_forward_backward", "dy", dy, {x.rows(), weights.w2.dim(0)});
-    check_shape("feed_forward_backward", "hidden", hidden, {x.rows(), weights.w1.dim(0)});
-    check_dtype("feed_forward_backward", "dy", dy, x.dtype());
-    check_dtype("feed_forward_backward", "hidden", hidden, x.dtype());
-    check_device("feed_forward_backward", {{"x", x}, {"dy", dy}, {"hidden", hidden}});
-    if (wants.b1) {
-        check_shape("feed_forward_backward", "the gradient of b1", gradients.b1, {weights.w1.dim(0)});
-        const bool wider = x.dtype() == DType::bf16 && gradients.b1.dtype() == DType::f32;
-        check_dtype("feed_forward_backward", "the gradient of b1", gradients.b1, wider ? DType::f32 : x.dtype());
-    }
+    check_backward("feed_forward_backward", "the gradient of b1", dy, x, hidden, weights, wants, gradients);
     std::optional<BiasSums> both;  // makes the two sums in one launch
     if (!BiasSums::exists()) both.emplace();
     const bool inner = wants.x || wants.w1 || wants.b1;

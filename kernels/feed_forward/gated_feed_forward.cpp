@@ -185,18 +185,8 @@ FeedForwardResult gated_feed_forward_forward(const Tensor& x, const FeedForwardW
 Tensor gated_feed_forward_backward(const Tensor& dy, const Tensor& x, const Tensor& hidden, const FeedForwardWeights& weights,
                                    Activation gate, const Dropout& dropout, const FeedForwardWants& wants,
                                    FeedForwardWeights& gradients) {
-    const char* op = "gated_feed_forward_backward";
     check_gated(x, weights);
-    check_shape(op, "dy", dy, {x.rows(), weights.w2.dim(0)});
-    check_shape(op, "hidden", hidden, {x.rows(), weights.w1.dim(0)});
-    check_dtype(op, "dy", dy, x.dtype());
-    check_dtype(op, "hidden", hidden, x.dtype());
-    check_device(op, {{"x", x}, {"dy", dy}, {"hidden", hidden}});
-    if (wants.b1) {
-        check_shape(op, "the gradient of b", gradients.b1, {weights.w1.dim(0)});
-        const bool wider = x.dtype() == DType::bf16 && gradients.b1.dtype() == DType::f32;
-        check_dtype(op, "the gradient of b", gradients.b1, wider ? DType::f32 : x.dtype());
-    }
+    check_backward("gated_feed_forward_backward", "the gradient of b", dy, x, hidden, weights, wants, gradients);
     std::optional<BiasSums> both;  // makes the two sums in one launch
     if (!BiasSums::exists()) both.emplace();
     Tensor h, du, dx;

@@ -6,8 +6,8 @@
 // tensor cores read, 16 bytes a lane, through no shared memory.
 //
 // clang-format off
-//     1  the block brings its 16 or, of more than 128 rows, 32 rows of x to shared memory and, with a norm, normalises them: every block that has these rows
-//        does so itself, which takes less time than a launch
+//     1  the block brings its rows of x, 16 or, where there are more than 128, 32, to shared memory and, with a norm, normalises
+//        them; every block that has these rows does so itself, which takes less time than a launch
 //     2  warp w multiplies them with its 32 rows of W over the terms [32 (w + 4 i), 32 (w + 4 i) + 32), i = 0, 1, ..
 //     3  the four warps' sums meet in shared memory and are added in the order of the warps; bias, activation, residual, y
 // clang-format on

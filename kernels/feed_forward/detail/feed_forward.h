@@ -12,6 +12,12 @@
 
 namespace heddle::kernels {
 
+// ---- what the plain network and the gated one share (feed_forward.cpp)
+
+/// Checks the arguments of a backward pass; `b1` is what errors call the gradient of the first bias.
+void check_backward(const char* op, const char* b1, const Tensor& dy, const Tensor& x, const Tensor& hidden,
+                    const FeedForwardWeights& weights, const FeedForwardWants& wants, const FeedForwardWeights& gradients);
+
 // ---- the CPU path in f32, block by block (feed_forward_blocks.cpp)
 
 /// A thread's own memory for a block of `count` numbers that nobody keeps; the thread's next call may move it.
@@ -78,11 +84,12 @@ void with_fused_width(const char* op, std::int64_t d_model, std::int64_t out, St
 /// row's bits must not (kernels/matmul/batch_invariant.h).
 bool feed_forward_runs_fused(DType dtype, std::int64_t rows, std::int64_t d_model, std::int64_t d_ff, std::int64_t out,
                              bool keep);
-/// Tiles of 16 rows that a warp takes, 1 or 2: two of them use the weights better, if there are rows for all multiprocessors. A row's
-/// bits are the same with both.
+/// Tiles of 16 rows that a warp takes, 1 or 2: two of them use the weights better, if there are rows for all multiprocessors. A
+/// row's bits are the same with both.
 int fused_tiles(std::int64_t rows);
 /// feed_forward_forward in one kernel: only the kept part of the hidden tile leaves the chip. bf16; x [rows, d_model], W1 [d_ff,
-/// d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error. `tiles` instead of fused_tiles(rows): for tests and measurements.
+/// d_model], W2 [out, d_ff] with d_model and out up to kFusedWidth, otherwise an Error. Tests and measurements give `tiles`
+/// themselves, in place of fused_tiles(rows).
 HEDDLE_CUDA_FUNCTION(FeedForwardResult feed_forward_fused_cuda(const Tensor& x, const FeedForwardWeights& weights,
                                                                Activation activation, const Dropout& dropout, bool keep,
                                                                std::optional<int> tiles = {}))
