@@ -132,7 +132,7 @@ bool DecoderCache::make_room(std::int64_t steps) {
 void DecoderCache::start_capture(const kernels::Replays& replays, std::int64_t steps) {
     check(steps % 2 == 0, "decoder cache: {} captured steps, wanted an even number", steps);
     capture_ = Capture{&replays, steps};
-    // As many keys as the attention over them takes in the same way.
+    // Attention takes up to this many keys by the same kernel.
     longest_captured_ = (position_ + steps + kCapturedKeys - 1) / kCapturedKeys * kCapturedKeys;
     other_table_ = Tensor::empty(table_.shape(), DType::i32, table_.device());
 }

@@ -31,7 +31,7 @@ struct RecurrentOptions {
     bool bidirectional = false;  ///< a second direction that reads backwards; outputs side by side, forwards first
 };
 
-/// What a recurrent layer gives.
+/// The results of a recurrent layer.
 struct RecurrentOutput {
     Variable output;     ///< [batch, time, directions hidden]: the last layer's states
     Variable hidden;     ///< [layers directions, batch, hidden]: the last state of each layer and direction
@@ -93,7 +93,7 @@ class GRU : public Recurrent {
 /// torch.nn.LSTM with batch_first.
 class LSTM : public Recurrent {
   public:
-    /// As GRU's, and so is the next.
+    /// Both constructors take what GRU's do.
     LSTM(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {})
         : Recurrent(parent, name, Kind::lstm, in, hidden, options) {}
     LSTM(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, std::optional<std::uint64_t> seed = 1)

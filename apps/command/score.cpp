@@ -115,7 +115,7 @@ class Scorer {
     UnknownText unknown_source_;
     UnknownText unknown_target_;
     nn::ScoreBatches score_batches_;
-    // Of the targets that were scored as a whole.
+    // Sums over the targets that were scored as a whole.
     std::int64_t bytes_ = 0;  // with a line end each
     std::int64_t tokens_ = 0;
     double log_probability_ = 0;

@@ -9,7 +9,7 @@
 
 namespace heddle::app {
 
-/// What the caller of a training wants to know and decide. While somebody looks on, no signal ends the process.
+/// Callbacks of a training, and its stop. With them no signal ends the process.
 struct TrainWatch {
     TrainingListener listener = {};
     std::function<bool()> stop = {};                    ///< asked after each update: true saves and stops

@@ -53,7 +53,7 @@ struct Search {
     double* found_numbers = nullptr;          // [sentences, n_best, 2]
     std::int32_t* found_paths = nullptr;      // [sentences, n_best, 2]
 
-    // As they are in this replay.
+    // Moves the numbers to this replay.
     __device__ __forceinline__ void grow() {
         const std::int64_t more = growth.now();
         length += more;

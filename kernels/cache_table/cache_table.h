@@ -21,9 +21,9 @@ Tensor extended_cache_table(const Tensor& table, const Tensor& parents, std::int
 class Replays {
   public:
     Replays();
-    /// Of a number that grows by `each` with every replay.
+    /// The growth of a number that gains `each` with every replay.
     device::Growth growth(std::int64_t each) const { return {each, count_.data<std::int32_t>()}; }
-    /// To none.
+    /// Starts at no replay again.
     void reset();
     /// One more: the last launch of the captured step.
     void add();

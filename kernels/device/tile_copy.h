@@ -21,7 +21,7 @@ __device__ __forceinline__ void copy_tile(bf16* tile, const bf16* matrix, std::i
     static_assert(Threads % kChunks == 0 && kStep % 8 == 0 && Rows % kStep == 0);
     const int first = device::thread_in_block() / kChunks, c = device::thread_in_block() % kChunks * 8;
     bf16* const to = tile + device::swizzled<bf16, Cols>(first, c, Rows);
-    // Of the matrix, from this thread's first chunk on; in 32 bits, as each copy compares.
+    // The part of the matrix from this thread's first chunk on; in 32 bits, since each copy compares.
     const int width = static_cast<int>(min(std::int64_t{8}, cols - col - c));
     const int left = width > 0 ? static_cast<int>(min(std::int64_t{Rows}, rows - row - first)) : 0;
     const bf16* from = matrix + (row + first) * cols + col + c;

@@ -166,7 +166,7 @@ std::optional<Step> draw_einsum(Draw& draw) {
     return step;
 }
 
-// As many keys as queries, or more.
+// There are at least as many keys as queries.
 std::optional<Step> draw_attention(Draw& draw) {
     const std::int64_t batch = draw.between(1, 3), queries = draw.between(1, 4), keys = queries + draw.between(0, 2);
     const std::int64_t width = draw.between(1, 4), out = draw.between(1, 4);

@@ -69,7 +69,7 @@ TEST(CacheTableDevice, WrongUseIsAnError) {
         "a hypothesis goes on from one that does not exist");
 }
 
-// What a captured step does: the numbers of the places grow with the replays, and the newest keys lie where the table says.
+// In a captured step the numbers of the places grow with the replays, and the newest keys lie where the table says.
 TEST(CacheTableDevice, GrowsWithTheReplays) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Tensor parents = numbers_of({0, 0, 1}).to(Device::cuda);

@@ -232,7 +232,7 @@ TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
 
 // ---- what they cost
 
-// Of tiles that lie within the matrices: at least 60 % of the shared-memory cycles go to the tensor cores' operands and each
+// Where all tiles lie within the matrices, at least 60 % of the shared-memory cycles go to the tensor cores' operands and each
 // element of h, u, du and hidden is moved once, in whole sectors.
 TEST(FeedForwardCosts, FewSharedCyclesForAProductAndWholeSectors) {
     if (!device::available() || !device::emulated()) GTEST_SKIP() << "a GPU counts neither cycles nor sectors";

@@ -84,7 +84,7 @@ TEST_F(LanguageModelRun, LearnsReportsGeneratesAndScores) {
     ASSERT_EQ(many.size(), 300u) << "more than are decoded together";
     EXPECT_EQ(lines_of(drawn("--samples 260 --seed 3 --max-tokens 12")), std::vector(many.begin(), many.begin() + 260));
 
-    // What generate says of a text is what score says of it, and the perplexity that of all.
+    // generate and score give a text the same log p, and the perplexity follows from their sum.
     std::string texts;
     double sum = 0, tokens = 0;
     for (const std::string& line : lines_of(ten.out)) {
@@ -202,7 +202,7 @@ TEST_F(LanguageModelRun, RefusesWhatItCannotDo) {
                      "--text - is read twice, to learn from and to validate; give a file");
     expect_complaint(here_.run("train --task numbers --decoder-only true --out other"), 2,
                      "--decoder-only makes a language model");
-    // What the task sets is said before these.
+    // Messages on what the task sets come first.
     const auto expect_refused = [&](const std::string& options, const std::string& part) {
         const ProgramResult result = here_.run("train --task text --text text.txt --out other " + options);
         EXPECT_EQ(result.status, 2) << result.err;

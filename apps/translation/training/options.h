@@ -42,7 +42,7 @@ struct DataOptions {
     bool overwrite = false;
     std::optional<std::int64_t> prepare_above;  ///< MB of text that training holds at most; default_prepare_above
 
-    /// What is learned from: the PREFIX, or the one file of a language model.
+    /// The text to learn from: the PREFIX, or the one file of a language model.
     const std::string& training_text() const { return text.empty() ? train : text; }
     /// Whether both sides of the text are columns of one file.
     bool reads_columns() const { return tsv || tsv_columns; }
