@@ -15,7 +15,8 @@
 namespace heddle::python {
 namespace {
 
-// Keeps what the user's functions raised. The proof turns ordinary exceptions into its report; KeyboardInterrupt and its kin go on.
+// Keeps what the user's functions raised. The proof turns ordinary exceptions into its report; KeyboardInterrupt and its kin go
+// on.
 class Raised {
   public:
     // The error for the proof; the GIL is held.
