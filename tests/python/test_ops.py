@@ -39,7 +39,8 @@ CASES = {
 
 
 def test_every_op_has_a_case():
-    assert {name for name in dir(ops) if not name.startswith('_') and not name.endswith('_backward')} == set(CASES)
+    # pytest puts names with an @ into modules of plugins.
+    assert {name for name in dir(ops) if name[0] not in '_@' and not name.endswith('_backward')} == set(CASES)
 
 
 @pytest.mark.parametrize('name', CASES)
