@@ -1,6 +1,7 @@
 // The cases of adam.
 #include <fmt/format.h>
 #include <array>
+#include <cmath>
 
 #include "autograd/cases/op_cases.h"
 #include "kernels/adam/adam.h"
@@ -14,6 +15,27 @@ using namespace kernels;
 // ---- calls of the kernels
 
 enum Method { kAdam, kAdamW, kSgd };
+
+// p, m, v after a step from p, g, m, v, in plain loops.
+Tensors plain_step(const Tensors& in, const Spans& active, Method method, const AdamStep& adam) {
+    Tensors out = {in[0].clone(), in[2].clone(), in[3].clone()};
+    for (const Span& range : active)
+        for (std::int64_t i = range.start; i < range.start + range.length; ++i) {
+            double &p = out[0].mutable_data<double>()[i], &m = out[1].mutable_data<double>()[i],
+                   &v = out[2].mutable_data<double>()[i];
+            const double before = p, t = static_cast<double>(adam.update);
+            const double g = adam.gradient_factor * in[1].data<double>()[i] + (adam.decoupled ? 0 : adam.weight_decay * before);
+            if (method == kSgd) {
+                p -= 0.1 * (m = 0.9 * m + g);
+                continue;
+            }
+            m = adam.beta1 * m + (1 - adam.beta1) * g;
+            v = adam.beta2 * v + (1 - adam.beta2) * g * g;
+            p -= adam.lr * (m / (1 - std::pow(adam.beta1, t))) / (std::sqrt(v / (1 - std::pow(adam.beta2, t))) + adam.eps);
+            if (adam.decoupled) p -= adam.lr * adam.weight_decay * before;
+        }
+    return out;
+}
 
 // inputs: p, g, m, v. Results: p, m, v.
 KernelCase update_case(const Spans& active, Method method) {
@@ -32,6 +54,7 @@ KernelCase update_case(const Spans& active, Method method) {
                 return Tensors{p, m, v};
             },
         .allowed = {.f64 = 1e-14, .f32 = 1e-6},
+        .formula = [=](const Tensors& in) { return plain_step(in, active, method, adam); },
         .runs = n > 5000 ? RunsOn::on_the_cpu : RunsOn::everywhere,
         .in_bf16 = false};
 }

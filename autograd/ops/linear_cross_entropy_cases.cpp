@@ -50,16 +50,18 @@ Tensors loss_run(const Tensors& in, const LossOptions& options) {
     return {made.loss, made.dx, made.dweight, made.dbias};
 }
 
-// The plain bf16 computation: f32 with logits, dlogits and every result rounded.
-Tensors plain_loss(const Tensors& in, const LossOptions& options) {
-    const Tensor logits = through_bf16(linear_forward(in[0], in[1], in[2]));
-    const Tensor dloss = Tensor::full({}, 1, DType::f32);
-    const Tensor dlogits = through_bf16(cross_entropy_backward(dloss, logits, in[3], options));
-    Tensor dweight = Tensor::zeros(in[1].shape(), DType::f32), dbias = Tensor::zeros({in[1].dim(0)}, DType::f32);
+// The loss of all logits, and its gradients. `round`: every result that the plain bf16 computation writes.
+Tensors composed_loss(const Tensors& in, const LossOptions& options, Tensor (*round)(const Tensor&)) {
+    const DType dtype = in[0].dtype();
+    const Tensor logits = round(linear_forward(in[0], in[1], in[2]));
+    const Tensor dlogits = round(cross_entropy_backward(Tensor::full({}, 1, dtype), logits, in[3], options));
+    Tensor dweight = Tensor::zeros(in[1].shape(), dtype), dbias;
     linear_backward_weight(dlogits, in[0], dweight);
-    linear_backward_bias(dlogits, dbias);
-    return {through_bf16(cross_entropy_forward(logits, in[3], options).loss), through_bf16(linear_backward_x(dlogits, in[1])),
-            dweight, dbias};
+    if (in[2].defined()) {
+        dbias = Tensor::zeros({in[1].dim(0)}, dtype);
+        linear_backward_bias(dlogits, dbias);
+    }
+    return {round(cross_entropy_forward(logits, in[3], options).loss), round(linear_backward_x(dlogits, in[1])), dweight, dbias};
 }
 
 struct Loss {
@@ -80,22 +82,24 @@ void add_loss(std::vector<KernelCase>& cases, const Loss& at) {
             std::replace(ids.begin(), ids.end(), static_cast<std::int32_t>(word), -1);
         }
     const LossOptions options{.label_smoothing = at.smoothing, .divisor = at.divisor};
-    KernelCase one{.what = std::to_string(at.rows) + " rows of " + std::to_string(at.d_model) + ", " +
-                           std::to_string(at.vocabulary) + " words",
-                   .inputs = {numbers({at.rows, at.d_model}, 1, 0, at.spread),
-                              numbers({at.vocabulary, at.d_model}, 2, 0, at.spread), bias, Tensor::from(ids, {at.rows})},
-                   .run = [options](const Tensors& in) { return loss_run(in, options); },
-                   .allowed = {.f64 = 1e-13, .f32 = 5e-6},
-                   .plain = [options](const Tensors& in) { return plain_loss(in, options); },
-                   .offset = KernelCase::no_offset,
-                   .rounds_within = true};
+    KernelCase one{
+        .what =
+            std::to_string(at.rows) + " rows of " + std::to_string(at.d_model) + ", " + std::to_string(at.vocabulary) + " words",
+        .inputs = {numbers({at.rows, at.d_model}, 1, 0, at.spread), numbers({at.vocabulary, at.d_model}, 2, 0, at.spread), bias,
+                   Tensor::from(ids, {at.rows})},
+        .run = [options](const Tensors& in) { return loss_run(in, options); },
+        .allowed = {.f64 = 1e-13, .f32 = 5e-6},
+        .formula = [options](const Tensors& in) { return composed_loss(in, options, [](const Tensor& exact) { return exact; }); },
+        .plain = [options](const Tensors& in) { return composed_loss(in, options, through_bf16); },
+        .offset = KernelCase::no_offset,
+        .rounds_within = true};
     cases.push_back(one);
     one.what += ", statistics";  // in bf16 two logits may round to one
     one.run = [options](const Tensors& in) {
         const Tensor all = linear_cross_entropy(in[0], in[1], in[2], in[3], options, {false, false, false}).statistics;
         return Tensors{all.slice(0, 1), all.slice(1, 2), all.slice(2, 4)};
     };
-    one.plain = {};
+    one.formula = one.plain = {};
     one.results = DType::f64;
     one.in_bf16 = false;
     cases.push_back(one);

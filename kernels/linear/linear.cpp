@@ -98,6 +98,8 @@ Tensor linear_backward_x(const Tensor& dy, const Tensor& weight) {
 }
 
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Tensor& dweight) {
+    check_defined("linear_backward", "dy", dy);
+    check_defined("linear_backward", "x", x);
     check_shape("linear_backward", "dweight", dweight, {dy.cols(), x.cols()});
     check_shape("linear_backward", "dy", dy, with_cols(x.shape(), dy.cols()));
     check_device("linear_backward", {{"dy", dy}, {"x", x}, {"dweight", dweight}});

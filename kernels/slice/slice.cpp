@@ -84,6 +84,7 @@ void slice_backward(const Tensor& dy, int axis, std::int64_t begin, Tensor& dx) 
 }
 
 void place_slice(const Tensor& part, int axis, std::int64_t begin, Tensor& y) {
+    check_defined("place_slice", "y", y);
     const SliceRuns runs = runs_of_part("place_slice", "part", part, axis, begin, y);
     if (y.device() == Device::cuda) return place_runs_cuda(part, runs, y);
     const std::int64_t size = size_of(y.dtype());

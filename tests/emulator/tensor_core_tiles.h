@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/emulator/run/fused_sum.h"
@@ -130,12 +131,17 @@ inline void multiply(const Instruction& instruction, const TensorCores& cores, T
                tiles.c.data(), tiles.d.data(), instruction.k);
 }
 
-/// FNV-1a of 128 results.
-inline std::uint64_t hash_of_tile(const std::uint32_t* d) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (int i = 0; i < 128; ++i)
-        for (int byte = 0; byte < 4; ++byte) hash = (hash ^ (d[i] >> 8 * byte & 0xff)) * 0x100000001b3u;
-    return hash;
+/// FNV-1a of the FNV-1a of each tile, 128 results.
+inline std::uint64_t hash_of_tiles(std::span<const std::uint32_t> d) {
+    constexpr std::uint64_t kStart = 0xcbf29ce484222325u, kPrime = 0x100000001b3u;
+    std::uint64_t all = kStart;
+    for (std::size_t tile = 0; tile < d.size(); tile += 128) {
+        std::uint64_t hash = kStart;
+        for (const std::uint32_t result : d.subspan(tile, 128))
+            for (int byte = 0; byte < 4; ++byte) hash = (hash ^ (result >> 8 * byte & 0xff)) * kPrime;
+        all = (all ^ hash) * kPrime;
+    }
+    return all;
 }
 
 }  // namespace heddle::emulator

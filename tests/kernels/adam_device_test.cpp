@@ -197,5 +197,36 @@ TEST(AdamDevice, LargeArraysTakeSeveralRounds) {
     }
 }
 
+TEST(Adam, SaysThatItChangedTheParameters) {
+    State s(4, {Device::cpu, DType::f32});
+    const std::uint64_t p = s.p.version(), g = s.g.version();
+    adam_step(s.p, s.g, s.m, s.v, Spans({{0, 4}}, 4), {.lr = 0.1});
+    EXPECT_GT(s.p.version(), p);
+    EXPECT_EQ(s.g.version(), g);
+}
+
+TEST(Adam, NamesWhatDoesNotFit) {
+    State s(4, {Device::cpu, DType::f32});
+    Tensor wrong = Tensor::zeros({5}, DType::f32), wide = Tensor::zeros({4}, DType::f64),
+           matrix = Tensor::zeros({2, 2}, DType::f32);
+    expect_error([&] { adam_step(s.p, wrong, s.m, s.v, Spans({{0, 4}}, 4), {}); }, "adam: gradients has shape [5], wanted [4]");
+    expect_error([&] { adam_step(s.p, s.g, wide, s.v, Spans({{0, 4}}, 4), {}); }, "adam: first_moment is f64, wanted f32");
+    expect_error(
+        [&] {
+            adam_step(matrix, s.g, s.m, s.v, Spans({{0, 4}}, 4), {});
+        },
+        "adam: parameters has shape [2, 2], wanted 1 axes");
+    expect_error(
+        [&] {
+            adam_step(s.p, s.g, s.m, s.v, Spans({{0, 3}}, 3), {});
+        },
+        "adam: the active ranges are those of 3 elements");
+    expect_error([&] { adam_step(s.p, s.g, s.m, s.v, Spans({{0, 4}}, 4), {.update = 0}); }, "adam: this is update 0");
+    expect_error([&] { adam_step(s.p, s.g, s.m, s.v, Spans({{0, 4}}, 4), {.beta2 = 1}); }, "adam: the betas are 0.9 and 1");
+    for (const double eps : {0.0, -1.0, 1e-50, std::nan("")})  // 1e-50 is 0 in f32
+        expect_error([&] { adam_step(s.p, s.g, s.m, s.v, Spans({{0, 4}}, 4), {.eps = eps}); }, "wanted a number above 0 in f32");
+    expect_error([&] { sgd_step(s.p, s.g, wrong, Spans({{0, 4}}, 4), {}); }, "sgd: momentum has shape [5], wanted [4]");
+}
+
 }  // namespace
 }  // namespace heddle::kernels

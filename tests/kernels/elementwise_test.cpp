@@ -154,16 +154,5 @@ TEST(Elementwise, NamesShapesThatDoNotBroadcast) {
                  "tanh_backward: y has shape [3], wanted [2, 3]");
 }
 
-TEST(Elementwise, MergesAxesThatAreWalkedAlike) {
-    const BroadcastWalk same({2, 3, 4}, {{2, 3, 4}, {2, 3, 4}});
-    EXPECT_EQ(same.rows(), 1);
-    EXPECT_EQ(same.cols(), 24);
-    const BroadcastWalk row({2, 3, 4}, {{2, 3, 4}, {4}});
-    EXPECT_EQ(row.rows(), 6);
-    EXPECT_EQ(row.cols(), 4);
-    EXPECT_EQ(row.begin_of(5)[0], 20);
-    EXPECT_EQ(row.begin_of(5)[1], 0);
-}
-
 }  // namespace
 }  // namespace heddle::kernels

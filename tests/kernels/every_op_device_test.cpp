@@ -92,16 +92,17 @@ void expect_case(const KernelCase& one, const Numbers& numbers, DType sums) {
     }
 }
 
-void expect_cases(const OpCases& op, bool large) {
+enum class Runs { cpu, device };
+
+void expect_cases(const OpCases& op, bool large, Runs runs) {
     std::vector<KernelCase> cases = op.kernels();
     const auto others = std::erase_if(cases, [large](const KernelCase& one) { return (one.runs == RunsOn::unwatched) != large; });
     ASSERT_FALSE(cases.empty());
     EXPECT_EQ(op.large, large || others > 0) << "its table says the opposite";
     for (const Numbers& numbers : all_numbers())
         for (const KernelCase& one : cases) {
-            const bool bf16 = numbers.dtype == DType::bf16;
-            if (bf16 && !one.in_bf16) continue;
-            if (numbers.device != Device::cpu && one.runs == RunsOn::on_the_cpu) continue;
+            const bool bf16 = numbers.dtype == DType::bf16, cpu = numbers.device == Device::cpu;
+            if (cpu != (runs == Runs::cpu) || (bf16 && !one.in_bf16) || (!cpu && one.runs == RunsOn::on_the_cpu)) continue;
             expect_case(one, numbers, numbers.dtype);
             if (testing::Test::HasFatalFailure()) return;
             if (one.sums > 0 && bf16) expect_case(one, numbers, DType::f32);
@@ -109,11 +110,16 @@ void expect_cases(const OpCases& op, bool large) {
         }
 }
 
+class EveryOpCpu : public testing::TestWithParam<OpCases> {};
+class LargeOpCpu : public testing::TestWithParam<OpCases> {};
 class EveryOpDevice : public testing::TestWithParam<OpCases> {};
 class LargeOpDevice : public testing::TestWithParam<OpCases> {};
 
-TEST_P(EveryOpDevice, FollowsItsReference) { expect_cases(GetParam(), false); }
-TEST_P(LargeOpDevice, FollowsItsReference) { expect_cases(GetParam(), true); }
+// Also at the lowest CPU level (tests/CMakeLists.txt); cpu_levels_test compares the upper two.
+TEST_P(EveryOpCpu, FollowsItsReference) { expect_cases(GetParam(), false, Runs::cpu); }
+TEST_P(LargeOpCpu, FollowsItsReference) { expect_cases(GetParam(), true, Runs::cpu); }
+TEST_P(EveryOpDevice, FollowsItsReference) { expect_cases(GetParam(), false, Runs::device); }
+TEST_P(LargeOpDevice, FollowsItsReference) { expect_cases(GetParam(), true, Runs::device); }
 
 // On a device; every_op_test has what the CPU promises.
 TEST_P(EveryOpDevice, GivesTheSameBitsAgain) {
@@ -134,6 +140,8 @@ std::vector<OpCases> large_ops() {
 }
 std::string name_of(const testing::TestParamInfo<OpCases>& op) { return std::string(op.param.name); }
 
+INSTANTIATE_TEST_SUITE_P(Of, EveryOpCpu, testing::ValuesIn(every_op()), name_of);
+INSTANTIATE_TEST_SUITE_P(Of, LargeOpCpu, testing::ValuesIn(large_ops()), name_of);
 INSTANTIATE_TEST_SUITE_P(Of, EveryOpDevice, testing::ValuesIn(every_op()), name_of);
 INSTANTIATE_TEST_SUITE_P(Of, LargeOpDevice, testing::ValuesIn(large_ops()), name_of);
 

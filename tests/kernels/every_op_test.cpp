@@ -1,8 +1,10 @@
-// The bits that every op promises on the CPU: the same for every number of threads, and for a row alone and among others.
+// What every op promises on the CPU: the same bits for every number of threads, and for a row alone and among others; an error
+// that names an input which does not fit.
 #include <filesystem>
 #include <set>
 
 #include "tests/kernels/every_op.h"
+#include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
@@ -67,12 +69,57 @@ TEST(EveryOp, GivesARowTheSameBitsAloneAndAmongOthers) {
     EXPECT_GT(tried, 150u);
 }
 
+// The error of a case whose input `i` is another tensor; "" when it takes that one, too.
+std::string error_with(const KernelCase& one, std::size_t i, const Tensor& other) {
+    Tensors inputs = converted(one, DType::f32);
+    inputs[i] = other;
+    try {
+        one.run(inputs);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+// Each input in turn is missing, has another dtype, or has a column more. Optional inputs may be missing, inputs of moving and
+// broadcasting ops may have another shape: so the errors are counted, too.
+TEST(EveryOp, NamesAnInputThatDoesNotFit) {
+    std::size_t refused = 0;
+    const auto expect_parts = [&](const std::string& message, std::initializer_list<std::string_view> parts) {
+        refused += message.empty() ? 0 : 1;
+        for (const std::string_view part : parts)
+            EXPECT_TRUE(message.empty() || message.find(part) != std::string::npos) << message << " does not say " << part;
+    };
+    for (const OpCases& op : every_op()) {
+        SCOPED_TRACE(op.name);
+        std::set<std::size_t> seen;  // calls with the same number of inputs are of the same kind
+        for (const KernelCase& one : op.kernels()) {
+            if (one.inputs[0].numel() == 0 || one.inputs[0].numel() > 5000 || !seen.insert(one.inputs.size()).second) continue;
+            for (std::size_t i = 0; i < one.inputs.size(); ++i) {
+                const Tensor given = in({Device::cpu, DType::f32}, one.inputs[i]);
+                if (!given.defined()) continue;
+                SCOPED_TRACE(one.what + ", input " + std::to_string(i));
+                expect_parts(error_with(one, i, {}), {" is an undefined tensor"});
+                const DType other = given.dtype() == DType::f32 ? DType::f64 : DType::f32;
+                expect_parts(error_with(one, i, given.to(other)), {"f32", name(other == DType::f32 ? given.dtype() : other)});
+                Shape wide = given.shape();
+                if (wide.rank() == 0)
+                    wide.append(2);
+                else
+                    wide.set(wide.rank() - 1, wide[-1] + 1);
+                expect_parts(error_with(one, i, Tensor::zeros(wide, given.dtype())), {std::to_string(wide[-1])});
+            }
+        }
+    }
+    EXPECT_GE(refused, 300u);
+}
+
 // A new op cannot be forgotten: its folder has a table with calls of its kernels or, when it has tests of its own kind, is named
 // here.
 TEST(EveryOp, IsOneOfThese) {
     std::set<std::string> known = {"attention", "beam_step", "cache_table",
-                                   "cast",      "few_rows",  "update_tally",  // tests of their own kind
-                                   "device",    "emulator"};                  // no ops
+                                   "cast",      "few_rows",  "update_tally",               // tests of their own kind
+                                   "device",    "emulator"};                               // no ops
     const std::set<std::string_view> beside_another = {"gated_feed_forward", "rms_norm"};  // in feed_forward and layer_norm
     for (const OpCases& op : every_op()) {
         if (beside_another.contains(op.name)) continue;

@@ -57,16 +57,6 @@ TEST(GradientNorm, KeepsLargeAndSmallNumbersApartInF64) {
     EXPECT_NEAR(gradient_norm(g), 1e-30f * std::sqrt(1e5), 1e-39);
 }
 
-TEST(GradientNorm, ShowsEveryNanAndInfinity) {
-    for (const std::int64_t at : {0, 17, 8192, 9999}) {
-        Tensor g = normal({10000}, DType::f32, 5);
-        g.mutable_data<float>()[at] = std::nanf("");
-        EXPECT_TRUE(std::isnan(gradient_norm(g))) << at;
-        g.mutable_data<float>()[at] = std::numeric_limits<float>::infinity();
-        EXPECT_TRUE(std::isinf(gradient_norm(g))) << at;
-    }
-}
-
 TEST(GradientNorm, ClipsToTheGreatestNorm) {
     EXPECT_EQ(clip_factor(0.5, 1), 1);
     EXPECT_EQ(clip_factor(7, 0), 1);
@@ -75,19 +65,6 @@ TEST(GradientNorm, ClipsToTheGreatestNorm) {
     Tensor g = normal({1025}, DType::f32, 6);
     scale_gradients(g, clip_factor(gradient_norm(g), 0.5));
     EXPECT_NEAR(gradient_norm(g), 0.5, 1e-6);
-}
-
-TEST(GradientNorm, NamesWhatDoesNotFit) {
-    expect_error(
-        [] {
-            gradient_norm(Tensor::zeros({2, 2}, DType::f32));
-        },
-        "gradient_norm: gradients has shape [2, 2], wanted 1 axes");
-    expect_error(
-        [] {
-            gradient_norm(Tensor::zeros({4}, DType::f32), Spans({{0, 3}}, 3));
-        },
-        "the active ranges are those of 3 elements, but gradients has 4");
 }
 
 }  // namespace

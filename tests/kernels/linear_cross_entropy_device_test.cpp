@@ -200,5 +200,13 @@ TEST(LinearCrossEntropyDevice, PassesALargeWeightsGradientEightTimes) {
     EXPECT_EQ(kernels::loss_chunk_rows(25000, 100'000'000, 8, DType::f32), 128) << "the least";
 }
 
+TEST(LinearCrossEntropyDevice, NeverHoldsAllLogits) {
+    const Problem p = placed({Device::cpu, DType::f32}, problem({4096, 8, 3000}), false);
+    reset_peak_memory();
+    const std::int64_t before = memory_statistics().in_use;
+    run(p);
+    EXPECT_LT(memory_statistics().peak - before, 4096LL * 3000 * 4 / 8);
+}
+
 }  // namespace
 }  // namespace heddle

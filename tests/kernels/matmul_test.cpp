@@ -85,34 +85,6 @@ TEST(Product, EqualsThreeLoopsForEverySizeLayoutAndEpilogue) {
                 }
 }
 
-TEST(Product, OfEveryLevelOfTheProcessorAgrees) {
-    const std::int64_t m = 37, n = 70, k = 300;
-    const std::vector<float> a = normal<float>(m * k, 1), b = normal<float>(k * n, 2);
-    std::vector<float> wanted(static_cast<std::size_t>(m * n));
-    kernels::reference_product<float>(m, n, k, {a.data(), k, 1}, {b.data(), n, 1}, {wanted.data(), n, 1});
-    const auto run = [&](auto pack, auto tiles, int width) {
-        const std::int64_t panels = (n + width - 1) / width;
-        std::vector<float> packed(static_cast<std::size_t>(panels * width * k)), c(wanted.size());
-        pack({b.data(), n, 1}, k, n, 0, panels, packed.data());
-        kernels::TileJob<float> job;
-        job.m = m, job.n = n, job.k = k;
-        job.a = {a.data(), k, 1};
-        job.panels = packed.data(), job.panel_row = width, job.panel_next = width * k;
-        job.c = {c.data(), n, 1};
-        tiles(job);
-        for (std::size_t i = 0; i < c.size(); ++i) ASSERT_TRUE(std::abs(c[i] - wanted[i]) <= 1e-4f) << "element " << i;
-    };
-    using Pack = void (*)(MatrixRef<const float>, std::int64_t, std::int64_t, std::int64_t, std::int64_t, float*);
-    using Tiles = void (*)(const kernels::TileJob<float>&);
-    run(Pack(kernels::v2::pack_panels), Tiles(kernels::v2::run_tiles), kernels::v2::panel_columns(0.0f));
-#if defined(__x86_64__)
-    if (processor_level() >= CpuLevel::v3)
-        run(Pack(kernels::v3::pack_panels), Tiles(kernels::v3::run_tiles), kernels::v3::panel_columns(0.0f));
-    if (processor_level() >= CpuLevel::v4)
-        run(Pack(kernels::v4::pack_panels), Tiles(kernels::v4::run_tiles), kernels::v4::panel_columns(0.0f));
-#endif
-}
-
 // The shapes of the standard model: projections, feed-forward, vocabulary.
 struct Extents {
     std::int64_t in, out;
