@@ -1,5 +1,6 @@
 // Attention backward, f32: the tiles of attention_fast.cpp again, with P computed from the saved log-sum-exp.
 #include "kernels/attention/detail/attention_fast.h"
+#include "kernels/attention/detail/attention_narrow_heads.h"
 #include "kernels/attention/detail/attention_tiles.h"
 
 namespace heddle::kernels {
@@ -162,6 +163,7 @@ void pack_keys(const AttentionView<float>& view, std::int64_t sentence, std::int
 // One head of keys of one sentence, with all query heads that share it.
 void backward_item(const AttentionView<float>& view, const AttentionBackwardView<float>& back, const AttentionItem& item,
                    float* scratch) {
+    if (backward_narrow_heads(view, back, item)) return;
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
     const Buffers at(scratch, keys.length, view.dk(), view.dv());

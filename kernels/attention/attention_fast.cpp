@@ -1,6 +1,7 @@
 // Attention forward, f32: one sentence and head at a time, queries in blocks of kQueryBlock, keys in tiles of kKeyTile.
 #include "kernels/attention/detail/attention_fast.h"
 
+#include "kernels/attention/detail/attention_narrow_heads.h"
 #include "kernels/attention/detail/attention_one_query.h"
 #include "kernels/attention/detail/attention_tiles.h"
 
@@ -126,6 +127,7 @@ bool takes_queries_one_by_one(const AttentionView<float>& view, std::int64_t que
 
 void forward_item(const AttentionView<float>& view, const AttentionItem& item, HeadRows<float> output, float* log_sum,
                   float* scratch) {
+    if (forward_narrow_heads(view, item, output, log_sum)) return;
     const Span& queries = view.queries(item.sentence);
     const Span& keys = view.keys(item.sentence);
     if (takes_queries_one_by_one(view, queries.length, log_sum)) {

@@ -47,5 +47,54 @@ TEST(AttentionRows, FewQueriesHaveTheBitsOfABlockAtEveryLevel) {
     }
 }
 
+// Narrow heads of short sentences stand side by side in the lanes, but not with a mask: one that hides nothing changes no bit.
+TEST(AttentionRows, NarrowHeadsHaveTheBitsOfBlocksAtEveryLevel) {
+    const auto forwards = HEDDLE_ALL_LEVELS(attention_forward_fast);
+    const auto backwards = HEDDLE_ALL_LEVELS(attention_backward_fast);
+    const Spans queries = Spans::packed(std::vector<std::int64_t>{7, 1, 40, 16, 17, 33, 5});
+    const Spans keys = Spans::packed(std::vector<std::int64_t>{7, 9, 3, 16, 32, 33, 0});
+    for (const auto& [heads, width] : {std::pair{4, 4}, {8, 4}, {3, 4}, {2, 8}, {4, 8}, {1, 8}})
+        for (const bool causal : {false, true}) {
+            const std::int64_t columns = heads * width;
+            AttentionRules rules{.query_spans = queries, .key_spans = keys, .heads = heads, .causal = causal};
+            const AttentionCase at = make_case(rules, width, width, false);
+            rules.mask = Tensor::ones({40, 33}, DType::u8);
+            const AttentionView<float> views[] = {view_attention<float>(at.query(), at.key(), at.value(), at.rules),
+                                                  view_attention<float>(at.query(), at.key(), at.value(), rules)};
+            std::vector<AttentionItem> items;
+            for (std::int64_t s = 0; s < queries.size(); ++s)
+                for (std::int64_t h = 0; h < heads; ++h) items.push_back({s, h});
+            for (std::size_t level = 0; level < forwards.size(); ++level) {
+                std::vector<Tensor> results[2];
+                for (const bool masked : {false, true}) {
+                    Guarded<float> output(119 * columns), unrecorded(119 * columns), log_sum(119 * heads);
+                    Guarded<float> d_query(119 * columns), d_key(100 * columns), d_value(100 * columns);
+                    Guarded<float> scratch(attention_backward_scratch(33, width, width));
+                    const AttentionView<float>& view = views[masked];
+                    const HeadRows<float> rows{output.data(), columns, width};
+                    forwards[level](view, items.data(), std::ssize(items), rows, log_sum.data(), scratch.data());
+                    forwards[level](view, items.data(), std::ssize(items), {unrecorded.data(), columns, width}, nullptr,
+                                    scratch.data());
+                    backwards[level](view,
+                                     {{output.data(), columns, width},
+                                      log_sum.data(),
+                                      {at.d_output.data<float>(), columns, width},
+                                      {d_query.data(), columns, width},
+                                      {d_key.data(), columns, width},
+                                      {d_value.data(), columns, width}},
+                                     items.data(), std::ssize(items), scratch.data());
+                    for (const Guarded<float>* memory : {&output, &unrecorded, &log_sum, &d_query, &d_key, &d_value, &scratch})
+                        EXPECT_TRUE(memory->intact()) << level;
+                    results[masked] = {output.tensor({119, columns}), unrecorded.tensor({119, columns}),
+                                       log_sum.tensor({119, heads}),  d_query.tensor({119, columns}),
+                                       d_key.tensor({100, columns}),  d_value.tensor({100, columns})};
+                }
+                for (std::size_t i = 0; i < results[0].size(); ++i)
+                    EXPECT_TRUE(same_bits(results[0][i], results[1][i])) << "result " << i << ", level " << level << ", " << heads
+                                                                         << " heads of " << width << ", causal " << causal;
+            }
+        }
+}
+
 }  // namespace
 }  // namespace heddle::kernels
