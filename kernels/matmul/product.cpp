@@ -74,6 +74,9 @@ Tensor make_panels(MatrixRef<const T> b, std::int64_t k, std::int64_t n) {
 
 namespace {
 
+// Elements of a B whose rows stay in the first-level cache wherever they lie.
+constexpr std::int64_t kSmall = 2048;
+
 // B as panels, packed or read in place.
 template <class T>
 struct PanelRef {
@@ -131,9 +134,11 @@ template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
              const Epilogue<T>& epilogue) {
     // For a weight gradient B is the layer's whole input, read once per stretch of tokens: packing it would cost more than it
-    // saves.
+    // saves. So it does where B is small. The last panel may have one vector of columns instead of two.
     const std::int64_t width = panel_width<T>();
-    if (a.col != 1 && b.col == 1 && n % width == 0) return run_jobs(m, n, k, a, PanelRef<T>{b.data, b.row, width}, c, epilogue);
+    const bool vectors = n % std::max<std::int64_t>(1, width / 2) == 0;
+    if (b.col == 1 && vectors && (a.col != 1 || k * n <= kSmall))
+        return run_jobs(m, n, k, a, PanelRef<T>{b.data, b.row, width}, c, epilogue);
     const Tensor panels = make_panels(b, k, n);
     product<T>(m, n, k, a, panels.data<T>(), c, epilogue);
 }

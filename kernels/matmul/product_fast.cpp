@@ -31,16 +31,16 @@ constexpr int kWidth = kVectors* kLanes<T>;
 // How the kernel reads A: rows at a stride (contiguous in k), or a packed tile of kRows elements per step of k.
 enum class ReadA { rows, packed };
 
-template <class T, int Rows, ReadA read>
+template <class T, int Rows, int Vectors, ReadA read>
 inline void multiply(std::int64_t k, const T* a, std::int64_t stride, const T* panel, std::int64_t panel_row,
-                     Vec<T> (&acc)[Rows][kVectors]) {
+                     Vec<T> (&acc)[Rows][Vectors]) {
     // Rows are addressed from every fourth one, so that the addresses need few registers.
     const T* group[(Rows + 3) / 4];
     for (int g = 0; g < (Rows + 3) / 4; ++g) group[g] = a + 4 * g * stride;
     const std::int64_t stride3 = 3 * stride;
     for (std::int64_t p = 0; p < k; ++p) {
-        Vec<T> b[kVectors];
-        for (int v = 0; v < kVectors; ++v) b[v] = load(panel + v * kLanes<T>);
+        Vec<T> b[Vectors];
+        for (int v = 0; v < Vectors; ++v) b[v] = load(panel + v * kLanes<T>);
         panel += panel_row;
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; ++i) {
@@ -51,7 +51,7 @@ inline void multiply(std::int64_t k, const T* a, std::int64_t stride, const T* p
                 const T* base = group[i / 4];
                 value = i % 4 == 0 ? base[0] : i % 4 == 1 ? base[stride] : i % 4 == 2 ? base[2 * stride] : base[stride3];
             }
-            for (int v = 0; v < kVectors; ++v) acc[i][v] = value * b[v] + acc[i][v];
+            for (int v = 0; v < Vectors; ++v) acc[i][v] = value * b[v] + acc[i][v];
         }
         if constexpr (read == ReadA::packed)
             a += kRows;
@@ -76,21 +76,21 @@ struct Stretch {
     bool relu;
 };
 
-// Rows [i, i + Rows) of C.
-template <class T, int Rows, ReadA read>
+// Rows [i, i + Rows) of C. One vector is enough for a panel of at most as many columns.
+template <class T, int Rows, int Vectors, ReadA read>
 [[gnu::noinline]] void tile(const TileJob<T>& job, const Stretch<T>& at, const T* a, std::int64_t i0) {
     constexpr int lanes = kLanes<T>;
     T* c = job.c.data + i0 * job.c.row + at.column;
-    const bool whole = at.n == kWidth<T>;
-    T edge[kWidth<T>] = {};
-    Vec<T> acc[Rows][kVectors];
+    const bool whole = at.n == Vectors * lanes;
+    T edge[Vectors * lanes] = {};
+    Vec<T> acc[Rows][Vectors];
     // The next tile's lines of C are fetched while k runs.
     for (int i = 0; i < Rows; ++i)
-        for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + (i + Rows) * job.c.row + v * lanes, 1);
+        for (int v = 0; v < Vectors; ++v) __builtin_prefetch(c + (i + Rows) * job.c.row + v * lanes, 1);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
         if (at.start == Start::zero) {
-            for (int v = 0; v < kVectors; ++v) acc[i][v] = Vec<T>{};
+            for (int v = 0; v < Vectors; ++v) acc[i][v] = Vec<T>{};
             continue;
         }
         const T* from = at.start == Start::c ? c + i * job.c.row : job.bias + at.column;
@@ -98,14 +98,14 @@ template <class T, int Rows, ReadA read>
             for (std::int64_t j = 0; j < at.n; ++j) edge[j] = from[j];
             from = edge;
         }
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = load(from + v * lanes);
+        for (int v = 0; v < Vectors; ++v) acc[i][v] = load(from + v * lanes);
     }
-    multiply<T, Rows, read>(at.k, a, read == ReadA::rows ? job.a.row : 0, at.panel, at.row, acc);
+    multiply<T, Rows, Vectors, read>(at.k, a, read == ReadA::rows ? job.a.row : 0, at.panel, at.row, acc);
     // maximum(0, NaN) is NaN, maximum(NaN, 0) would be 0.
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
         T* to = whole ? c + i * job.c.row : edge;
-        for (int v = 0; v < kVectors; ++v) store(to + v * lanes, at.relu ? maximum<T>(Vec<T>{}, acc[i][v]) : acc[i][v]);
+        for (int v = 0; v < Vectors; ++v) store(to + v * lanes, at.relu ? maximum<T>(Vec<T>{}, acc[i][v]) : acc[i][v]);
         if (!whole)
             for (std::int64_t j = 0; j < at.n; ++j) c[i * job.c.row + j] = edge[j];
     }
@@ -113,18 +113,27 @@ template <class T, int Rows, ReadA read>
 
 // Rows [first, last) of one panel and one stretch of k: full tiles first, then 8, 4, 2, 1 rows. `packed` holds A's rows from
 // `first` on.
-template <class T, ReadA read>
+template <class T, int Vectors, ReadA read>
 void rows_of_panel(const TileJob<T>& job, const Stretch<T>& at, std::int64_t first, std::int64_t last, const T* packed) {
     std::int64_t i = first;
     const auto run = [&]<int Rows>() {
         for (; i + Rows <= last; i += Rows)
-            tile<T, Rows, read>(job, at, read == ReadA::packed ? packed + (i - first) : job.a.data + i * job.a.row + at.k0, i);
+            tile<T, Rows, Vectors, read>(job, at,
+                                         read == ReadA::packed ? packed + (i - first) : job.a.data + i * job.a.row + at.k0, i);
     };
     run.template operator()<kRows>();
     if constexpr (kRows > 8) run.template operator()<8>();
     run.template operator()<4>();
     run.template operator()<2>();
     run.template operator()<1>();
+}
+
+template <class T, ReadA read>
+void rows_of_panel(const TileJob<T>& job, const Stretch<T>& at, std::int64_t first, std::int64_t last, const T* packed) {
+    if (at.n <= kLanes<T>)
+        rows_of_panel<T, 1, read>(job, at, first, last, packed);
+    else
+        rows_of_panel<T, kVectors, read>(job, at, first, last, packed);
 }
 
 // Tiles of a transposed A (row == 1) that are packed together: rows of memory are read in stretches of kBlock elements.
@@ -149,8 +158,9 @@ void pack_block(const TileJob<T>& job, std::int64_t first, std::int64_t rows, st
 // sets of the first-level cache and throw each other out before the second tile reads them.
 template <class T>
 void copy_panel(Stretch<T>& at, T* to) {
+    const int vectors = at.n <= kLanes<T> ? 1 : kVectors;
     for (std::int64_t p = 0; p < at.k; ++p)
-        for (int v = 0; v < kVectors; ++v) store(to + p * kWidth<T> + v * kLanes<T>, load(at.panel + p * at.row + v * kLanes<T>));
+        for (int v = 0; v < vectors; ++v) store(to + p * kWidth<T> + v * kLanes<T>, load(at.panel + p * at.row + v * kLanes<T>));
     at.panel = to;
     at.row = kWidth<T>;
 }
