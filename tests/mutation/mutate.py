@@ -3,9 +3,9 @@
 
     tests/mutation/mutate.py BUILD [--count 30] [--seed N] [--only TEXT]     draws mutants and runs them; BUILD: preset emulated, built
     tests/mutation/mutate.py BUILD --record ...      also keeps the results in results.jsonl, leaves out mutants that it holds already, and
-                                                     writes docs/measured/mutation.md and the scores in the chapters
+                                                     writes docs/measured/mutation.md
     tests/mutation/mutate.py BUILD --again [--only TEXT]   runs the kept ones once more that no test killed
-    tests/mutation/mutate.py --report                writes both from results.jsonl and equivalent.txt
+    tests/mutation/mutate.py --report                writes the page from results.jsonl and equivalent.txt
     tests/mutation/mutate.py --list [--count 30] [--seed N]   draws only
 
 A mutant is a changed line of a .cu file, of a fast path at one x86-64 level, of a tape node or of a reference (changes.py has the kinds of

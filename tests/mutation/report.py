@@ -1,13 +1,9 @@
 """docs/measured/mutation.md, from the results that are kept and the list of equivalent mutants."""
 import collections
 import os
-import sys
 
 import results
 from draw import SHARES
-
-sys.path.insert(0, os.path.dirname(results.HERE))
-import generated_sections  # noqa: E402
 
 _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
           "reference": "references on the CPU", "modules": "modules, searches, optimizers"}
@@ -33,20 +29,14 @@ def _code(text):
     return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
 
 
-def _grouped(known, equivalent, killed, group_of):
-    """{group: {verdict: number}}. `killed`: [(group, number)]; `group_of` a record of another mutant."""
-    groups = collections.defaultdict(collections.Counter)
-    for group, number in killed:
-        groups[group]["killed"] += number
-    for record in known.named.values():
-        groups[group_of(record)][_verdict_of(record, equivalent)] += 1
-    return groups
-
-
 def _by_op_and_part(known, equivalent):
     """{(op, part): {verdict: number}}."""
-    killed = [(tuple(name.split(" ")), number) for name, number in known.killed["op and part"].items()]
-    return _grouped(known, equivalent, killed, lambda record: (record["op"], record["part"]))
+    groups = collections.defaultdict(collections.Counter)
+    for name, number in known.killed.items():
+        groups[tuple(name.split(" "))]["killed"] += number
+    for record in known.named.values():
+        groups[record["op"], record["part"]][_verdict_of(record, equivalent)] += 1
+    return groups
 
 
 def _summed(groups, index=None):
@@ -62,7 +52,6 @@ def page(known, equivalent):
     every = _summed(groups)["all"]
     dates = sorted(known.dates)
     seconds = (known.seconds + sum(record["seconds"] for record in known.named.values())) / max(1, sum(every.values()))
-    killers = known.killed["program"]
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "nothing was run"
     lines = [
         "# Source mutants", "",
@@ -76,11 +65,6 @@ def page(known, equivalent):
     parts = _summed(groups, 1)
     lines += _table("part", [(_PARTS[part], parts[part]) for part in SHARES] + [("all", every)])
     lines += ["", "## By op", ""] + _table("op", sorted(_summed(groups, 0).items()))
-    kinds = _grouped(known, equivalent, known.killed["kind"].items(), lambda record: record["kind"])
-    lines += ["", "## By kind of change", ""] + _table("change", sorted(kinds.items()))
-    lines += ["", "## Which program found them", "", "A mutant is run until a first test fails; the op's own programs come first.", "",
-              "| test program | mutants |", "|---|---|"]
-    lines += [f"| {name} | {number} |" for name, number in sorted(killers.items(), key=lambda one: (-one[1], one[0]))]
     left = [record for record in known.named.values() if _verdict_of(record, equivalent) == "survived"]
     lines += ["", "## Not found yet", ""]
     lines += ["| line | change | became |", "|---|---|---|"] if left else ["None."]
@@ -98,56 +82,7 @@ def _shown(record):
     return f"| {record['file']}:{record['line']}{level} | {_code(record['old'])} | {_code(record['new'])} |"
 
 
-_SHORT = {"cuda": "CUDA kernels", "fast": "fast paths", "tape": "tape node", "reference": "reference", "modules": "modules"}
-
-
-def score(op, known, equivalent):
-    """A chapter's line: how many mutants of this op's source a test found."""
-    groups = _by_op_and_part(known, equivalent)
-
-    def found(numbers):
-        return f"{numbers['killed']} of {numbers['killed'] + numbers['survived']}"
-
-    each = {part: groups[op, part] for part in SHARES}
-    shown = [f"{_SHORT[part]} {found(numbers)}" for part, numbers in each.items() if numbers["killed"] or numbers["survived"]]
-    if not shown:
-        return "None was drawn yet.\n"
-    every = _summed(each)["all"]
-    same = every["equivalent"]
-    rest = f"; {same} more {'is' if same == 1 else 'are'} equivalent to the original" if same else ""
-    return f"Tests find {found(every)}: {', '.join(shown)}{rest}.\n"
-
-
-def chapters(root):
-    """(op, file) of every chapter that shows a score."""
-    kernels = os.path.join(root, "kernels")
-    files = [(op, os.path.join(kernels, op, "README.md")) for op in sorted(os.listdir(kernels)) if op != "emulator"]
-    return [(op, file) for op, file in files if os.path.exists(file)]
-
-
-_SECTION = """
-## Source mutants
-
-Small wrong versions of this chapter's source, one line each ([all results](../../docs/measured/mutation.md)):
-
-<!-- mutants: tests/mutation/mutate.py --report writes this part -->
-<!-- end of mutants -->
-"""
-
-
-def chapter(text, op, known, equivalent):
-    """The chapter's text with its score; the section is added where there is none."""
-    if not generated_sections.part(text, "mutants"):
-        text = text.rstrip("\n") + "\n" + _SECTION
-    return generated_sections.replaced(text, "mutants", score(op, known, equivalent))
-
-
 def write(root, known, equivalent):
-    """The page, and the score in each op's chapter."""
+    """The page."""
     with open(os.path.join(root, "docs/measured/mutation.md"), "w", encoding="utf-8") as file:
         file.write(page(known, equivalent))
-    for op, path in chapters(root):
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(chapter(text, op, known, equivalent))

@@ -19,11 +19,11 @@ def _digest(key):
 
 class Results:
     """The mutants that were run. The page names survivors and equivalent ones: `named` has their records. The rest is counted: a killed one by op
-    and part, by kind, and by the program that found it; what is no mutant by its verdict. A digest of each of these keeps it from being run twice."""
+    and part, what is no mutant by its verdict. A digest of each of these keeps it from being run twice."""
 
     def __init__(self):
         self.named = {}  # {key: record}, in the order in which they were run
-        self.killed = {name: collections.Counter() for name in ("op and part", "kind", "program")}
+        self.killed = collections.Counter()  # by op and part
         self.none = collections.Counter()
         self.digests = {}  # an ordered set
         self.seconds = 0.0  # of all killed ones
@@ -46,9 +46,7 @@ class Results:
         if not is_valid:
             self.none[record["verdict"]] += 1
             return
-        self.killed["op and part"][f"{record['op']} {record['part']}"] += 1
-        self.killed["kind"][record["kind"]] += 1
-        self.killed["program"][record["by"].split(":")[0]] += 1
+        self.killed[f"{record['op']} {record['part']}"] += 1
         self.seconds += record["seconds"]
 
 
@@ -58,8 +56,7 @@ def load_results(path=RESULTS):
         return results
     with open(path, encoding="utf-8") as file:
         counts, *records = [json.loads(line) for line in file if line.strip()]
-    for name, numbers in counts["killed"].items():
-        results.killed[name].update(numbers)
+    results.killed.update(counts["killed"])
     results.none.update(counts["none"])
     results.seconds = counts["seconds"]
     for name in ("digests", "commits", "dates"):

@@ -175,29 +175,6 @@ class Lists(unittest.TestCase):
         with open(os.path.join(mutate.ROOT, "docs/measured/mutation.md"), encoding="utf-8") as file:
             self.assertEqual(file.read(), report.page(results.load_results(), results.load_equivalent()))
 
-
-    def test_each_chapter_shows_the_score_of_its_op(self):
-        chapters = report.chapters(mutate.ROOT)
-        self.assertGreater(len(chapters), 25)
-        for op, path in chapters:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            wanted = report.chapter(text, op, results.load_results(), results.load_equivalent())
-            self.assertEqual(text, wanted, "run tests/mutation/mutate.py --report")
-
-    def test_a_score_counts_what_differs(self):
-        def of(part, verdict, old):
-            return {"file": "f", "old": old, "new": "n", "op": "o", "part": part, "kind": "sign", "verdict": verdict, "by": "t: T.a",
-                    "seconds": 1.0, "commit": "c", "date": "2026-01-01"}
-        equivalent = {("f", "e", "*"): "why"}
-        known = results.Results()
-        for record in (of("cuda", "killed", "a"), of("cuda", "survived", "b"), of("tape", "killed", "c"),
-                       of("tape", "does not compile", "d"), of("fast", "killed", "e")):
-            known.add(record, equivalent)
-        self.assertEqual(report.score("o", known, equivalent),
-                         "Tests find 2 of 3: CUDA kernels 1 of 2, tape node 1 of 1; 1 more is equivalent to the original.\n")
-        self.assertEqual(report.score("other", known, {}), "None was drawn yet.\n")
-
     def test_only_what_the_page_names_is_kept_in_full(self):
         def of(old, verdict):
             return {"file": "f", "line": 1, "variant": "plain", "old": old, "new": "n", "op": "o", "part": "tape", "kind": "sign",
@@ -214,14 +191,8 @@ class Lists(unittest.TestCase):
             results.save_results(known, path)
             again = results.load_results(path)
         self.assertEqual(vars(again), vars(known))
-        self.assertEqual(again.killed["kind"]["sign"], 2)
+        self.assertEqual(again.killed["o tape"], 2)
         self.assertIn("| o | 4 | 2 | 1 | 1 | 66.7 % |", report.page(known, {}))
-
-    def test_a_new_chapter_gets_the_section(self):
-        once = report.chapter("# Op\n", "other", results.Results(), {})
-        self.assertIn("\n## Source mutants\n", once)
-        self.assertIn("None was drawn yet.", once)
-        self.assertEqual(report.chapter(once, "other", results.Results(), {}), once)
 
 
 @unittest.skipUnless(BUILD, "no build is given")
