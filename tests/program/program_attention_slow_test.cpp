@@ -57,20 +57,6 @@ TEST_F(ProgramAttention, OfACopyIsTheDiagonal) {
     EXPECT_GT(diagonal, all * 9 / 10) << diagonal << " of " << all;
 }
 
-TEST_F(ProgramAttention, AlignmentIsTheLastFieldOfEachForm) {
-    const std::string in = "a b c\n\n";
-    const auto plain = lines_of(here_->run("translate --model RUN", in).out);
-    const auto aligned = lines_of(here_->run("translate --model RUN --alignment", in).out);
-    const auto scored = lines_of(here_->run("translate --model RUN --scores", in).out);
-    const auto all = lines_of(here_->run("translate --model RUN --alignment --n-best 2 --scores", in).out);
-    ASSERT_EQ(aligned.size(), 2u);
-    EXPECT_THAT(aligned[0], testing::StartsWith(plain[0] + " ||| "));
-    EXPECT_EQ(aligned[1], " ||| ") << "an empty line has no pairs";
-    ASSERT_EQ(all.size(), 3u);
-    EXPECT_EQ(all[0], scored[0] + " ||| " + fields_from(aligned[0], 1));
-    EXPECT_EQ(all[2], scored[1] + " ||| ");
-}
-
 TEST_F(ProgramAttention, IsWrittenAsAPageAndOnRequestAsPictures) {
     const std::string in = "a b c\n\nd e\n";
     ASSERT_EQ(here_->run("translate --model RUN --attention look", in).status, 0);
@@ -95,18 +81,6 @@ TEST_F(ProgramAttention, IsWrittenAsAPageAndOnRequestAsPictures) {
     for (const char* kind : {"encoder", "decoder", "cross"})
         for (const char* head : {"1", "2"})
             EXPECT_EQ(markup_of(here_->read("look/line-1/" + std::string(kind) + "-layer-1-head-" + head + ".svg")).error, "");
-}
-
-TEST_F(ProgramAttention, RefusesWhatWouldHaveNoEffectOrNoMeaning) {
-    expect_complaint(here_->run("translate --model RUN RUN --alignment"), 2,
-                     "--alignment works with one model, but --model names 2");
-    expect_complaint(here_->run("translate --model RUN RUN --attention look"), 2, "--attention works with one model");
-    expect_complaint(here_->run("translate --model RUN --attention-lines 3"), 2, "--attention-lines is for --attention");
-    expect_complaint(here_->run("translate --model RUN --svg"), 2, "--svg is for --attention; give it, too");
-    expect_complaint(here_->run("translate --model RUN --attention ''"), 2, "--attention is empty, wanted FOLDER");
-    here_->write("file", "");
-    expect_complaint(here_->run("translate --model RUN --attention file/x", "a"), 1,
-                     "--attention file/x: the folder cannot be made");
 }
 
 }  // namespace

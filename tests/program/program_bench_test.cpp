@@ -34,12 +34,6 @@ TEST(ProgramBench, RefusesWhatIsNotThere) {
     EXPECT_THAT(none.err, HasSubstr(device::available() ? "there is no such op with --sizes tiny and --dtype bf16" : "cuda"));
 }
 
-TEST(ProgramBench, TrainMeasuresNoLanguageModel) {
-    const Workplace here;
-    expect_complaint(here.run("bench train --train a --source de --target en --decoder-only true"), 2,
-                     "--decoder-only makes a language model, which learns no pairs");
-}
-
 TEST(ProgramBench, MeasuresEveryOpOnTheDevice) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();
     const Workplace here;

@@ -15,17 +15,6 @@ using testing::HasSubstr;
 const std::string kTiny = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-tokens 60";
 const std::string kTrain = "train --task reverse --valid-sentences 0" + kTiny;
 
-TEST(ProgramCuda, Bf16IsForTheDevice) {
-    const Workplace here;
-    const std::string what_to_do = "--dtype bf16 is for --device cuda; on the CPU give --dtype f32";
-    expect_complaint(here.run(kTrain + " --dtype bf16 --out run"), 2, what_to_do);
-    EXPECT_FALSE(here.exists("run"));
-    for (const char* command : {"translate --model run", "score --model run --source-file a --target-file b",
-                                "evaluate --model run", "bench train --train a --source de --target en"})
-        expect_complaint(here.run(std::string(command) + " --dtype bf16"), 2, what_to_do);
-    expect_complaint(here.run("translate --model run --dtype f64"), 2, "--dtype is 'f64', wanted one of f32, bf16");
-}
-
 // A run on the device from its first update to the scores of its translations, and back on the CPU.
 TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     if (!device::available()) GTEST_SKIP() << device::why_unavailable();

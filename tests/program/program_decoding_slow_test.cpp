@@ -258,28 +258,5 @@ TEST_F(Decoding, CutsAtTheGivenLengthAndSaysHowOften) {
                      "a prefix of 2 tokens, but translations of 1 at most; use a shorter prefix, or --max-output-length 3");
 }
 
-TEST_F(Decoding, RefusesOptionsThatDoNotGoTogether) {
-    const std::map<std::string, std::string> wrong{
-        {"--n-best 6", "use --beam 6"},
-        {"--sample --beam 3", "--beam searches and --sample draws"},
-        {"--sample --beam-patience 2", "--beam-patience searches and --sample draws"},
-        {"--beam-patience 0.5", "--beam-patience 0.5: wanted 1 or more, or 0"},
-        {"--top-k 3", "--top-k is for --sample"},
-        {"--temperature 3", "--temperature is for --sample"},
-        {"--seed 3", "--seed is for --sample"},
-        {"--sample --temperature 0", "--temperature is '0'"},
-        {"--sample --replace-unknown drop", "--sample draws; use --forbid-unknown"},
-        {"ONE --replace-unknown copy", "copy works with one model, but --model names 2"},
-        {"--forbid-unknown --replace-unknown copy", "leaves nothing to"},
-        {"--replace-unknown none", "wanted one of copy, drop"},
-        {"--max-output-length 0", "--max-output-length is '0'"}};
-    for (const auto& [arguments, message] : wrong) {
-        const ProgramResult refused = here_->run("translate --model ONE " + arguments, "a\n");
-        EXPECT_EQ(refused.status, 2) << arguments;
-        EXPECT_THAT(refused.err, HasSubstr(message));
-    }
-    EXPECT_EQ(here_->run("translate --model", "a\n").status, 2);
-}
-
 }  // namespace
 }  // namespace heddle::app

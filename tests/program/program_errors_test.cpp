@@ -50,15 +50,6 @@ TEST(ErrorsPage, ShowsWhatTheProgramSays) {
     EXPECT_FALSE(here.exists("runs/new"));
 }
 
-TEST(ErrorsPage, LeavesOnlyOutWhatItSays) {
-    EXPECT_TRUE(fits("a b c", "a b c"));
-    EXPECT_TRUE(fits("a b c", "a...c"));
-    EXPECT_TRUE(fits("a b c", "...b..."));
-    EXPECT_FALSE(fits("a b c", "a...d"));
-    EXPECT_FALSE(fits("a b c", "a b"));
-    EXPECT_FALSE(fits("a b c", "b..."));
-}
-
 // The advised command does not need the tests' libraries.
 TEST(SiblingProgram, ThatIsMissingIsBuiltByTheCommandInTheError) {
     const Workplace here;

@@ -144,63 +144,6 @@ TEST_F(Resuming, IsForOneProcessAtATime) {
     EXPECT_FALSE(here_.exists("run/lock"));
 }
 
-TEST_F(Resuming, RefusesWhatItCannotChangeAndNamesIt) {
-    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
-    const std::string before = here_.read("run/config.toml");
-    const auto refused = [&](const std::string& arguments) {
-        const ProgramResult result = train(arguments);
-        EXPECT_EQ(result.status, 2) << result.err;
-        return result.err;
-    };
-    EXPECT_THAT(refused(" --resume run --d-model 32"), AllOf(HasSubstr("--d-model 32 (it has 16)"), HasSubstr("--init run")));
-    EXPECT_THAT(refused(" --resume run --seed 9 --layers 2"), AllOf(HasSubstr("--seed 9"), HasSubstr("--layers 2")));
-    EXPECT_THAT(refused(" --resume run --schedule noam"), AllOf(HasSubstr("mean another --lr"), HasSubstr("give --lr X, too")));
-    EXPECT_THAT(refused(" --resume run --out other"), HasSubstr("--resume and --out"));
-    EXPECT_EQ(train(" --resume nothing").status, 1);
-    EXPECT_EQ(here_.read("run/config.toml"), before);
-
-    const ProgramResult more = train(" --resume run --updates 8 --lr 0.001 --d-model 16");
-    EXPECT_EQ(more.status, 0) << more.err;
-    EXPECT_THAT(more.err, AllOf(HasSubstr("goes on from update 4"), HasSubstr("changed: lr = 0.001 (was 0.003)"),
-                                HasSubstr("changed: updates = 8 (was 4)"), Not(HasSubstr("d-model"))));
-    EXPECT_THAT(here_.read("run/config.toml"), AllOf(HasSubstr("lr = 0.001"), HasSubstr("updates = 8")));
-
-    here_.write("text.a", here_.read("text.a").replace(0, 1, "q"));
-    const ProgramResult other = train(" --resume run --updates 12");
-    EXPECT_EQ(other.status, 1);
-    EXPECT_THAT(other.err, HasSubstr("text is another one than the run began with"));
-    EXPECT_THAT(here_.read("run/config.toml"), HasSubstr("updates = 8")) << "a run that cannot go on is left as it is";
-}
-
-TEST_F(Resuming, RefusesAnEditedConfigurationUntilSomebodySaysWhatIsMeant) {
-    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
-    const std::string weights = model("run");
-    EXPECT_EQ(nlohmann::json::parse(here_.read("run/saves/4/state.json")).at("options").at("seed"), "1");
-    const auto replace = [&](const std::string& from, const std::string& to) {
-        std::string text = here_.read("run/config.toml");
-        ASSERT_THAT(text, HasSubstr(from));
-        here_.write("run/config.toml", text.replace(text.find(from), from.size(), to));
-    };
-    replace("\nseed = 1\n", "\nseed = 3\n");  // a single flipped bit
-    const std::string edited = here_.read("run/config.toml");
-    const ProgramResult refused = train(" --resume run --updates 8");
-    EXPECT_EQ(refused.status, 2);
-    EXPECT_THAT(refused.err, HasSubstr("seed was 1 when this was saved, config.toml says 3"));
-    EXPECT_EQ(here_.read("run/config.toml"), edited) << "it is left as it is";
-    EXPECT_EQ(model("run"), weights);
-
-    const ProgramResult resumed = train(" --resume run --updates 8 --seed 1");
-    EXPECT_EQ(resumed.status, 0) << resumed.err;
-    EXPECT_THAT(resumed.err,
-                AllOf(HasSubstr("changed: seed = 1 (config.toml said 3)"), HasSubstr("changed: updates = 8 (was 4)")));
-    ASSERT_EQ(train(std::string(" --out whole --updates 8") + tiny).status, 0);
-    EXPECT_EQ(model("run"), model("whole"));
-    EXPECT_EQ(here_.read("run/config.toml"), here_.read("whole/config.toml")) << "and is whole again";
-
-    replace("keep = 1", "keep = 2");
-    EXPECT_THAT(train(" --resume run --updates 9").err, HasSubstr("changed: keep = 2 (was 1)"));
-}
-
 // After a kill before the first new save, options changed on resuming are in config.toml, but not in the save.
 TEST_F(Resuming, KeepsTheOptionsThatItWasGivenWhenItIsKilledBeforeItsNextSave) {
     ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);

@@ -164,6 +164,25 @@ TEST_F(TrainingSurvives, ALogThatIsShorterThanItsSaveKnows) {
     }
 }
 
+TEST_F(TrainingSurvives, AFolderOfSavesThatIsRemoved) {
+    const auto program = start(" --out run --updates 1000000" + tiny);
+    wait_for("log", "update      5");
+    fs::remove_all(here_.path("run/saves"));
+    program->send(SIGTERM);
+    EXPECT_EQ(program->wait(), 128 + SIGTERM) << here_.read("log");
+    EXPECT_EQ(saved_updates(here_.path("run")).size(), 1u);
+}
+
+// If the first validation ends while a save is being written, it is waited for, not made twice.
+TEST_F(TrainingSurvives, AValidationBesideASave) {
+    std::string soon = tiny;
+    soon.replace(soon.find("--save-every 1000000"), 20, "--valid-every 5 --save-every 4 --updates 6 --keep 0");
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(train(" --out soon --overwrite" + soon).status, 0);
+        EXPECT_EQ(saved_updates(here_.path("soon")), (std::vector<std::int64_t>{4, 6}));
+    }
+}
+
 // ---- signals
 
 TEST_F(TrainingSurvives, EverySignalThatAsksItToEnd) {

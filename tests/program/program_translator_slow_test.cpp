@@ -242,40 +242,5 @@ TEST_F(Translator, RefusesWhatCannotBe) {
     EXPECT_THAT(uneven.err, AllOf(HasSubstr("short.de has 3 lines"), HasSubstr("short.en has 2 lines")));
 }
 
-TEST_F(Translator, IsTheModelThatIsDescribed) {
-    const ProgramResult shown = here_.run("summary --preset translator --source-vocab-size 322 --target-vocab-size 322 --json");
-    ASSERT_EQ(shown.status, 0) << shown.err;
-    // Two embeddings and two position tables, six layers of each kind with biases, and the output's weight and bias.
-    const std::int64_t linear = 512 * 512 + 512, norm = 2 * 512, feed_forward = 2 * 512 * 2048 + 2048 + 512;
-    const std::int64_t encoder = 4 * linear + feed_forward + 2 * norm, decoder = 8 * linear + feed_forward + 3 * norm;
-    const std::int64_t all = 2 * 322 * 512 + 2 * 256 * 512 + 6 * (encoder + decoder) + 322 * 512 + 322;
-    EXPECT_EQ(all, 44'895'554);
-    EXPECT_THAT(shown.out, HasSubstr(std::to_string(all)));
-}
-
-TEST_F(Translator, GoesTheWholeWayOnRealTalks) {
-    const std::string folder = HEDDLE_SOURCE_DIR "/../shared/data/iwslt";
-    if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no talks at " << folder;
-    const ProgramResult trained =
-        train(small_translator + "--train '" + folder + "/train.tags.de-en' --batch-sentences 32 --epochs 2 --out run");
-    ASSERT_EQ(trained.status, 0) << trained.err;
-    EXPECT_THAT(trained.err, HasSubstr("1,104 pairs, 35 batches of up to 32 sentences an epoch (2,069 pairs too long, 0 empty"));
-    const ProgramResult resumed = train("--resume run --preload 1 --epochs 3");
-    ASSERT_EQ(resumed.status, 0) << resumed.err;
-    const ProgramResult scored = here_.run("evaluate --model run --test '" + folder +
-                                           "/IWSLT16.TED.tst2014.de-en' --eval-epoch 3 --beam 1 --results results");
-    ASSERT_EQ(scored.status, 0) << scored.err;
-    EXPECT_THAT(scored.err, AllOf(HasSubstr("1305 sentences translated"),
-                                  HasSubstr("808 of 1305 sources have more than 10 words"), Not(HasSubstr("lines were cut"))));
-    const std::vector<std::string> lines = lines_of(here_.read("results/model3.txt"));
-    ASSERT_EQ(lines.size(), 4u * 1305 + 1);
-    for (std::size_t i = 0; i + 1 < lines.size(); i += 4) {
-        EXPECT_TRUE(lines[i].starts_with("- source: ") && lines[i + 1].starts_with("- expected: ") &&
-                    lines[i + 2].starts_with("- got: "));
-        EXPECT_EQ(lines[i + 3], "");
-    }
-    EXPECT_TRUE(std::regex_match(lines.back(), std::regex("Bleu Score = \\d+\\.\\d\\d"))) << lines.back();
-}
-
 }  // namespace
 }  // namespace heddle
