@@ -5,7 +5,7 @@
 
 #include "autograd/gradcheck.h"
 #include "core/random.h"
-#include "tests/autograd/faulty_ops.h"
+#include "tests/autograd/tape_ops.h"
 #include "tests/support.h"
 
 namespace heddle {
@@ -28,22 +28,13 @@ Variable random_dropout(const Variable& x) {
                    }});
 }
 
-Variable add(const Variable& a, const Variable& b) {
-    Tensor y = a.value().clone();
-    for (std::int64_t i = 0; i < y.numel(); ++i) y.mutable_data<double>()[i] += b.value().data<double>()[i];
-    return record(y, {.op = "add", .where = Where::current(), .inputs = {a, b}, .backward = [](Gradients& g) {
-                          g.give(0, g.output());
-                          g.give(1, g.take_output());
-                      }});
-}
-
 // A residual block with parameters: x + dropout(softmax(norm(x) w^T)).
 struct Block {
     Variable gamma{random_input({6}, 11), true};
     Variable weight{random_input({6, 6}, 12), true};
 
     Variable operator()(const Variable& x) const {
-        return add(x, random_dropout(faulty::softmax(faulty::product(faulty::layer_norm(x, gamma), weight))));
+        return plus(x, random_dropout(ops::softmax(product(ops::rms_norm(x, gamma), weight))));
     }
 };
 
@@ -59,10 +50,10 @@ Outcome train(Run run) {
     generator().start(7, 0);
     const Block first, second;
     Variable x(random_input({4, 6}, 13), true);
-    const Variable before = faulty::softmax(x);
-    const Variable middle = run(first, add(before, x));
-    const Variable last = run(second, add(middle, before));
-    const Variable output = add(last, x);
+    const Variable before = ops::softmax(x);
+    const Variable middle = run(first, plus(before, x));
+    const Variable last = run(second, plus(middle, before));
+    const Variable output = plus(last, x);
     backward(output, random_input({4, 6}, 14));
     std::vector<double> dgamma = first.gamma.grad().to_vector();
     const std::vector<double> more = second.gamma.grad().to_vector();
@@ -104,7 +95,7 @@ TEST(Checkpoint, KeepsOnlyItsInputs) {
 
 TEST(Checkpoint, ProvesItsGradient) {
     const auto block = [](Inputs in) {
-        return checkpoint([](Inputs inner) { return random_dropout(faulty::softmax(faulty::layer_norm(inner[0], inner[1]))); },
+        return checkpoint([](Inputs inner) { return random_dropout(ops::softmax(ops::rms_norm(inner[0], inner[1]))); },
                           {in[0], in[1]});
     };
     const GradcheckReport report = gradcheck(block, {random_input({3, 5}, 1), random_input({5}, 2)});
@@ -132,7 +123,7 @@ TEST(Checkpoint, AddsIntoFlatGradientMemoryInPlace) {
 TEST(Checkpoint, TakesAbsentInputsAndFrozenInsides) {
     const auto function = [](Inputs in) {
         EXPECT_FALSE(in[1].defined());
-        return faulty::softmax(in[0]);
+        return ops::softmax(in[0]);
     };
     const Variable frozen(random_input({2, 3}, 1));
     const Variable y = checkpoint(function, {frozen, Variable()});
@@ -205,8 +196,8 @@ TEST(Checkpoint, RefusesAnInputThatChangedBetweenForwardAndBackward) {
 
 TEST(Checkpoint, TellsToPassARecordedValueAsAnInput) {
     const Variable x(random_input({4, 6}, 1), true);
-    const Variable captured = faulty::softmax(x);
-    const Variable y = checkpoint([&](Inputs in) { return add(in[0], captured); }, {x});
+    const Variable captured = ops::softmax(x);
+    const Variable y = checkpoint([&](Inputs in) { return plus(in[0], captured); }, {x});
     expect_error([&] { backward(y, random_input({4, 6}, 2)); }, "what a checkpointed function reads must be among its inputs");
 }
 

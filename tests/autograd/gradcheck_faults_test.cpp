@@ -56,19 +56,6 @@ TEST(GradcheckFault, BackwardInSinglePrecision) {
                    "computes or stores something in single precision");
 }
 
-TEST(GradcheckFault, AFactorOfOnePlus5e8) {
-    expect_refused(gradcheck(
-                       [](In in) {
-                           return exponential(in[0], [](Gradients& g) {
-                               Tensor dx = product(g.output(), g.saved(0));
-                               for (double& each : dx.mutable_values<double>()) each *= 1 + 5e-8;
-                               g.give(0, dx);
-                           });
-                       },
-                       {some_numbers()}),
-                   "backward is 1.00000005 times the true gradient");
-}
-
 TEST(GradcheckFault, AnErrorBesideAnInputOf1e8) {
     const Tensor x = numbers({1e8, 0.5, -2});
     expect_proven(gradcheck(mapping(square, twice), {x}), 1e-8);
@@ -273,11 +260,6 @@ TEST(GradcheckPlain, RefusesAWrongDerivative) {
 TEST(GradcheckHard, SquareRootsAndLogarithmsNearZero) {
     expect_proven(gradcheck(mapping(std::sqrt, [](double x) { return 0.5 / std::sqrt(x); }), {numbers({0.002, 1e-5, 3})}), 1e-8);
     expect_proven(gradcheck(mapping(std::log, [](double x) { return 1 / x; }), {numbers({0.01, 1e-6, 5})}), 1e-8);
-}
-
-TEST(GradcheckHard, FastWaves) {
-    const auto waves = mapping([](double x) { return std::sin(200 * x); }, [](double x) { return 200 * std::cos(200 * x); });
-    expect_proven(gradcheck(waves, {some_numbers()}), 1e-8);
 }
 
 TEST(GradcheckHard, ANarrowPeak) {

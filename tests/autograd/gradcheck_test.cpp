@@ -6,29 +6,43 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "core/random.h"
-#include "tests/autograd/faulty_ops.h"
+#include "tests/autograd/proofs_support.h"
 #include "tests/support.h"
 
 namespace heddle {
 namespace {
-
-using faulty::Mistake;
 
 const Tensor kLogits = random_input({3, 5}, 1);
 const Tensor kGamma = random_input({5}, 2);
 const Tensor kSquare = random_input({4, 4}, 3);
 const Tensor kRows = random_input({6, 4}, 4);
 
-GradcheckReport check_softmax(Mistake mistake, std::int64_t masked = -1) {
-    return gradcheck([=](auto in) { return faulty::softmax(in[0], mistake, masked); }, {kLogits});
+Variable softmax(std::span<const Variable> in) { return ops::softmax(in[0]); }
+Variable product(std::span<const Variable> in) { return ops::matmul(in[0], in[1], false, true); }
+Variable norm(std::span<const Variable> in) { return ops::layer_norm(in[0], in[1], Variable(Tensor::zeros({5}, DType::f64))); }
+Variable masked_softmax(std::span<const Variable> in) {
+    return ops::softmax(in[0], Tensor::from<std::uint8_t>({1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1}, {3, 5}));
 }
 
-GradcheckReport check_product(Mistake mistake) {
-    return gradcheck([=](auto in) { return faulty::product(in[0], in[1], mistake); }, {kRows, kSquare});
+// A mistake made in place in a copy of the gradient.
+using Change = void (*)(std::span<double> gradient, std::span<const double> cotangent);
+GradientFunction broken(const GradientFunction& function, std::size_t target, Change change) {
+    return with_wrong_gradient(function, target, [change](const Tensor& gradient, const Tensor& cotangent) {
+        Tensor changed = gradient.clone();
+        change(changed.mutable_values<double>(), cotangent.values<double>());
+        return changed;
+    });
 }
 
-GradcheckReport check_layer_norm(Mistake mistake) {
-    return gradcheck([=](auto in) { return faulty::layer_norm(in[0], in[1], mistake); }, {kLogits, kGamma});
+void flip_sign(std::span<double> g, std::span<const double>) {
+    for (double& each : g) each = -each;
+}
+void take_1_01_times(std::span<double> g, std::span<const double>) {
+    for (double& each : g) each *= 1.01;
+}
+void drop_the_last_row(std::span<double> g, std::span<const double>) {
+    const std::size_t cols = g.size() == 15 ? 5 : g.size() / 2;
+    std::fill(g.end() - static_cast<std::ptrdiff_t>(cols), g.end(), 0.0);
 }
 
 void expect_caught(const GradcheckReport& report, const std::string& cause) {
@@ -42,74 +56,132 @@ void expect_proven(const GradcheckReport& report) {
     EXPECT_EQ(report.message, "");
 }
 
-// ---- correct versions
-
-TEST(Gradcheck, ProvesSoftmax) { expect_proven(check_softmax(Mistake::none)); }
-TEST(Gradcheck, ProvesMaskedSoftmax) { expect_proven(check_softmax(Mistake::none, 2)); }
-TEST(Gradcheck, ProvesAProduct) { expect_proven(check_product(Mistake::none)); }
-TEST(Gradcheck, ProvesLayerNorm) { expect_proven(check_layer_norm(Mistake::none)); }
+TEST(Gradcheck, ProvesCorrectVersions) {
+    expect_proven(gradcheck(softmax, {kLogits}));
+    expect_proven(gradcheck(masked_softmax, {kLogits}));
+    expect_proven(gradcheck(product, {kRows, kSquare}));
+    expect_proven(gradcheck(norm, {kLogits, kGamma}));
+}
 
 // ---- planted mistakes
 
-TEST(Gradcheck, NamesAFlippedSign) {
-    expect_caught(check_softmax(Mistake::sign_flipped), "the sign is flipped");
-    expect_caught(check_layer_norm(Mistake::sign_flipped), "the sign is flipped");
+// (x - mean) / sqrt(variance + eps) of kLogits.
+std::vector<double> normalised() {
+    const Variable x(kLogits), ones(Tensor::full({5}, 1, DType::f64));
+    return norm(std::vector{x, ones}).value().to_vector();
 }
-TEST(Gradcheck, NamesAConstantFactor) {
-    expect_caught(check_softmax(Mistake::factor), "1.01 times the true gradient");
-    expect_caught(check_layer_norm(Mistake::factor), "1.01 times the true gradient");
+
+TEST(Gradcheck, NamesPlantedMistakes) {
+    struct Planted {
+        GradientFunction function;
+        std::vector<Tensor> inputs;
+        std::size_t target;
+        Change change;
+        const char* cause;
+    };
+    const Planted all[] = {
+        {softmax, {kLogits}, 0, flip_sign, "the sign is flipped"},
+        {norm, {kLogits, kGamma}, 1, flip_sign, "the sign is flipped"},
+        {softmax, {kLogits}, 0, take_1_01_times, "1.01 times the true gradient"},
+        {norm, {kLogits, kGamma}, 0, take_1_01_times, "1.01 times the true gradient"},
+        // Without the dot product of y and dy.
+        {softmax,
+         {kLogits},
+         0,
+         [](auto g, auto dy) {
+             const std::vector<double> y = ops::softmax(Variable(kLogits)).value().to_vector();
+             for (std::size_t i = 0; i < g.size(); ++i) g[i] = y[i] * dy[i];
+         },
+         "a term is dropped"},
+        // Without the term through the variance, or the mean.
+        {norm,
+         {kLogits, kGamma},
+         0,
+         [](auto g, auto dy) {
+             const std::vector<double> y = normalised();
+             for (std::size_t i = 0; i < g.size(); ++i) g[i] += y[i] * dy[i / 5 * 5];
+         },
+         "a term is dropped"},
+        {norm,
+         {kLogits, kGamma},
+         0,
+         [](auto g, auto dy) {
+             for (std::size_t i = 0; i < g.size(); ++i) g[i] += dy[i / 5 * 5];
+         },
+         "same along each row"},
+        {masked_softmax,
+         {kLogits},
+         0,
+         [](auto g, auto dy) {
+             for (std::size_t i = 2; i < g.size(); i += 5) g[i] = 0.1 * dy[i];
+         },
+         "3 elements wrong"},
+        {softmax, {kLogits}, 0, drop_the_last_row, "row 2 dropped"},
+        {product,
+         {kRows, kSquare},
+         1,
+         [](auto g, auto) {
+             for (std::size_t i = 0; i < 4; ++i)
+                 for (std::size_t j = 0; j < i; ++j) std::swap(g[4 * i + j], g[4 * j + i]);
+         },
+         "axes are transposed"},
+        {product,
+         {kRows, kSquare},
+         1,
+         [](auto g, auto dy) {
+             for (std::size_t i = 0; i < g.size(); ++i) g[i] = dy[20 + i / 4] * kRows.to_vector()[20 + i % 4];
+         },
+         "only row 5 of the output [6, 4] contributes"},
+        {norm,
+         {kLogits, kGamma},
+         1,
+         [](auto g, auto dy) {
+             for (std::size_t j = 0; j < g.size(); ++j) g[j] = dy[j] * normalised()[j];
+         },
+         "only row 0 of the output [3, 5] contributes"},
+        {product,
+         {kRows, kSquare},
+         0,
+         [](auto g, auto) { std::rotate(g.begin(), g.begin() + 4, g.end()); },
+         "shifted by one row"},
+        {softmax,
+         {kLogits},
+         0,
+         [](auto g, auto) {
+             static int run = 0;
+             g[0] += 1e-15 * ++run;
+         },
+         "not deterministic"},
+        {softmax, {kLogits}, 0, [](auto g, auto) { g[5] = std::nan(""); }, "wrong at [1, 0]"},
+        {softmax, {kLogits}, 0, [](auto g, auto) { g[5] = std::nan(""); }, "a NaN or Inf in backward"},
+        {softmax, {kLogits}, 0, [](auto g, auto) { g[0] += 1e-15; }, "a cotangent of zeros gives input 0 [3, 5] a gradient"},
+        {[](auto in) { return ops::exp(in[0]); },
+         {kLogits},
+         0,
+         [](auto g, auto dy) {
+             for (std::size_t i = 0; i < g.size(); ++i) g[i] /= dy[i] == 0 ? 1 : dy[i];
+         },
+         "ignores the output's gradient"},
+    };
+    for (const Planted& one : all) {
+        SCOPED_TRACE(one.cause);
+        expect_caught(gradcheck(broken(one.function, one.target, one.change), one.inputs), one.cause);
+    }
 }
-TEST(Gradcheck, CatchesSoftmaxWithoutItsDotProduct) { expect_caught(check_softmax(Mistake::dropped_term), "a term is dropped"); }
-TEST(Gradcheck, CatchesLayerNormWithoutTheTermThroughTheVariance) {
-    expect_caught(check_layer_norm(Mistake::dropped_term), "a term is dropped");
-}
-TEST(Gradcheck, NamesATermThatIsTheSameAlongARow) {
-    expect_caught(check_layer_norm(Mistake::dropped_mean), "same along each row");
-}
-TEST(Gradcheck, CatchesADroppedMask) { expect_caught(check_softmax(Mistake::dropped_mask, 2), "3 elements wrong"); }
-TEST(Gradcheck, NamesADroppedRow) { expect_caught(check_softmax(Mistake::dropped_row), "row 2 dropped"); }
-TEST(Gradcheck, NamesATransposedGradient) { expect_caught(check_product(Mistake::transposed), "axes are transposed"); }
-TEST(Gradcheck, NamesAMissingSumOverTheBatch) {
-    expect_caught(check_product(Mistake::missing_batch_sum), "only row 5 of the output [6, 4] contributes");
-    expect_caught(check_layer_norm(Mistake::missing_batch_sum), "only row 0 of the output [3, 5] contributes");
-}
-TEST(Gradcheck, CatchesAnOperandReadOneRowOff) {
-    expect_caught(check_product(Mistake::shifted), "the gradient of input 0 [6, 4]");
-}
+
 TEST(Gradcheck, CatchesAGradientWrongOnlyWhenItsInputAloneNeedsOne) {
-    expect_caught(check_product(Mistake::wrong_alone), "only these inputs need a gradient: 1");
+    const auto alone = [](auto in) {
+        return in[0].requires_grad() ? product(in) : broken(product, 1, [](auto g, auto) { g[0] *= 1.001; })(in);
+    };
+    expect_caught(gradcheck(alone, {kRows, kSquare}), "only these inputs need a gradient: 1");
 }
-TEST(Gradcheck, CatchesABackwardThatIsNotDeterministic) {
-    expect_caught(check_softmax(Mistake::not_deterministic), "not deterministic");
-}
-TEST(Gradcheck, CatchesANaN) {
-    const GradcheckReport report = check_softmax(Mistake::not_a_number);
-    expect_caught(report, "a NaN or Inf in backward");
-    EXPECT_NE(report.message.find("wrong at [1, 0]"), std::string::npos) << report.message;
-    EXPECT_TRUE(std::isnan(report.worst));
-}
-TEST(Gradcheck, CatchesAGradientThatIsNotZeroForAZeroCotangent) {
-    expect_caught(check_softmax(Mistake::not_zero_for_zero), "a cotangent of zeros gives input 0 [3, 5] a gradient");
-}
-TEST(Gradcheck, NamesABackwardThatIgnoresTheOutputsGradient) {
-    // The true softmax gradient for a cotangent of ones is zero, so ignoring the cotangent would look correct; the product shows
-    // the mistake.
-    EXPECT_FALSE(check_softmax(Mistake::ignores_cotangent).passed);
-    const GradcheckReport report = gradcheck(
-        [](auto in) {
-            Tensor y = in[0].value().clone();
-            for (double& value : y.template mutable_values<double>()) value = std::exp(value);
-            return record(y,
-                          {.op = "exp", .where = Where::current(), .inputs = {in[0]}, .saved = {y}, .backward = [](Gradients& g) {
-                               g.give(0, g.saved(0).clone());
-                           }});
-        },
-        {kLogits});
-    expect_caught(report, "ignores the output's gradient");
-}
-TEST(Gradcheck, NamesAnInputThatGetsNothing) { expect_caught(check_softmax(Mistake::nothing), "hands this input nothing"); }
-TEST(Gradcheck, CatchesABackwardThatOverwritesWhatItSaved) {
-    expect_caught(check_softmax(Mistake::consumes_saved), "changes or consumes what it saved");
+
+TEST(Gradcheck, NamesAnInputThatGetsNothing) {
+    const auto silent = [](auto in) {
+        const Tensor y = softmax(in).value();
+        return record(y, {.op = "silent", .where = Where::current(), .inputs = {in[0]}, .backward = [](Gradients&) {}});
+    };
+    expect_caught(gradcheck(silent, {kLogits}), "hands this input nothing");
 }
 
 // ---- why it is strict
@@ -119,21 +191,22 @@ TEST(Gradcheck, SeesWhatACotangentOfOnesWouldHide) {
     // That is why a gradient of zero must be declared.
     GradcheckOptions declared;
     declared.zero_by_symmetry = {0};
-    for (const Mistake mistake : {Mistake::sign_flipped, Mistake::factor, Mistake::dropped_row}) {
-        const auto summed = [=](auto in) { return faulty::sum(faulty::softmax(in[0], mistake)); };
+    for (const Change mistake : {flip_sign, take_1_01_times, drop_the_last_row}) {
+        const auto wrong = broken(softmax, 0, mistake);
+        const auto summed = [=](auto in) { return ops::sum(wrong(in)); };
         expect_caught(gradcheck(summed, {kLogits}), "every derivative by input 0 [3, 5] is zero");
         const GradcheckReport report = gradcheck(summed, {kLogits}, declared);
         EXPECT_TRUE(report.passed) << "the cotangent of ones should have hidden the mistake:\n" << report.message;
-        EXPECT_FALSE(check_softmax(mistake).passed);
+        EXPECT_FALSE(gradcheck(wrong, {kLogits}).passed);
     }
 }
 
 TEST(Gradcheck, ComparesEveryEntryOfASmallJacobian) {
     // 15 contracted derivatives and 15 x 15 single ones.
-    EXPECT_EQ(check_softmax(Mistake::none).compared, 15 + 15 * 15);
+    EXPECT_EQ(gradcheck(softmax, {kLogits}).compared, 15 + 15 * 15);
     GradcheckOptions contracted_only;
     contracted_only.full_jacobian_up_to = 0;
-    const auto report = gradcheck([](auto in) { return faulty::softmax(in[0]); }, {kLogits}, contracted_only);
+    const auto report = gradcheck(softmax, {kLogits}, contracted_only);
     EXPECT_EQ(report.compared, 15);
     EXPECT_TRUE(report.passed) << report.message;
 }
@@ -141,11 +214,10 @@ TEST(Gradcheck, ComparesEveryEntryOfASmallJacobian) {
 TEST(Gradcheck, ProbesAPartOfALargeInput) {
     GradcheckOptions options;
     options.elements_up_to = 10;
-    const auto right = gradcheck([](auto in) { return faulty::softmax(in[0]); }, {random_input({40, 40}, 1)}, options);
+    const auto right = gradcheck(softmax, {random_input({40, 40}, 1)}, options);
     EXPECT_TRUE(right.passed) << right.message;
     EXPECT_EQ(right.compared, 10);
-    const auto wrong =
-        gradcheck([](auto in) { return faulty::softmax(in[0], Mistake::factor); }, {random_input({40, 40}, 1)}, options);
+    const auto wrong = gradcheck(broken(softmax, 0, take_1_01_times), {random_input({40, 40}, 1)}, options);
     EXPECT_FALSE(wrong.passed);
 }
 
@@ -153,15 +225,14 @@ TEST(Gradcheck, FindsAWrongElementBesideTheProbedOnesAlongARandomDirection) {
     GradcheckOptions options;
     options.elements_up_to = 1;
     options.seed = 6;
-    const auto report =
-        gradcheck([](auto in) { return faulty::softmax(in[0], Mistake::dropped_row); }, {random_input({2, 400}, 1)}, options);
+    const auto report = gradcheck(broken(softmax, 0, drop_the_last_row), {random_input({2, 400}, 1)}, options);
     expect_caught(report, "the derivative along a random direction is wrong");
 }
 
 TEST(Gradcheck, RefusesAnUndeclaredGradientOfAnInputDeclaredZero) {
     GradcheckOptions options;
     options.zero_by_symmetry = {0};
-    expect_caught(gradcheck([](auto in) { return faulty::softmax(in[0]); }, {kLogits}, options), "declared zero by symmetry");
+    expect_caught(gradcheck(softmax, {kLogits}, options), "declared zero by symmetry");
 }
 
 TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
@@ -177,7 +248,7 @@ TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
                            g.give(1, Tensor::full({}, total + noise * g.output().data<double>()[0], DType::f64));
                            g.give(0, g.output());
                        }});
-            return faulty::softmax(x);
+            return ops::softmax(x);
         };
     };
     GradcheckOptions options;
@@ -186,14 +257,6 @@ TEST(Gradcheck, AcceptsAnInputThatIsZeroBySymmetryWhenDeclared) {
     const GradcheckReport right = gradcheck(shifted(0), inputs, options);
     EXPECT_TRUE(right.passed) << right.message;
     expect_caught(gradcheck(shifted(1e-6), inputs, options), "a term does not cancel");
-}
-
-TEST(Gradcheck, TellsAKinkFromAWrongGradient) {
-    const auto absolute = [](auto in) { return faulty::absolute(in[0]); };
-    Tensor x = random_input({8}, 1);
-    x.mutable_data<double>()[3] = 0;
-    expect_caught(gradcheck(absolute, {x}), "a kink or jump within a step of this input");
-    EXPECT_TRUE(gradcheck(absolute, {away_from_zero(x)}).passed);
 }
 
 TEST(Gradcheck, TriesEveryCombinationOfUpToFourInputsAndEachAloneAbove) {
@@ -222,11 +285,11 @@ TEST(Gradcheck, TriesEveryCombinationOfUpToFourInputsAndEachAloneAbove) {
 TEST(Gradcheck, CatchesAValueThatDependsOnWhichGradientsAreWanted) {
     const auto report = gradcheck(
         [](auto in) {
-            const Variable y = faulty::product(in[0], in[1]);
+            const Variable y = product(in);
             if (in[1].requires_grad()) return y;
             Tensor other = y.value().clone();
             other.template mutable_data<double>()[0] += 1e-15;
-            return faulty::product(Variable(other), in[1]);
+            return product(std::vector{Variable(other), in[1]});
         },
         {kSquare, kSquare});
     expect_caught(report, "the value itself changes when");
@@ -238,22 +301,10 @@ TEST(Gradcheck, CatchesAValueThatChangesFromRunToRun) {
         [&](auto in) {
             Tensor x = in[0].value().clone();
             x.template mutable_data<double>()[0] += 1e-9 * ++calls;
-            return faulty::softmax(Variable(x));
+            return ops::softmax(Variable(x));
         },
         {kLogits});
     expect_caught(report, "two fresh runs give different values");
-}
-
-TEST(Gradcheck, CatchesAnOpThatChangesItsInput) {
-    const auto report = gradcheck(
-        [](auto in) {
-            Tensor x = in[0].value();
-            x.template mutable_data<double>()[0] = 1;
-            return faulty::softmax(in[0]);
-        },
-        {kLogits});
-    EXPECT_FALSE(report.passed);
-    EXPECT_NE(kLogits.data<double>()[0], 1) << "the caller's tensor was changed";
 }
 
 TEST(Gradcheck, LeavesTheCallersTapeAndRandomStateAlone) {
@@ -266,7 +317,7 @@ TEST(Gradcheck, LeavesTheCallersTapeAndRandomStateAlone) {
             const std::uint64_t key = generator().next_key("dropout");
             EXPECT_TRUE(drawn == 0 || drawn == key) << "each call must draw the same keys";
             drawn = key;
-            return faulty::softmax(in[0]);
+            return ops::softmax(in[0]);
         },
         {kLogits});
     EXPECT_TRUE(report.passed) << report.message;
@@ -277,7 +328,7 @@ TEST(Gradcheck, LeavesTheCallersTapeAndRandomStateAlone) {
 
 TEST(Gradcheck, WorksUnderNoGrad) {
     const NoGrad no_grad;
-    EXPECT_TRUE(check_softmax(Mistake::none).passed);
+    EXPECT_TRUE(gradcheck(softmax, {kLogits}).passed);
 }
 
 // Only one row of 200 has a gradient: random probes alone would miss it for most seeds.
@@ -289,12 +340,6 @@ TEST(Gradcheck, ProvesAGradientOfOneRowOfALargeInput) {
         const auto report = gradcheck(row, {random_input({200, 2}, 3)}, options);
         EXPECT_TRUE(report.passed) << report.message;
     }
-}
-
-TEST(Gradcheck, RefusesEmptyInputs) {
-    const auto report = gradcheck([](auto in) { return faulty::softmax(in[0]); }, {Tensor::zeros({0, 4}, DType::f64)});
-    expect_caught(report, "has no elements, so nothing can be proven");
-    EXPECT_EQ(report.compared, 0);
 }
 
 TEST(Gradcheck, RefusesInputsThatAreNotF64) {
@@ -309,8 +354,8 @@ TEST(Gradcheck, RefusesInputsThatAreNotF64) {
 
 TEST(Gradcheck, RefusesAnOutputThatIsNotFinite) {
     Tensor x = kLogits.clone();
-    x.mutable_data<double>()[7] = 1e4;  // exp overflows to inf, and inf / inf is NaN
-    expect_caught(gradcheck([](auto in) { return faulty::softmax(in[0]); }, {x}), "a derivative needs finite values");
+    x.mutable_data<double>()[7] = 1e4;
+    expect_caught(gradcheck([](auto in) { return ops::exp(in[0]); }, {x}), "a derivative needs finite values");
 }
 
 TEST(Gradcheck, ReportsWhatTheFunctionThrows) {
@@ -320,11 +365,8 @@ TEST(Gradcheck, ReportsWhatTheFunctionThrows) {
 
 TEST(Gradcheck, NamesOpInputIndexAndBothNumbers) {
     const GradcheckReport report =
-        gradcheck({.op = "norm",
-                   .what = "with gamma",
-                   .function = [](auto in) { return faulty::layer_norm(in[0], in[1], Mistake::sign_flipped); },
-                   .inputs = {kLogits, kGamma}});
-    for (const char* part : {"norm (with gamma): faulty_layer_norm:", "the gradient of input 1 [5] is wrong at [", "backward ",
+        gradcheck({.op = "norm", .what = "with gamma", .function = broken(norm, 1, flip_sign), .inputs = {kLogits, kGamma}});
+    for (const char* part : {"norm (with gamma): mutant:", "the gradient of input 1 [5] is wrong at [", "backward ",
                              "central differences ", "5 of 5 derivatives", "every input requires its gradient"})
         EXPECT_NE(report.message.find(part), std::string::npos) << part << " is missing in\n" << report.message;
 }

@@ -7,7 +7,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/tape.h"
 #include "core/sanitizers.h"
-#include "tests/autograd/faulty_ops.h"
+#include "tests/autograd/tape_ops.h"
 #include "tests/support.h"
 
 #if defined(__GLIBC__)
@@ -19,10 +19,6 @@
 
 namespace heddle {
 namespace {
-
-using faulty::product;
-using faulty::softmax;
-using faulty::sum;
 
 // ThreadSanitizer makes each node about twenty times slower, and more nodes would not find more.
 #ifdef HEDDLE_THREAD_SANITIZER
@@ -271,10 +267,10 @@ TEST(Tape, ReportsSavedMemoryPerOpLargestFirst) {
     const Variable y = softmax(product(product(x, w), w));
     const std::vector<SavedMemory> report = saved_memory();
     ASSERT_EQ(report.size(), 2u);
-    EXPECT_EQ(report[0].op, "faulty_product");
+    EXPECT_EQ(report[0].op, "matmul");
     EXPECT_EQ(report[0].nodes, 2);
     EXPECT_EQ(report[0].bytes, 3 * 8 * 8 * 8) << "x, w and the first product; w counts once";
-    EXPECT_EQ(report[1].op, "faulty_softmax");
+    EXPECT_EQ(report[1].op, "softmax");
     EXPECT_EQ(report[1].bytes, 8 * 8 * 8);
 }
 
@@ -285,7 +281,7 @@ TEST(Tape, DrawsItselfForGraphviz) {
     EXPECT_EQ(tape_as_dot().find("digraph tape {"), 0u);
     const std::string dot = tape_as_dot();
     for (const char* part :
-         {"label=\"faulty_product\\n[2, 4]\\nfaulty_ops.h:", "label=\"faulty_softmax\\n[2, 4]",
+         {"label=\"matmul\\n[2, 4]\\ntape_life_test.cpp:", "label=\"softmax\\n[2, 4]",
           "label=\"x \\\"quoted\\\" \\\\ back\\n[2, 4]\", shape=ellipse]", "style=dashed", "l0 -> n", "l1 -> n"})
         EXPECT_NE(dot.find(part), std::string::npos) << part << " is missing in\n" << dot;
     // Two nodes, two leaves, three edges; every edge connects declared names; the braces are balanced.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/ops.h"
 #include "autograd/tape.h"
 
 namespace heddle {
@@ -29,6 +30,11 @@ inline Variable plus(const Variable& a, const Variable& b) {
                           g.give(0, g.output());
                           g.give(1, g.take_output());
                       }});
+}
+
+/// a w^T, one node that saves both.
+inline Variable product(const Variable& a, const Variable& w, Where where = Where::current()) {
+    return ops::matmul(a, w, false, true, where);
 }
 
 /// A leaf [values] that requires a gradient.

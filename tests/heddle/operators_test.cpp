@@ -13,13 +13,13 @@ using Values = std::vector<double>;
 Tensor matrix() { return Tensor::from<float>({1, 2, 3, 4}, {2, 2}); }
 Tensor row() { return Tensor::from<float>({10, 20}, {2}); }
 
-TEST(Operators, ComputeElementByElement) {
-    const Variable a = matrix(), b = row();
-    EXPECT_EQ((a + b).value().to_vector(), (Values{11, 22, 13, 24}));
-    EXPECT_EQ((a - b).value().to_vector(), (Values{-9, -18, -7, -16}));
-    EXPECT_EQ((a * b).value().to_vector(), (Values{10, 40, 30, 80}));
-    EXPECT_EQ((b / a).value().to_vector(), (Values{10, 10, 10.0f / 3, 5}));
-    EXPECT_EQ((-a).value().to_vector(), (Values{-1, -2, -3, -4}));
+TEST(Operators, RefuseAxesAndBoundsThatDoNotFit) {
+    const Variable a = matrix();
+    expect_error([&] { clamp(a, 3, 2); }, "clamp: the bounds are 3 and 2");
+    expect_error([&] { sum(a, 2); }, "sum: shape [2, 2] has no axis 2");
+    expect_error([&] { sum(a, {0, -2}); }, "axis -2 is named twice");
+    expect_error([] { mean(Tensor::zeros({2, 0}, DType::f32)); }, "mean: x [2, 0] is empty");
+    expect_error([] { var(Tensor::zeros({1}, DType::f32)); }, "leave nothing to divide by");
 }
 
 TEST(Operators, TakeNumbersOnEitherSide) {
@@ -33,75 +33,6 @@ TEST(Operators, TakeNumbersOnEitherSide) {
     EXPECT_EQ((a / 2).value().to_vector(), (Values{0.5, 1, 1.5, 2}));
     EXPECT_EQ((12 / a).value().to_vector(), (Values{12, 6, 4, 3}));
     EXPECT_EQ((1 - a).dtype(), DType::f32);
-}
-
-TEST(Operators, TakeTensors) {
-    EXPECT_EQ((matrix() + row()).value().to_vector(), (Values{11, 22, 13, 24}));
-    EXPECT_EQ((Variable(matrix()) * row()).value().to_vector(), (Values{10, 40, 30, 80}));
-}
-
-TEST(Operators, CompareIntoMasks) {
-    const Variable a = matrix(), b = row();
-    EXPECT_EQ((a > 2).to_vector(), (Values{0, 0, 1, 1}));
-    EXPECT_EQ((2 >= a).to_vector(), (Values{1, 1, 0, 0}));
-    EXPECT_EQ((a * 10 == b).to_vector(), (Values{1, 1, 0, 0}));
-    EXPECT_EQ((a != a).to_vector(), (Values{0, 0, 0, 0}));
-    EXPECT_EQ(((a > 1) & (a < 4)).to_vector(), (Values{0, 1, 1, 0}));
-    EXPECT_EQ(((a <= 1) | (a == 4)).to_vector(), (Values{1, 0, 0, 1}));
-    EXPECT_EQ(((a > 1) ^ (a > 3)).to_vector(), (Values{0, 1, 1, 0}));
-    EXPECT_EQ((~(a > 1)).to_vector(), (Values{1, 0, 0, 0}));
-    EXPECT_EQ((Tensor::from<std::int32_t>({3, 5}, {2}) == 5).to_vector(), (Values{0, 1}));
-    EXPECT_EQ(where(a > 2, a, b).value().to_vector(), (Values{10, 20, 3, 4}));
-    EXPECT_EQ(where(a > 2, a, 0).value().to_vector(), (Values{0, 0, 3, 4}));
-    EXPECT_EQ(where(a > 2, -1, a).value().to_vector(), (Values{1, 2, -1, -1}));
-}
-
-TEST(Operators, HaveTheFunctionsThatPeopleWrite) {
-    const Variable a = matrix();
-    EXPECT_EQ(pow(a, 2).value().to_vector(), (Values{1, 4, 9, 16}));
-    EXPECT_EQ(pow(2, a).value().to_vector(), (Values{2, 4, 8, 16}));
-    EXPECT_EQ(pow(a, row() / 10).value().to_vector(), (Values{1, 4, 3, 16}));
-    EXPECT_EQ(square(a).value().to_vector(), (Values{1, 4, 9, 16}));
-    EXPECT_EQ(abs(-a).value().to_vector(), (Values{1, 2, 3, 4}));
-    EXPECT_EQ(sign(a - 2).value().to_vector(), (Values{-1, 0, 1, 1}));
-    EXPECT_EQ(maximum(a, 2).value().to_vector(), (Values{2, 2, 3, 4}));
-    EXPECT_EQ(minimum(a, a * 0 + 3).value().to_vector(), (Values{1, 2, 3, 3}));
-    EXPECT_EQ(clamp(a, 2, 3).value().to_vector(), (Values{2, 2, 3, 3}));
-    EXPECT_EQ(rsqrt(a * 0 + 4).value().to_vector(), (Values{0.5, 0.5, 0.5, 0.5}));
-    EXPECT_NEAR(sigmoid(a - 1).value().to_vector()[0], 0.5, 1e-7);
-    EXPECT_NEAR(softplus(a - 1).value().to_vector()[0], std::log(2), 1e-7);
-    EXPECT_NEAR((sin(a) * sin(a) + cos(a) * cos(a)).value().to_vector()[2], 1, 1e-6);
-    EXPECT_NEAR((expm1(log1p(a)) - a).value().to_vector()[3], 0, 1e-6);
-    EXPECT_NEAR(erf(a).value().to_vector()[0], std::erf(1.0), 1e-6);
-    expect_error([&] { clamp(a, 3, 2); }, "clamp: the bounds are 3 and 2");
-}
-
-TEST(Operators, ReduceOverOneAxisSeveralOrAll) {
-    const Variable a = matrix();
-    EXPECT_EQ(sum(a).item(), 10);
-    EXPECT_EQ(sum(a, 0).value().to_vector(), (Values{4, 6}));
-    EXPECT_EQ(sum(a, {0, 1}).item(), 10);
-    EXPECT_EQ(sum(a, {0, -1}, true).shape(), (Shape{1, 1}));
-    EXPECT_EQ(mean(a).item(), 2.5);
-    EXPECT_EQ(mean(a, {1}).value().to_vector(), (Values{1.5, 3.5}));
-    EXPECT_EQ(max(a).item(), 4);
-    EXPECT_EQ(min(a, -1, true).value().to_vector(), (Values{1, 3}));
-    EXPECT_EQ(prod(a).item(), 24);
-    EXPECT_EQ(cumsum(a, 1).value().to_vector(), (Values{1, 3, 3, 7}));
-    EXPECT_NEAR(var(a).item(), 5.0 / 3, 1e-6);
-    EXPECT_NEAR(stddev(a, 1, false, 0).value().to_vector()[0], 0.5, 1e-7);
-    EXPECT_NEAR(norm(a).item(), std::sqrt(30.0), 1e-6);
-    EXPECT_EQ(norm(a, 0, false, 1).value().to_vector(), (Values{4, 6}));
-    EXPECT_NEAR(logsumexp(a * 1000, 1).value().to_vector()[1], 4000, 1e-3);
-    EXPECT_EQ(argmax(a).item(), 3);
-    EXPECT_EQ(argmax(a, 1).to_vector(), (Values{1, 1}));
-    EXPECT_EQ(argmin(a, 0, true).shape(), (Shape{1, 2}));
-    EXPECT_EQ(any(a > 3).item(), 1);
-    EXPECT_EQ(all(a > 1, 1).to_vector(), (Values{0, 1}));
-    expect_error([&] { sum(a, 2); }, "sum: shape [2, 2] has no axis 2");
-    expect_error([&] { sum(a, {0, -2}); }, "axis -2 is named twice");
-    expect_error([] { mean(Tensor::zeros({2, 0}, DType::f32)); }, "mean: x [2, 0] is empty");
-    expect_error([] { var(Tensor::zeros({1}, DType::f32)); }, "leave nothing to divide by");
 }
 
 // No gradient is NaN where a root or a logarithm has none.
@@ -146,23 +77,6 @@ TEST(Operators, MixDevicesOnlyWithNumbers) {
     EXPECT_EQ((1 - 2 * a / 4).value().to_vector(), (Values{0.5, 0, -0.5, -1}));
     EXPECT_THROW(a + row(), Error);
     device::synchronize();
-}
-
-TEST(Functions, AreThoseOfOps) {
-    const Variable a = matrix();
-    EXPECT_EQ(mean(a).item(), 2.5);
-    EXPECT_EQ(mean(a, 0).value().to_vector(), (Values{2, 3}));
-    EXPECT_EQ(sum(a).item(), 10);
-    EXPECT_EQ(relu(a - 3).value().to_vector(), (Values{0, 0, 0, 1}));
-    EXPECT_EQ(matmul(a, a).value().to_vector(), (Values{7, 10, 15, 22}));
-    EXPECT_EQ(exp(log(a)).shape(), Shape({2, 2}));
-    EXPECT_EQ(sqrt(a * a).value().to_vector(), a.value().to_vector());
-    EXPECT_EQ(reshape(a, {4}).shape(), Shape({4}));
-    EXPECT_EQ(permute(a, {1, 0}).value().to_vector(), (Values{1, 3, 2, 4}));
-    EXPECT_EQ(concat({a, reshape(row(), {1, 2})}, 0).value().to_vector(), (Values{1, 2, 3, 4, 10, 20}));
-    EXPECT_EQ(embedding(a, Tensor::from<std::int32_t>({1, 0}, {2})).value().to_vector(), (Values{3, 4, 1, 2}));
-    EXPECT_EQ(tanh(a).shape(), gelu(a).shape());
-    EXPECT_NEAR(sum(softmax(a)).item(), 2, 1e-6);
 }
 
 TEST(Functions, CrossEntropyTakesTargetsAsTensorOrVariable) {

@@ -161,23 +161,6 @@ TEST(BeamSearch, CutsAtTheLimit) {
     EXPECT_LE(beam_search(*table, sources, {.max_length = 50}).front().front().tokens.size(), 5u);
 }
 
-TEST(BeamSearch, CutsEachSourceAtTheLimitAsItDoesAlone) {
-    const Model model = random_model(9, 1);
-    named_tensor(*model, "output.bias").mutable_data<float>()[end_mark] = -1e4f;
-    const std::vector<Tokens> sources{source_of(4, 9, 2), source_of(6, 9, 3), source_of(2, 9, 4)};
-    const DecodeOptions options{.beam = 4, .n_best = 4, .max_length = 3};
-    const HypothesisLists together = beam_search(*model, sources, options);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        const std::vector<Tokens> source{sources[i]};
-        const std::vector<Hypothesis> alone = beam_search(*model, source, options).front();
-        ASSERT_EQ(together[i].size(), alone.size()) << i;
-        for (std::size_t n = 0; n < alone.size(); ++n) {
-            EXPECT_EQ(together[i][n].tokens, alone[n].tokens) << i;
-            EXPECT_EQ(together[i][n].log_probability, alone[n].log_probability) << i;
-        }
-    }
-}
-
 TEST(BeamSearch, ContinuesThePrefixByTheTokensThatMayFollowIt) {
     int other = 0;
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
@@ -311,39 +294,6 @@ TEST(BeamSearch, LearnedPositionsCutAtTheirTable) {
     EXPECT_EQ(longest_translation(Transformer(options, 1), 4), 12);
     options.positions = Positions::sinusoidal;
     EXPECT_EQ(longest_translation(Transformer(options, 1), 4), 22);
-}
-
-TEST(BeamSearch, ASourceFindsTheSameAloneAndAmongOthers) {
-    const auto owned_model = random_model(30, 4);
-    const Transformer& model = *owned_model;
-    std::vector<Tokens> sources;
-    for (std::uint64_t i = 0; i < 9; ++i) sources.push_back(source_of(1 + static_cast<std::int64_t>(i * 5 % 11), 30, i));
-    for (const std::int64_t beam : {1, 2, 5}) {
-        const HypothesisLists together = beam_search(model, sources, {.beam = beam, .n_best = (beam + 1) / 2});
-        for (std::size_t i = 0; i < sources.size(); ++i) {
-            const std::vector<Tokens> one{sources[i]};
-            const std::vector<Hypothesis> alone = beam_search(model, one, {.beam = beam, .n_best = (beam + 1) / 2}).front();
-            ASSERT_EQ(together[i].size(), alone.size());
-            for (std::size_t n = 0; n < alone.size(); ++n) {
-                EXPECT_EQ(together[i][n].tokens, alone[n].tokens) << "beam " << beam << ", source " << i;
-                EXPECT_EQ(together[i][n].log_probability, alone[n].log_probability);
-            }
-        }
-    }
-}
-
-TEST(BeamSearch, AWiderBeamFindsNothingWorse) {
-    int better = 0;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        const auto owned_model = random_model(12, seed, 0.8);
-        const Transformer& model = *owned_model;
-        const Tokens source = source_of(4, 12, seed);
-        const Hypothesis narrow = search(model, source, 1, 1), wide = search(model, source, 8, 1);
-        if (!narrow.ended || !wide.ended) continue;
-        EXPECT_GE(wide.score, narrow.score - 1e-9) << "seed " << seed;
-        better += wide.score > narrow.score + 1e-9 ? 1 : 0;
-    }
-    EXPECT_GT(better, 0);
 }
 
 // Models that end a sentence after a few tokens, long before the bound on possible winners is reached.

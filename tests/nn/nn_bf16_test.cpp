@@ -1,9 +1,12 @@
 // Models that compute in bf16, on the CUDA device, emulated or real.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <optional>
+#include <set>
 
+#include "autograd/observe.h"
 #include "autograd/tape.h"
 #include "core/device.h"
 #include "tests/nn/nn_support.h"
@@ -125,6 +128,32 @@ TEST_F(Bf16Model, DecodesFewRowsInFewLaunches) {
                 const bool fused = norm == NormPlace::pre || !final_norm;
                 expect_steps_as_whole(options, fused ? std::optional<std::int64_t>(2 * 8 + 3) : std::nullopt);
             }
+}
+
+// Hooks see the ops of every module, and dropout acts: the fused products would do neither.
+TEST_F(Bf16Model, DecodesModuleByModuleWhileItIsObservedOrTrains) {
+    TransformerOptions options = tiny_options();
+    options.d_model = 64;
+    options.d_ff = 96;
+    const NoGrad no_grad;
+    const auto model = model_in(DType::bf16, options);
+    const Sentences source = packed({random_tokens(4, 11, 1)});
+    DecoderCache cache = model->start_decoding(model->encode(source.tokens, source.spans).value(), source.spans, 1, 6);
+    const auto launches = [&] {
+        const std::int64_t before = device::statistics().launches;
+        model->step(tokens_of({5}), cache);
+        return device::statistics().launches - before;
+    };
+    const std::int64_t fused = launches();
+    std::set<std::string> modules;
+    {
+        const ObserveOps hook([&](const ObservedOp& each) { modules.emplace(each.module); });
+        EXPECT_NE(launches(), fused);
+    }
+    EXPECT_TRUE(modules.contains("decoder.layers.1.feed_forward.outer")) << fmt::format("{}", fmt::join(modules, ", "));
+    EXPECT_EQ(launches(), fused);
+    model->train();
+    EXPECT_NE(launches(), fused);
 }
 
 // Number of kernels that a feed-forward network of up to 128 columns launches.

@@ -207,23 +207,6 @@ TEST(Attention, GroupedKeysAndABiasTrain) {
                  "4 heads cannot share 3 heads of keys evenly");
 }
 
-// Decodes token by token with a cache of the narrower keys.
-TEST(Attention, GroupedKeysDecodeWithACacheToTheSameBits) {
-    Root root;
-    const SelfAttention self(root, "self", {.d_model = 8, .heads = 4, .key_heads = 2});
-    disturb(root);
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{6});
-    const NoGrad no_grad;
-    const Variable x = random_rows(6, 8);
-    const Tensor whole = self.forward(x, spans, {.causal = true}).value();
-    DecoderCache cache({Tensor::zeros({1, 8}, x.dtype())}, Spans::packed(std::vector<std::int64_t>{1}), 1, 6);
-    for (std::int64_t i = 0; i < 6; ++i) {
-        cache.advance();
-        const Tensor step = self.step(Variable(x.value().slice(i, i + 1)), cache, 0).value();
-        EXPECT_TRUE(same_bits(step, whole.slice(i, i + 1))) << i;
-    }
-}
-
 // [heads, time, time] of every layer would be most of a model's memory.
 TEST(KeptBias, IsOneForAllLayersAndALongerOneTakesItsPlace) {
     const auto kept = KeptBias::shared(kernels::alibi_bias, 4);

@@ -139,22 +139,6 @@ TEST(Checkpoint, OfLayersRunsOnEveryDevice) {
     }
 }
 
-TEST(MemoryFromLayer, CheckpointedLayersGiveTheSameGradients) {
-    TransformerOptions options = by_layer(NormPlace::pre);
-    std::vector<std::map<std::string, Tensor>> gradients;
-    for (const bool checkpointed : {false, true}) {
-        options.checkpoint_layers = checkpointed;
-        const auto model = make(options, DType::f64);
-        backward(model->loss(source(), target(), tokens_of(random_tokens(8, 13, 5))));
-        gradients.push_back(gradients_of(*model));
-    }
-    ASSERT_EQ(gradients[0].size(), gradients[1].size());
-    for (const auto& [name, gradient] : gradients[0]) {
-        if (name.ends_with("key.bias")) continue;  // true gradient zero: only rounding noise to compare
-        EXPECT_LE(relative_error(gradients[1].at(name), gradient), 1e-11) << name;
-    }
-}
-
 TEST(MemoryFromLayer, NeedsAsManyLayersOnBothSides) {
     TransformerOptions options = by_layer(NormPlace::pre);
     options.decoder_layers = 2;

@@ -105,33 +105,6 @@ TEST(Scoring, APairScoresTheSameAloneAndAmongOthersOnAnyThreads) {
     }
 }
 
-TEST(Scoring, AgreesWithWhatTheSearchAndTheDrawReport) {
-    const Model one = random_model(30, 5, 0.8), two = random_model(30, 6, 0.8);
-    for (const Model* model : {&one, &two})
-        named_tensor(**model, "output.bias").mutable_data<float>()[end_mark] += 6;  // ends often
-    std::vector<Tokens> sources;
-    std::vector<std::int64_t> lines;
-    for (std::uint64_t i = 0; i < 40; ++i) {
-        sources.push_back(source_of(1 + static_cast<std::int64_t>(i % 9), 30, i));
-        lines.push_back(static_cast<std::int64_t>(i));
-    }
-    for (const Ensemble& models : {Ensemble(*one), Ensemble({one.get(), two.get()})})
-        for (const bool draw : {false, true}) {
-            DecodeOptions options{.beam = 4, .n_best = 3, .prefix = {7, 9}};
-            if (draw) options.sampling = Sampling{.top_k = 12, .temperature = 0.7};
-            const HypothesisLists found = draw ? sample(models, sources, lines, options) : beam_search(models, sources, options);
-            int ended = 0;
-            for (std::size_t i = 0; i < sources.size(); ++i)
-                for (const Hypothesis& each : found[i]) {
-                    if (!each.ended) continue;
-                    ++ended;
-                    EXPECT_NEAR(score(models, sources[i], each.tokens).log_probability, each.log_probability, 1e-5)
-                        << "source " << i;
-                }
-            EXPECT_GT(ended, 30);
-        }
-}
-
 // As in a search, a target that is cut where learned positions end has no end mark.
 TEST(Scoring, ScoresALongTargetAsFarAsLearnedPositionsReach) {
     const Model model = random_model(9, 3, 0.5, 6);
@@ -162,6 +135,22 @@ TEST(Scoring, BatchesTakeTheMarksWithThem) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
         EXPECT_EQ(there[i].log_probability, here[i].log_probability) << "pair " << i;
         EXPECT_NE(other[i].log_probability, here[i].log_probability) << "pair " << i;
+    }
+}
+
+TEST(Scoring, APairHasTheSameAttentionMapsAloneAndAmongOthers) {
+    const Model model = random_model(11, 1);
+    const std::vector<Tokens> sources{source_of(4, 11, 1), source_of(7, 11, 2)}, read{{begin_mark, 5}, {begin_mark, 6, 7, 4, 5}};
+    const std::vector<AttentionMaps> together = attention_maps(*model, sources, read);
+    ASSERT_EQ(together.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+        const AttentionMaps alone =
+            attention_maps(*model, std::span(sources).subspan(i, 1), std::span(read).subspan(i, 1)).front();
+        const auto queries = static_cast<std::int64_t>(read[i].size()), keys = static_cast<std::int64_t>(sources[i].size());
+        EXPECT_EQ(together[i].cross[0].shape(), Shape({1, 2, queries, keys}));
+        EXPECT_TRUE(same_bits(together[i].encoder[0], alone.encoder[0])) << i;
+        EXPECT_TRUE(same_bits(together[i].decoder[0], alone.decoder[0])) << i;
+        EXPECT_TRUE(same_bits(together[i].cross[0], alone.cross[0])) << i;
     }
 }
 
