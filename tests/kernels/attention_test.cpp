@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/attention/detail/attention_fast.h"
-#include "kernels/attention/detail/attention_pieces.h"
 #include "tests/kernels/attention_cases.h"
 #include "tests/support.h"
 
@@ -52,11 +50,6 @@ void expect_formula(const AttentionCase& at, const std::string& what) {
     expect_formula(at, wanted, false, 2e-6, 4e-7, what + ", f32");
 }
 
-// Rows [span.start, span.start + span.length) in the order of the sentences.
-Tensor sentence_rows(const Tensor& tensor, const Span& span) {
-    return tensor.slice(span.start, span.start + span.length).clone();
-}
-
 TEST(Attention, FollowsTheFormulaForEverySize) {
     for (const std::int64_t time : {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127}) {
         const Spans spans = Spans::packed(std::vector<std::int64_t>{time});
@@ -88,53 +81,6 @@ TEST(Attention, TakesBiasesMasksOfHeadsAndGroupedKeys) {
     for (const auto& [what, one] : cases_of_biases_and_groups(false)) expect_formula(one, what);
 }
 
-// Four query heads over two heads of keys are attention with each head of keys written twice, whose gradients add up.
-TEST(Attention, GroupedKeysAreRepeatedKeys) {
-    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70}), 4);
-    rules.causal = true;
-    AttentionCase repeated = make_case(rules, 8, 8, true);
-    for (std::int64_t row = 0; row < 85; ++row)
-        for (const std::int64_t head : {4, 6, 8, 10})  // of keys, then of values: the odd ones are copies
-            std::copy_n(repeated.key_base.data<float>() + row * 96 + head * 8, 8,
-                        repeated.key_base.mutable_data<float>() + row * 96 + (head + 1) * 8);
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        const AttentionCase wide = repeated.to(dtype);
-        AttentionRules grouped = rules;
-        grouped.key_heads = 2;
-        const auto half = [&](const Columns& from) {  // the even heads
-            Tensor to = Tensor::empty({85, 16}, dtype);
-            const std::vector<double> all = from.base.to_vector();
-            std::vector<double> some;
-            for (std::int64_t row = 0; row < 85; ++row)
-                for (std::int64_t c = 0; c < 16; ++c)
-                    some.push_back(all[static_cast<std::size_t>(row * from.pitch() + from.begin + c / 8 * 16 + c % 8)]);
-            to.copy_(Tensor::from(some, {85, 16}).to(dtype));
-            return to;
-        };
-        const Tensor key = half(wide.key()), value = half(wide.value());
-        const AttentionResult wanted = wide.forward(), got = attention_forward(wide.query(), key, value, grouped);
-        EXPECT_TRUE(same_bits(got.output, wanted.output) && same_bits(got.log_sum, wanted.log_sum));
-        const ThreeGradients of_wide = backward_of(wide, wanted, false);
-        ThreeGradients g{Tensor::full({85, 32}, NAN, dtype), Tensor::full({85, 16}, NAN, dtype),
-                         Tensor::full({85, 16}, NAN, dtype)};
-        attention_backward(wide.query(), key, value, grouped, got, wide.d_output, {g.query, g.key, g.value});
-        EXPECT_TRUE(same_bits(g.query, of_wide.query));
-        const auto pairs = [](const Tensor& of_heads) {
-            const std::vector<double> all = of_heads.to_vector();
-            std::vector<double> sums;
-            for (std::size_t row = 0; row < 85; ++row)
-                for (std::size_t c = 0; c < 16; ++c) {
-                    const std::size_t at = row * 32 + c / 8 * 16 + c % 8;
-                    sums.push_back(all[at] + all[at + 8]);
-                }
-            return Tensor::from(sums, {85, 16});
-        };
-        const double tolerance = dtype == DType::f64 ? 1e-14 : 1e-6;
-        EXPECT_LE(relative_error(g.key, pairs(of_wide.key)), tolerance);
-        EXPECT_LE(relative_error(g.value, pairs(of_wide.value)), tolerance);
-    }
-}
-
 // A bias that is 0 where a query may attend and -inf elsewhere hides like a mask, to the bit of each output and gradient.
 TEST(Attention, ABiasOfMinusInfinityIsAMask) {
     AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70}), 2);
@@ -151,111 +97,6 @@ TEST(Attention, ABiasOfMinusInfinityIsAMask) {
         EXPECT_TRUE(same_bits(a.output, b.output) && same_bits(a.log_sum, b.log_sum));
         EXPECT_TRUE(same_bits(c.query, d.query) && same_bits(c.key, d.key) && same_bits(c.value, d.value));
     }
-}
-
-TEST(Attention, MoreQueriesThanKeysLeavesTheFirstRowsWithoutKeysWhenCausal) {
-    AttentionRules rules{.query_spans = Spans::packed(std::vector<std::int64_t>{40}),
-                         .key_spans = Spans::packed(std::vector<std::int64_t>{3}),
-                         .heads = 1,
-                         .causal = true};
-    const AttentionCase at = make_case(rules, 8, 8, false);
-    expect_formula(at, "40 queries, 3 keys");
-    const AttentionResult result = at.forward();
-    for (std::int64_t row = 0; row < 37; ++row) {
-        EXPECT_EQ(result.log_sum.data<float>()[row], INFINITY);
-        for (std::int64_t c = 0; c < 8; ++c) EXPECT_EQ(result.output.data<float>()[row * 8 + c], 0.0f);
-    }
-}
-
-TEST(Attention, RowsOutsideTheSpansAreZeroAndTheirNaNsStayThere) {
-    const Spans spans({{2, 3}, {5, 4}, {11, 2}}, 14);
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        const AttentionCase at = make_case(self_rules(spans, 2), 8, 8, true).to(dtype);
-        const AttentionResult result = at.forward();
-        const ThreeGradients g = backward_of(at, result, false);
-        for (const Tensor& tensor : {result.output, g.query, g.key, g.value}) {
-            const std::vector<double> values = tensor.to_vector();
-            for (std::int64_t row = 0; row < 14; ++row)
-                for (std::int64_t c = 0; c < 16; ++c) {
-                    const double value = values[static_cast<std::size_t>(row * 16 + c)];
-                    if (row < 2 || row == 9 || row == 10 || row == 13)
-                        EXPECT_EQ(value, 0.0);
-                    else
-                        EXPECT_TRUE(std::isfinite(value));
-                }
-        }
-    }
-}
-
-TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{20});
-    AttentionRules rules = self_rules(spans, 1);
-    rules.scale = 1e4;
-    const AttentionCase at = make_case(rules, 8, 8, true);
-    const NaiveAttention wanted = naive_attention(at.to(DType::f64));
-    EXPECT_LE(relative_error(at.forward().output, wanted.output), 1e-3);  // scores of 1e5 have an ulp of 0.008
-    EXPECT_LE(relative_error(at.to(DType::f64).forward().output, wanted.output), 1e-9);
-    for (const double value : backward_of(at, at.forward(), false).key.to_vector()) EXPECT_TRUE(std::isfinite(value));
-}
-
-TEST(Attention, AFutureTokenChangesEarlierOutputsByExactlyNothing) {
-    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{100, 30}), 2);
-    rules.causal = true;
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        AttentionCase at = make_case(rules, 16, 16, true).to(dtype);
-        const Tensor before = at.forward().output;
-        Tensor changed = at.key_base.clone();
-        changed.slice(70, 71).fill_(3);
-        at.query_base = at.key_base = changed;
-        const Tensor after = at.forward().output;
-        EXPECT_TRUE(same_bits(before.slice(0, 70), after.slice(0, 70)));
-        EXPECT_TRUE(same_bits(before.slice(100, 130), after.slice(100, 130)));
-        for (std::int64_t row = 70; row < 100; ++row)
-            EXPECT_FALSE(same_bits(before.slice(row, row + 1), after.slice(row, row + 1))) << row;
-    }
-}
-
-// The sentences of `at` laid out under other spans.
-AttentionCase laid_out(const AttentionCase& at, const Spans& spans) {
-    AttentionCase other = at;
-    other.rules.query_spans = other.rules.key_spans = spans;
-    const auto move = [&](const Tensor& from) {
-        Tensor to = Tensor::full({spans.rows(), from.cols()}, NAN, from.dtype());
-        for (std::int64_t s = 0; s < spans.size(); ++s)
-            to.slice(spans[s].start, spans[s].start + spans[s].length).copy_(sentence_rows(from, at.rules.query_spans[s]));
-        return to;
-    };
-    other.query_base = other.key_base = move(at.key_base);
-    other.d_output = move(at.d_output);
-    return other;
-}
-
-TEST(Attention, ASentenceHasTheSameBitsAloneInABatchAndPadded) {
-    const std::vector<std::int64_t> lengths{14, 1, 33, 64, 7, 90, 16};
-    for (const bool causal : {false, true})
-        for (const DType dtype : {DType::f32, DType::f64}) {
-            AttentionRules rules = self_rules(Spans::packed(lengths), 2);
-            rules.causal = causal;
-            const AttentionCase batch = make_case(rules, 24, 24, true).to(dtype);
-            const AttentionCase padded = laid_out(batch, Spans::padded(lengths, 97));
-            const AttentionResult whole = batch.forward(), wide = padded.forward();
-            const ThreeGradients whole_gradients = backward_of(batch, whole, false),
-                                 wide_gradients = backward_of(padded, wide, false);
-            for (std::int64_t s = 0; s < batch.rules.query_spans.size(); ++s) {
-                const Span &packed_at = batch.rules.query_spans[s], &padded_at = padded.rules.query_spans[s];
-                AttentionCase alone = batch;
-                alone.rules.query_spans = alone.rules.key_spans = Spans::packed(std::vector<std::int64_t>{packed_at.length});
-                alone.query_base = alone.key_base = sentence_rows(batch.key_base, packed_at);
-                alone.d_output = sentence_rows(batch.d_output, packed_at);
-                const AttentionResult one = alone.forward();
-                const ThreeGradients g = backward_of(alone, one, false);
-                EXPECT_TRUE(same_bits(one.output, sentence_rows(whole.output, packed_at))) << s;
-                EXPECT_TRUE(same_bits(one.output, sentence_rows(wide.output, padded_at))) << s;
-                EXPECT_TRUE(same_bits(g.query, sentence_rows(whole_gradients.query, packed_at))) << s;
-                EXPECT_TRUE(same_bits(g.key, sentence_rows(wide_gradients.key, padded_at))) << s;
-                EXPECT_TRUE(same_bits(g.value, sentence_rows(wide_gradients.value, padded_at))) << s;
-            }
-        }
 }
 
 TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
@@ -275,68 +116,6 @@ TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
             if (first.empty()) first = now;
             for (std::size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << count << ", " << i;
         }
-    }
-}
-
-TEST(Attention, DropsExactlyTheWeightsThatDropoutNames) {
-    // With equal scores and the identity as values the output is the dropout mask itself, times scale / time.
-    constexpr std::int64_t kTime = 75;
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, kTime});
-    AttentionRules rules = self_rules(spans, 2);
-    rules.dropout = Dropout(0.3, 1234);
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        const Tensor scores = Tensor::zeros({3 + kTime, 2}, dtype);
-        Tensor values = Tensor::zeros({3 + kTime, 2 * kTime}, DType::f64);
-        for (std::int64_t j = 0; j < kTime; ++j)
-            for (std::int64_t h = 0; h < 2; ++h) values.mutable_data<double>()[(3 + j) * 2 * kTime + h * kTime + j] = 1;
-        const std::vector<double> output = attention_forward(scores, scores, values.to(dtype), rules).output.to_vector();
-        for (std::int64_t i = 0; i < kTime; ++i)
-            for (std::int64_t h = 0; h < 2; ++h)
-                for (std::int64_t j = 0; j < kTime; ++j) {
-                    const bool kept = rules.dropout.keeps(j, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h), 1);
-                    const double wanted = kept ? rules.dropout.scale() / kTime : 0;
-                    EXPECT_NEAR(output[static_cast<std::size_t>(((3 + i) * 2 + h) * kTime + j)], wanted, 1e-8);
-                }
-    }
-}
-
-TEST(Attention, EveryProcessorLevelAgreesWithTheReference) {
-    AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{14, 1, 70, 33}), 2);
-    rules.causal = true;
-    rules.dropout = Dropout(0.2, 3);
-    add_bias(rules, false, 4);
-    const AttentionCase at = make_case(rules, 20, 37, true);
-    const AttentionResult wanted = forward_of(at, true);
-    const ThreeGradients wanted_gradients = backward_of(at, wanted, true);
-    const auto view = view_attention<float>(at.query(), at.key(), at.value(), rules);
-    std::vector<AttentionItem> items;
-    for (std::int64_t s = 0; s < 4; ++s)
-        for (std::int64_t h = 0; h < 2; ++h) items.push_back({s, h});
-    const auto forwards = HEDDLE_ALL_LEVELS(attention_forward_fast);
-    const auto backwards = HEDDLE_ALL_LEVELS(attention_backward_fast);
-    const auto biases = HEDDLE_ALL_LEVELS(attention_bias_gradient_fast);
-    for (std::size_t level = 0; level < forwards.size(); ++level) {
-        Guarded<float> output(118 * 74), log_sum(118 * 2), d_query(118 * 40), d_key(118 * 40), d_value(118 * 74);
-        Guarded<float> scratch(attention_forward_scratch(70, 20, 37)), back_scratch(attention_backward_scratch(70, 20, 37));
-        forwards[level](view, items.data(), 8, {output.data(), 74, 37}, log_sum.data(), scratch.data());
-        const AttentionBackwardView<float> back{
-            {output.data(), 74, 37},  log_sum.data(),         {at.d_output.data<float>(), 74, 37},
-            {d_query.data(), 40, 20}, {d_key.data(), 40, 20}, {d_value.data(), 74, 37}};
-        backwards[level](view, back, items.data(), 8, back_scratch.data());
-        Guarded<float> d_bias(2 * 71 * 72), bias_scratch(attention_backward_scratch(70, 20, 37) + padded(72) * kQueryBlock);
-        for (std::int64_t head = 0; head < 2; ++head)
-            for (std::int64_t first = 0; first < 71; first += kQueryBlock)
-                biases[level](view, back, 4, head, first, std::min<std::int64_t>(kQueryBlock, 71 - first),
-                              d_bias.data() + (head * 71 + first) * 72, bias_scratch.data());
-        EXPECT_TRUE(d_bias.intact() && bias_scratch.intact()) << level;
-        EXPECT_LE(relative_error(d_bias.tensor({2, 71, 72}), wanted_gradients.bias), 2e-6) << level;
-        for (const Guarded<float>* memory : {&output, &log_sum, &d_query, &d_key, &d_value, &scratch, &back_scratch})
-            EXPECT_TRUE(memory->intact()) << level;
-        EXPECT_LE(relative_error(output.tensor({118, 74}), wanted.output), 2e-6) << level;
-        EXPECT_LE(relative_error(log_sum.tensor({118, 2}), wanted.log_sum), 2e-6) << level;
-        EXPECT_LE(relative_error(d_query.tensor({118, 40}), wanted_gradients.query), 2e-6) << level;
-        EXPECT_LE(relative_error(d_key.tensor({118, 40}), wanted_gradients.key), 2e-6) << level;
-        EXPECT_LE(relative_error(d_value.tensor({118, 74}), wanted_gradients.value), 2e-6) << level;
     }
 }
 

@@ -148,20 +148,6 @@ TEST(LanguageModel, LossIsTheMeanOfMinusLogP) {
     EXPECT_NEAR(ops::cross_entropy(logits, batch.written).value().item(), -sum / 17, 1e-12);
 }
 
-TEST(LanguageModel, RecomputedLayersGiveTheSameGradients) {
-    TransformerOptions options = small();
-    const auto gradients = [&](bool checkpoint) {
-        options.checkpoint_layers = checkpoint;
-        LanguageModel model(vocabulary, options);
-        const RandomState random{Generator()};
-        backward(model.loss(text_batch(texts())));
-        return gradients_of(model);
-    };
-    const auto kept = gradients(false), again = gradients(true);
-    EXPECT_EQ(kept.size(), again.size());
-    for (const auto& [name, gradient] : kept) EXPECT_TRUE(same_bits(gradient, again.at(name))) << name;
-}
-
 TEST(LanguageModel, LearnsATextAndWritesIt) {
     LanguageModel model(vocabulary, {.layers = 1, .d_model = 16, .heads = 2, .d_ff = 32, .dropout = 0});
     const std::vector<Tokens> all = {{5, 6, 7, 5, 8, 9, 5}};

@@ -74,20 +74,6 @@ TEST(PositionalEncoding, LearnedTableIsAParameterAndALimit) {
     expect_error([&] { positions.table(5); }, "a sentence has 5 tokens, but positions were learned for 4");
 }
 
-TEST(EmbeddingModule, ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence) {
-    Root root;
-    const Embedding embedding(root, "embedding", 7, 4);
-    const PositionalEncoding positions(root, "positions", Positions::sinusoidal, 8, 4);
-    const Tensor y = embedding.forward(tokens_of({3, 5, 3}), Spans::packed(std::vector<std::int64_t>{2, 1}), positions).value();
-    const std::vector<double> table = embedding.weight().value().to_vector();
-    const std::vector<double> place = positions.table(3).value().to_vector();
-    const std::size_t token[] = {3, 5, 3};
-    const std::size_t position[] = {0, 1, 0};
-    for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 4; ++j)
-            EXPECT_NEAR(y.to_vector()[i * 4 + j], 2 * table[token[i] * 4 + j] + place[position[i] * 4 + j], 1e-15);
-}
-
 TEST(Attention, WorksWithoutBiasAndWithAnyHeadSize) {
     for (const bool bias : {true, false}) {
         Root root;
@@ -99,34 +85,6 @@ TEST(Attention, WorksWithoutBiasAndWithAnyHeadSize) {
         for (const bool causal : {false, true}) EXPECT_EQ(self.forward(x, spans, {.causal = causal}).shape(), Shape({12, 6}));
         EXPECT_EQ(cross.forward(x, spans, random_rows(12, 6, 2), spans).shape(), Shape({12, 6}));
     }
-}
-
-TEST(Attention, IsTheFormulaOnNamedWeights) {
-    Root root;
-    const SelfAttention self(root, "self", {.d_model = 4, .heads = 1, .head_dim = 3});
-    disturb(root);
-    const Variable x = random_rows(5, 4);
-    const auto apply = [&](const Variable& in, const char* part) {
-        const std::string name = std::string("self.") + part;
-        return ops::linear(in, Variable(named_tensor(root, name + ".weight").clone()),
-                           Variable(named_tensor(root, name + ".bias").clone()));
-    };
-    const Variable scores = ops::matmul(apply(x, "query"), apply(x, "key"), false, true);
-    const Variable weights = ops::softmax(ops::scale(scores, 1 / std::sqrt(3.0)));
-    const Variable wanted = apply(ops::matmul(weights, apply(x, "value")), "output");
-    const Variable y = self.forward(x, Spans::packed(std::vector<std::int64_t>{5}));
-    EXPECT_LE(relative_error(y.value(), wanted.value()), 1e-13);
-}
-
-TEST(Attention, SelfAttentionIsCrossAttentionToItself) {
-    Root root;
-    const SelfAttention self(root, "self", {.d_model = 6, .heads = 2});
-    const CrossAttention cross(root, "cross", {.d_model = 6, .heads = 2});
-    disturb(root);
-    for (auto [name, tensor] : self.named_tensors()) named_tensor(root, "cross" + name.substr(4)).copy_(tensor);
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{3, 4});
-    const Variable x = random_rows(7, 6);
-    EXPECT_LE(relative_error(self.forward(x, spans).value(), cross.forward(x, spans, x, spans).value()), 1e-14);
 }
 
 TEST(Attention, TakesABooleanMask) {

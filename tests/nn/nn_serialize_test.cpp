@@ -44,23 +44,6 @@ TEST(Serialize, LoadsIntoFlatMemoryAndConvertsTheType) {
         EXPECT_EQ(tensor.to_vector(), named_tensor(saved, name).to_vector()) << name;
 }
 
-// F16 is no dtype of Heddle's own, so the file is written by hand.
-TEST(Serialize, ReadsHalfPrecisionOfOtherPrograms) {
-    const TemporaryFolder folder;
-    Module root;
-    const Linear linear(root, "linear", 2, 1);
-    const std::string header = R"({"linear.weight":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},)"
-                               R"("linear.bias":{"dtype":"F16","shape":[1],"data_offsets":[4,6]}})";
-    std::string bytes(8, '\0');
-    bytes[0] = static_cast<char>(header.size());
-    bytes += header;
-    bytes += std::string("\x00\x3e\x00\xc0\x00\x34", 6);  // 1.5, -2, 0.25
-    write_file_atomically(folder / "m.safetensors", bytes);
-    load(root, folder / "m.safetensors");
-    EXPECT_EQ(linear.weight().value().to_vector(), (std::vector<double>{1.5, -2}));
-    EXPECT_EQ(linear.bias().value().to_vector(), std::vector<double>{0.25});
-}
-
 TEST(Serialize, NamesEveryMissingExtraAndMisshapenTensorAndChangesNothing) {
     const TemporaryFolder folder;
     Transformer model(tiny_options());
