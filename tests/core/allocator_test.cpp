@@ -50,17 +50,6 @@ TEST_F(Allocator, ServesSlightlySmallerRequestsFromAKeptBlock) {
     EXPECT_EQ(from_system(), 3);
 }
 
-TEST_F(Allocator, AsksTheSystemForNothingInASecondEqualStep) {
-    const auto step = [] {
-        std::vector<Tensor> alive;
-        for (std::int64_t rows = 1; rows < 200; rows += 7) alive.push_back(Tensor::zeros({rows, 33}, DType::f32));
-    };
-    step();
-    const std::int64_t first = from_system();
-    step();
-    EXPECT_EQ(from_system(), first);
-}
-
 TEST_F(Allocator, CountsWhatIsInUseKeptAndThePeak) {
     const std::int64_t before = memory_statistics().in_use;
     {

@@ -25,13 +25,6 @@ TEST(WriteFileAtomically, WritesExactlyTheBytesAndReadsThemBack) {
     }
 }
 
-TEST(WriteFileAtomically, LeavesNothingButTheFile) {
-    const TemporaryFolder folder;
-    write_file_atomically(folder / "file", "old");
-    write_file_atomically(folder / "file", "new");
-    EXPECT_EQ(files_in(folder.path()), 1u);
-}
-
 TEST(WriteFileAtomically, WritesIntoTheCurrentFolderAndUnderTheLongestName) {
     const TemporaryFolder folder;
     const auto before = std::filesystem::current_path();

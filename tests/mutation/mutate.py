@@ -5,7 +5,7 @@
     tests/mutation/mutate.py BUILD --record ...      also keeps the results in results.jsonl, leaves out mutants that it holds already, and
                                                      writes docs/measured/mutation.md
     tests/mutation/mutate.py BUILD --again [--only TEXT]   runs the kept ones once more that no test killed
-    tests/mutation/mutate.py --report                writes the page from results.jsonl and equivalent.txt
+    tests/mutation/mutate.py --report                writes the page from results.jsonl
     tests/mutation/mutate.py --list [--count 30] [--seed N]   draws only
 
 A mutant is a changed line of a .cu file, of a fast path at one x86-64 level, of a tape node or of a reference (changes.py has the kinds of
@@ -172,7 +172,7 @@ def main():
     given = options.parse_args()
     known = results.load_results()
     if given.report:
-        report.write(ROOT, known, results.load_equivalent())
+        report.write(ROOT, known)
         return 0
     if not given.build:
         options.error("BUILD is missing")
@@ -200,7 +200,7 @@ def main():
     for file, line in results.unused_reasons(results.load_equivalent(), build.root):
         print(f"equivalent.txt: {file} has this line no more: {line}")
     if given.record or given.again:
-        report.write(ROOT, known, results.load_equivalent())
+        report.write(ROOT, known)
     return 1 if numbers.get("survived", 0) else 0
 
 

@@ -1,4 +1,4 @@
-"""docs/measured/mutation.md, from the results that are kept and the list of equivalent mutants."""
+"""docs/measured/mutation.md, from the results that are kept."""
 import collections
 import os
 
@@ -7,10 +7,6 @@ from draw import SHARES
 
 _PARTS = {"cuda": "CUDA kernels (`.cu`, and their headers)", "fast": "fast paths, each at one level", "tape": "tape and tape nodes",
           "reference": "references on the CPU", "modules": "modules, searches, optimizers"}
-
-
-def _verdict_of(record, equivalent):
-    return "equivalent" if results.reason_for(equivalent, *results.key_of(record)) else record["verdict"]
 
 
 def _row(name, numbers):
@@ -29,13 +25,14 @@ def _code(text):
     return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
 
 
-def _by_op_and_part(known, equivalent):
+def _by_op_and_part(known):
     """{(op, part): {verdict: number}}."""
     groups = collections.defaultdict(collections.Counter)
-    for name, number in known.killed.items():
-        groups[tuple(name.split(" "))]["killed"] += number
+    for verdict, counts in (("killed", known.killed), ("equivalent", known.equivalent)):
+        for name, number in counts.items():
+            groups[tuple(name.split(" "))][verdict] += number
     for record in known.named.values():
-        groups[record["op"], record["part"]][_verdict_of(record, equivalent)] += 1
+        groups[record["op"], record["part"]]["survived"] += 1
     return groups
 
 
@@ -46,9 +43,9 @@ def _summed(groups, index=None):
     return sums
 
 
-def page(known, equivalent):
+def page(known):
     """The page's text."""
-    groups = _by_op_and_part(known, equivalent)
+    groups = _by_op_and_part(known)
     every = _summed(groups)["all"]
     dates = sorted(known.dates)
     seconds = (known.seconds + sum(record["seconds"] for record in known.named.values())) / max(1, sum(every.values()))
@@ -60,20 +57,16 @@ def page(known, equivalent):
         f"{when}, commits {', '.join(known.commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition",
         f"{known.none['does not compile']} changes that do not compile and {known.none['same code']} that compile to the same code were drawn; these are no"
         " mutants.", "",
-        "A survivor is run again after a test was written for it: the share found at the first try is lower.", "",
+        "A survivor is run again after a test was written for it: the share found at the first try is lower. No test can tell an equivalent one from the",
+        "original: [equivalent.txt](../../tests/mutation/equivalent.txt) says why.", "",
     ]
     parts = _summed(groups, 1)
     lines += _table("part", [(_PARTS[part], parts[part]) for part in SHARES] + [("all", every)])
     lines += ["", "## By op", ""] + _table("op", sorted(_summed(groups, 0).items()))
-    left = [record for record in known.named.values() if _verdict_of(record, equivalent) == "survived"]
+    left = list(known.named.values())
     lines += ["", "## Not found yet", ""]
     lines += ["| line | change | became |", "|---|---|---|"] if left else ["None."]
     lines += [_shown(record) for record in left]
-    listed = [(record, results.reason_for(equivalent, *results.key_of(record))) for record in known.named.values()]
-    lines += ["", "## Equivalent", "",
-              "Changes that no test can tell from the original, and why ([equivalent.txt](../../tests/mutation/equivalent.txt)).", "",
-              "| line | change | became | reason |", "|---|---|---|---|"]
-    lines += [f"{_shown(record)} {reason} |" for record, reason in listed if reason]
     return "\n".join(lines) + "\n"
 
 
@@ -82,7 +75,7 @@ def _shown(record):
     return f"| {record['file']}:{record['line']}{level} | {_code(record['old'])} | {_code(record['new'])} |"
 
 
-def write(root, known, equivalent):
+def write(root, known):
     """The page."""
     with open(os.path.join(root, "docs/measured/mutation.md"), "w", encoding="utf-8") as file:
-        file.write(page(known, equivalent))
+        file.write(page(known))

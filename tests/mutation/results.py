@@ -18,15 +18,15 @@ def _digest(key):
 
 
 class Results:
-    """The mutants that were run. The page names survivors and equivalent ones: `named` has their records. The rest is counted: a killed one by op
-    and part, what is no mutant by its verdict. A digest of each of these keeps it from being run twice."""
+    """The mutants that were run. The page names survivors: `named` has their records. The rest is counted: killed and equivalent ones by op and
+    part, what is no mutant by its verdict. A digest of each of these keeps it from being run twice."""
 
     def __init__(self):
         self.named = {}  # {key: record}, in the order in which they were run
-        self.killed = collections.Counter()  # by op and part
+        self.killed, self.equivalent = collections.Counter(), collections.Counter()  # by op and part
         self.none = collections.Counter()
         self.digests = {}  # an ordered set
-        self.seconds = 0.0  # of all killed ones
+        self.seconds = 0.0  # of all counted ones
         self.commits, self.dates = {}, {}  # ordered sets, of all valid mutants
 
     def __contains__(self, key):
@@ -39,14 +39,15 @@ class Results:
         is_valid = record["verdict"] in ("killed", "survived", "equivalent")
         if is_valid:
             self.commits[record["commit"]] = self.dates[record["date"]] = None
-        if is_valid and (record["verdict"] != "killed" or reason_for(equivalent, *key)):
+        alike = record["verdict"] == "equivalent" or reason_for(equivalent, *key)
+        if record["verdict"] == "survived" and not alike:
             self.named[key] = record
             return
         self.digests[_digest(key)] = None
         if not is_valid:
             self.none[record["verdict"]] += 1
             return
-        self.killed[f"{record['op']} {record['part']}"] += 1
+        (self.equivalent if alike else self.killed)[f"{record['op']} {record['part']}"] += 1
         self.seconds += record["seconds"]
 
 
@@ -57,6 +58,7 @@ def load_results(path=RESULTS):
     with open(path, encoding="utf-8") as file:
         counts, *records = [json.loads(line) for line in file if line.strip()]
     results.killed.update(counts["killed"])
+    results.equivalent.update(counts["equivalent"])
     results.none.update(counts["none"])
     results.seconds = counts["seconds"]
     for name in ("digests", "commits", "dates"):
@@ -67,7 +69,7 @@ def load_results(path=RESULTS):
 
 def save_results(results, path=RESULTS):
     """The counts, then a line for each mutant that the page names."""
-    counts = {"killed": results.killed, "none": results.none, "seconds": round(results.seconds, 1)}
+    counts = {"killed": results.killed, "equivalent": results.equivalent, "none": results.none, "seconds": round(results.seconds, 1)}
     counts.update({name: " ".join(getattr(results, name)) for name in ("commits", "dates", "digests")})
     with open(path + ".new", "w", encoding="utf-8") as file:
         for line in (counts, *results.named.values()):
