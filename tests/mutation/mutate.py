@@ -99,7 +99,7 @@ class Trial:
         if usual is None or self.object(variant, flags) is None:
             return ""
         linked = self.build.link(program, self.object(variant, flags), mutant.unit, variant, flags)
-        outcome = run(linked, only, 5 + 3 * usual, self.level, sanitized=bool(flags))
+        outcome = run(linked, only, 5 + 3 * usual, self.level, shadowed=bool(flags) or program.startswith("checked/"))
         if not outcome.failed or (flags and self.original_fails(program, outcome.test.split(" ")[0], flags)):
             return ""
         return outcome.test
@@ -110,7 +110,7 @@ class Trial:
         with open(os.path.join(self.build.root, unit), encoding="utf-8") as file:
             changed = self.build.compile(unit, file.read(), unit, variant, flags)
         self.objects.pop((variant, flags), None)  # the other one has its name
-        return run(self.build.link(program, changed, unit, variant, flags), test, level=self.level, sanitized=True).failed
+        return run(self.build.link(program, changed, unit, variant, flags), test, level=self.level, shadowed=True).failed
 
 
 def record_of(mutant, verdict, by, seconds, commit):

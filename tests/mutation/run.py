@@ -40,8 +40,9 @@ def _ends(process):
     return True
 
 
-def run(program, only, seconds=_LONGEST, level=None, sanitized=False):
-    """Runs the tests of `program` that GoogleTest's filter `only` names, until one fails. `seconds` of processor time are allowed."""
+def run(program, only, seconds=_LONGEST, level=None, shadowed=False):
+    """Runs the tests of `program` that GoogleTest's filter `only` names, until one fails. `seconds` of processor time are allowed. `shadowed`:
+    sanitized or with watched kernels, which reserve more memory than a program may have."""
     sanitizer = "detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1"
     environment = dict(os.environ, HEDDLE_EMULATOR_SEED="1", ASAN_OPTIONS=sanitizer)
     if level:
@@ -49,7 +50,7 @@ def run(program, only, seconds=_LONGEST, level=None, sanitized=False):
 
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-        if not sanitized:  # whose shadow of the memory is larger than that
+        if not shadowed:
             resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -95,7 +96,7 @@ class Baseline:
         stamp = os.path.getmtime(path)
         key = f"{program} {only} {level or ''}"
         if key not in self.known or self.known[key][0] != stamp:
-            outcome = run(path, only, level=level)
+            outcome = run(path, only, level=level, shadowed=program.startswith("checked/"))
             if outcome.failed and outcome.test != "no test":
                 raise RuntimeError(f"{program} --gtest_filter={only} fails without any mutation: {outcome.test}")
             self.known[key] = [stamp, None if outcome.test == "no test" else outcome.seconds]
