@@ -1,5 +1,6 @@
-// Each piece of the device layer against its definition. On a GPU this is the first test to run: nothing else executes the inline
-// PTX and the approximate functions.
+// Pieces of the device layer that no op's test sees by themselves: division, rounding, the stated errors of functions, launches
+// and requirements that are refused. Reductions, vectors, pipelines and tensor cores are those of every_op_device_test and the
+// ladders.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,25 +36,6 @@ std::uint32_t bits_of(float value) {
     return bits;
 }
 
-// C [m, n] = A [m, k] B [k, n] in double.
-std::vector<double> product(const Tensor& a, const Tensor& b, bool b_transposed, int m, int n, int k) {
-    const std::vector<double> x = a.to_vector(), y = b.to_vector();
-    std::vector<double> c(static_cast<std::size_t>(m * n));
-    for (int i = 0; i < m; ++i)
-        for (int j = 0; j < n; ++j)
-            for (int l = 0; l < k; ++l)
-                c[static_cast<std::size_t>(i * n + j)] +=
-                    x[static_cast<std::size_t>(i * k + l)] * y[static_cast<std::size_t>(b_transposed ? j * k + l : l * n + j)];
-    return c;
-}
-
-void expect_near(const Tensor& got, const std::vector<double>& want, double tolerance) {
-    const std::vector<double> given = got.to(Device::cpu).to_vector();
-    ASSERT_EQ(given.size(), want.size());
-    for (std::size_t i = 0; i < want.size(); ++i)
-        ASSERT_TRUE(std::abs(given[i] - want[i]) <= tolerance) << "element " << i << ": " << given[i] << ", wanted " << want[i];
-}
-
 // Around multiples of the divisor, up to both ends of 32 bits and beyond them.
 TEST_F(DeviceLayer, DividesExactly) {
     const std::int64_t k32 = std::int64_t{1} << 32;
@@ -70,19 +52,6 @@ TEST_F(DeviceLayer, DividesExactly) {
             for (std::int64_t i = 0; i < 64; ++i)
                 ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<double>((first + i) / by)) << first + i << " / " << by;
         }
-}
-
-TEST_F(DeviceLayer, DropoutDecidesAsTheCpuDoes) {
-    for (const double probability : {0.0, 0.1, 0.9}) {
-        const Dropout dropout(probability, 0x123456789abcdefull);
-        Tensor kept = zeros({5, 40}, DType::u8);
-        testing_kernels::dropout_decisions(dropout, kept);
-        const std::vector<double> given = kept.to(Device::cpu).to_vector();
-        for (int row = 0; row < 5; ++row)
-            for (int col = 0; col < 40; ++col)
-                ASSERT_EQ(given[static_cast<std::size_t>(row * 40 + col)] != 0, dropout.keeps_row(row, col))
-                    << row << ", " << col;
-    }
 }
 
 // Every bf16, and the f32 numbers at, just below and just above the middle between each two of them.
@@ -135,100 +104,6 @@ TEST_F(DeviceLayer, FunctionsStayWithinTheirStatedErrors) {
     Tensor y = zeros({4, 1}, DType::f32);
     testing_kernels::functions(nan, y);
     for (const double value : y.to(Device::cpu).to_vector()) EXPECT_TRUE(std::isnan(value));
-}
-
-TEST_F(DeviceLayer, ReductionsOfWarpsAndBlocks) {
-    for (const std::int64_t threads : {32, 64, 96, 1024}) {
-        std::vector<float> values;  // small integers: every sum is exact
-        for (std::int64_t i = 0; i < threads; ++i) values.push_back(static_cast<float>((i * 37 + 11) % 101 - 60));
-        Tensor y = on_device({threads, 8}, DType::f32);
-        testing_kernels::reductions(Tensor::from(values, {threads}).to(Device::cuda), y);
-        const Tensor given = y.to(Device::cpu);
-        const auto over = [&](std::int64_t first, std::int64_t count) {
-            float sum = 0, largest = -1e9f;
-            for (std::int64_t j = first; j < first + count; ++j) {
-                sum += values[static_cast<std::size_t>(j)];
-                largest = std::max(largest, values[static_cast<std::size_t>(j)]);
-            }
-            return std::pair(sum, largest);
-        };
-        for (std::int64_t i = 0; i < threads; ++i) {
-            const float* row = given.data<float>() + 8 * i;
-            const std::pair<float, float> want[] = {over(i / 32 * 32, 32), over(i / 8 * 8, 8), over(i / 2 * 2, 2),
-                                                    over(0, threads)};
-            for (int k = 0; k < 4; ++k) {
-                ASSERT_EQ(row[2 * k], want[k].first) << "thread " << i << " of " << threads << ", sum " << k;
-                ASSERT_EQ(row[2 * k + 1], want[k].second) << "thread " << i << " of " << threads << ", maximum " << k;
-            }
-        }
-    }
-}
-
-TEST_F(DeviceLayer, VectorsOfEveryWidth) {
-    for (const DType dtype : {DType::f32, DType::bf16})
-        for (const int width : {1, 2, 4, 8}) {
-            if (width * size_of(dtype) > 16) continue;
-            const Tensor x = normal({64}, DType::f32, 3).to(dtype);
-            Tensor y = on_device({64}, dtype);
-            testing_kernels::copy_by_vectors(x.to(Device::cuda), y, width);
-            EXPECT_TRUE(same_bits(y.to(Device::cpu), x)) << name(dtype) << " by " << width;
-        }
-}
-
-TEST_F(DeviceLayer, PipelineBringsEveryTileAndFillsTheRestWithZeros) {
-    for (const std::int64_t n : {1, 3, 4, 127, 128, 129, 640}) {
-        const Tensor x = normal({n}, DType::f32, 5);
-        Tensor y = on_device({n}, DType::f32), beyond = on_device({1}, DType::f32);
-        testing_kernels::copy_by_pipeline(x.to(Device::cuda), y, beyond);
-        EXPECT_TRUE(same_bits(y.to(Device::cpu), x)) << n;
-        EXPECT_EQ(beyond.item(), 0) << n;
-    }
-}
-
-TEST_F(DeviceLayer, TensorCoreProductsOfBf16) {
-    for (const bool b_transposed : {false, true}) {
-        const Tensor a = normal({16, 64}, DType::f32, 7).to(DType::bf16);
-        const Tensor b = normal(b_transposed ? Shape({16, 64}) : Shape({64, 16}), DType::f32, 8).to(DType::bf16);
-        Tensor d = on_device({16, 16}, DType::f32);
-        testing_kernels::product_bf16(a.to(Device::cuda), b.to(Device::cuda), b_transposed, d);
-        // 64 products of numbers around 1, added up in f32 in an unknown order: 64 * 2^-24 * sum |a b|
-        expect_near(d, product(a, b, b_transposed, 16, 16, 64), 64 * 0x1p-24 * 64 * 4);
-    }
-}
-
-TEST_F(DeviceLayer, AnAccumulatorIsTheNextProductsOperand) {
-    // Small integers: a b is exact in bf16, and so is everything behind it.
-    const auto whole = [](const Shape& shape, int step, int range) {
-        std::vector<float> values;
-        for (std::int64_t i = 0; i < shape.numel(); ++i) values.push_back(static_cast<float>(i * step % range - range / 2));
-        return Tensor::from(values, shape).to(DType::bf16);
-    };
-    const Tensor a = whole({16, 64}, 5, 3), b = whole({64, 16}, 7, 3), c = whole({16, 16}, 3, 5);
-    const std::vector<double> inner = product(a, b, false, 16, 16, 64);
-    for (const double value : inner) ASSERT_LE(std::abs(value), 256);
-    Tensor d = on_device({16, 8}, DType::f32);
-    testing_kernels::product_of_product(a.to(Device::cuda), b.to(Device::cuda), c.to(Device::cuda), d);
-    const std::vector<double> whole_product = product(Tensor::from(inner, {16, 16}), c, false, 16, 16, 16);
-    std::vector<double> want;
-    for (std::size_t i = 0; i < 16; ++i)
-        for (std::size_t j = 0; j < 8; ++j) want.push_back(whole_product[i * 16 + j]);
-    expect_near(d, want, 0);
-}
-
-TEST_F(DeviceLayer, TheLastBlockSeesAllOthers) {
-    for (const std::int64_t n : {1, 128, 129, 1000}) {
-        std::vector<float> values;
-        double want = 0;
-        for (std::int64_t i = 0; i < n; ++i) want += values.emplace_back(static_cast<float>(i % 17 - 5));
-        Tensor partial = on_device({(n + 127) / 128}, DType::f32), ticket = zeros({1}, DType::i32),
-               y = on_device({1}, DType::f32);
-        const Tensor x = Tensor::from(values, {n}).to(Device::cuda);
-        for (int again = 0; again < 2; ++again) {
-            testing_kernels::sum_by_last_block(x, partial, ticket, y);
-            EXPECT_EQ(y.item(), want) << n;
-            EXPECT_EQ(ticket.item(), 0);
-        }
-    }
 }
 
 // Nothing says to one stream that another one's upload has run: in the emulator a shared table would be a race between them.
