@@ -20,14 +20,21 @@ inline float largest_of(const float* x, std::int64_t n) {
     return largest<float>(maximum<float>(maximum<float>(best[0], best[1]), maximum<float>(best[2], best[3])));
 }
 
-/// Calls body(j, take) for j = 0, kFloats, .. < n; take(row, rest) is the vector at column j of a row of n, with `rest` in the
-/// lanes behind its end, and put(row, v) stores one. All but the last come without a test of the end.
+/// Calls body(at) for j = 0, kFloats, .. < n; at.take(row, rest) is the vector at column j of a row of n, with `rest` in the
+/// lanes behind its end, and at.put(row, v) stores one. Neither has a branch, at which a compiler would not join a product and a
+/// sum: so the bits are those of the other levels.
 struct WholeVector {
     std::int64_t j;
     VecF take(const float* row, float = 0) const { return load(row + j); }
     void put(float* row, VecF v) const { store(row + j, v); }
 };
 struct LastVector {
+    std::int64_t j, n;
+    VecF take(const float* row, float rest = 0) const { return load_part(row + j, static_cast<int>(n - j), rest); }
+    void put(float* row, VecF v) const { store_part(row + j, v, static_cast<int>(n - j)); }
+};
+/// A whole or the last one.
+struct AnyVector {
     std::int64_t j, n;
     VecF take(const float* row, float rest = 0) const { return load_at(row, j, n, rest); }
     void put(float* row, VecF v) const { store_at(row, j, n, v); }
@@ -42,7 +49,7 @@ inline void for_vectors(std::int64_t n, Body body) {
 inline constexpr int kRowLanes = 32;
 inline constexpr int kRowVectors = kRowLanes / kFloats;
 
-/// The sum of value(at) for at = WholeVector or LastVector of a row of n. `value` returns a vector whose lanes behind the row's
+/// The sum of value(at) for at = WholeVector or AnyVector of a row of n. `value` returns a vector whose lanes behind the row's
 /// end are 0. A lane adds at most 32 numbers in f32; sums of so many blocks are added in f64, in order.
 template <class Value>
 inline double sum_in_blocks(std::int64_t n, Value value) {
@@ -54,7 +61,7 @@ inline double sum_in_blocks(std::int64_t n, Value value) {
         std::int64_t j = begin;
         for (; j + kRowLanes <= end; j += kRowLanes)
             for (int i = 0; i < kRowVectors; ++i) lanes[i] += value(WholeVector{j + i * kFloats});
-        for (int i = 0; j < end; ++i, j += kFloats) lanes[i] += value(LastVector{j, n});
+        for (int i = 0; j < end; ++i, j += kFloats) lanes[i] += value(AnyVector{j, n});
         total += static_cast<double>(sum(lanes));
     }
     return total;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/layer_norm/detail/layer_norm_rows.h"
-#include "kernels/simd.h"
+#include "kernels/simd_rows.h"
 
 namespace heddle::kernels {
 namespace HEDDLE_LEVEL {
@@ -25,11 +25,10 @@ void row_factors(const Dropout& dropout, std::int64_t row, std::int64_t cols, fl
 // choice in one loop clang makes a product or none, and then one sum for both.
 void add_residual(const float* x, const float* sublayer, float* sum, std::int64_t cols, const float* factors) {
     if (!factors) {
-        for (std::int64_t j = 0; j < cols; j += kFloats) store_at(sum, j, cols, load_at(x, j, cols) + load_at(sublayer, j, cols));
+        for_vectors(cols, [=](auto at) { at.put(sum, at.take(x) + at.take(sublayer)); });
         return;
     }
-    for (std::int64_t j = 0; j < cols; j += kFloats)
-        store_at(sum, j, cols, load_at(x, j, cols) + load_at(sublayer, j, cols) * load(factors + j));
+    for_vectors(cols, [=](auto at) { at.put(sum, at.take(x) + at.take(sublayer) * load(factors + at.j)); });
 }
 
 // Two passes over a row in the first-level cache: a first mean, then the deviations from it. What rounding took from the first
@@ -71,12 +70,11 @@ RowStatistics<float> row_statistics(const float* x, std::int64_t cols, double ep
 template <bool centred>
 void add_affine_gradients(const float* dy, const float* x, std::int64_t cols, float mean, float rstd, float* dgamma,
                           float* dbeta) {
-    for (std::int64_t j = 0; j < cols; j += kFloats) {
-        const VecF d = load_at(dy, j, cols);
-        const VecF xhat = (load_at(x, j, cols) - mean) * rstd;
-        store_at(dgamma, j, cols, load_at(dgamma, j, cols) + d * xhat);
-        if constexpr (centred) store_at(dbeta, j, cols, load_at(dbeta, j, cols) + d);
-    }
+    for_vectors(cols, [=](auto at) {
+        const VecF d = at.take(dy), xhat = (at.take(x) - mean) * rstd;
+        at.put(dgamma, at.take(dgamma) + d * xhat);
+        if constexpr (centred) at.put(dbeta, at.take(dbeta) + d);
+    });
 }
 
 template <bool centred>
@@ -91,17 +89,16 @@ void forward_rows(const LayerNormArrays<float>& a, std::int64_t begin, std::int6
             add_residual(x, a.sublayer + row * a.cols, a.sum + row * a.cols, a.cols, factors);
             x = a.sum + row * a.cols;
         }
-        const auto [mean, rstd] = row_statistics<centred>(x, a.cols, a.eps);
-        if constexpr (centred) a.mean[row] = mean;
-        a.rstd[row] = rstd;
-        float* y = a.y + row * a.cols;
-        for (std::int64_t j = 0; j < a.cols; j += kFloats) {
-            const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
+        const RowStatistics<float> statistics = row_statistics<centred>(x, a.cols, a.eps);
+        if constexpr (centred) a.mean[row] = statistics.mean;
+        a.rstd[row] = statistics.rstd;
+        for_vectors(a.cols, [&, mean = statistics.mean, rstd = statistics.rstd, y = a.y + row * a.cols](auto at) {
+            const VecF scaled = (at.take(x) - mean) * rstd * at.take(a.gamma);
             if constexpr (centred)
-                store_at(y, j, a.cols, xhat * load_at(a.gamma, j, a.cols) + load_at(a.beta, j, a.cols));
+                at.put(y, scaled + at.take(a.beta));
             else
-                store_at(y, j, a.cols, xhat * load_at(a.gamma, j, a.cols));
-        }
+                at.put(y, scaled);
+        });
     }
 }
 
@@ -132,14 +129,13 @@ void backward_rows(const LayerNormBackwardArrays<float>& a, std::int64_t begin, 
         }
         const float mean_g = centred ? sum(sum_g) / n : 0, mean_g_xhat = sum(sum_g_xhat) / n;
         const float* d_sum = a.d_sum ? a.d_sum + row * a.cols : nullptr;
-        for (std::int64_t j = 0; j < a.cols; j += kFloats) {
-            const VecF xhat = (load_at(x, j, a.cols) - mean) * rstd;
-            const VecF g = load_at(dy, j, a.cols) * load_at(a.gamma, j, a.cols);
-            VecF total = (g - mean_g - xhat * mean_g_xhat) * rstd;
-            if (d_sum) total += load_at(d_sum, j, a.cols);
-            store_at(a.dx + row * a.cols, j, a.cols, total);
-            if (a.d_sublayer) store_at(a.d_sublayer + row * a.cols, j, a.cols, total * load(factors + j));
-        }
+        for_vectors(a.cols, [&](auto at) {
+            const VecF xhat = (at.take(x) - mean) * rstd, g = at.take(dy) * at.take(a.gamma);
+            VecF total = rounded((g - mean_g - xhat * mean_g_xhat) * rstd);
+            if (d_sum) total += at.take(d_sum);
+            at.put(a.dx + row * a.cols, total);
+            if (a.d_sublayer) at.put(a.d_sublayer + row * a.cols, total * load(factors + at.j));
+        });
     }
 }
 
