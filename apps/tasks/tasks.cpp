@@ -7,14 +7,13 @@
 namespace heddle::app {
 
 const std::vector<std::string>& task_names() {
-    static const std::vector<std::string> names{"numbers", "dates", "sentences", "copy", "digits", "reverse"};
+    static const std::vector<std::string> names{"numbers", "dates", "copy", "digits", "reverse"};
     return names;
 }
 
 TaskCorpus generate_task(std::string_view name, std::uint64_t seed) {
     if (name == "numbers") return numbers_task(seed);
     if (name == "dates") return dates_task(seed);
-    if (name == "sentences") return sentences_task(seed);
     if (name == "copy") return copy_task(seed);
     if (name == "digits") return digits_task(seed);
     if (name == "reverse") return reverse_task(seed);

@@ -24,17 +24,16 @@ struct TaskCorpus {
     bool shared_vocabulary = true;  ///< one vocabulary for both sides
 };
 
-/// The names that generate_task takes: numbers, dates, sentences, copy, digits, reverse.
+/// The names that generate_task takes: numbers, dates, copy, digits, reverse.
 const std::vector<std::string>& task_names();
 /// A pure function of its arguments. Error, listing the names, if there is no such task.
 TaskCorpus generate_task(std::string_view name, std::uint64_t seed);
 
-TaskCorpus numbers_task(std::uint64_t seed);    ///< English number words to German ones, 0-999,999
-TaskCorpus dates_task(std::uint64_t seed);      ///< many ways of writing a date to ISO 8601
-TaskCorpus sentences_task(std::uint64_t seed);  ///< a small English-German grammar
-TaskCorpus copy_task(std::uint64_t seed);       ///< a sequence of symbols to itself
-TaskCorpus digits_task(std::uint64_t seed);     ///< ten digits to themselves
-TaskCorpus reverse_task(std::uint64_t seed);    ///< a sequence of symbols to its reverse
+TaskCorpus numbers_task(std::uint64_t seed);  ///< English number words to German ones, 0-999,999
+TaskCorpus dates_task(std::uint64_t seed);    ///< many ways of writing a date to ISO 8601
+TaskCorpus copy_task(std::uint64_t seed);     ///< a sequence of symbols to itself
+TaskCorpus digits_task(std::uint64_t seed);   ///< ten digits to themselves
+TaskCorpus reverse_task(std::uint64_t seed);  ///< a sequence of symbols to its reverse
 
 /// 347201 -> "three hundred forty-seven thousand two hundred one". Error outside 0..999,999.
 std::string english_number(std::int64_t number);

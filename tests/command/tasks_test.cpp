@@ -8,7 +8,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "apps/tasks/grammar.h"
 #include "core/error.h"
 
 namespace heddle::app {
@@ -72,7 +71,7 @@ TEST(Tasks, NameThemselvesWhenAskedForAnother) {
         generate_task("poems", 1);
         FAIL() << "wanted an error";
     } catch (const Error& error) {
-        EXPECT_STREQ(error.what(), "there is no task 'poems'; wanted one of numbers, dates, sentences, copy, digits, reverse");
+        EXPECT_STREQ(error.what(), "there is no task 'poems'; wanted one of numbers, dates, copy, digits, reverse");
     }
 }
 
@@ -171,85 +170,6 @@ TEST(CopyAndReverse, DoWhatTheySay) {
     for (const SentencePair& pair : reverse_task(1).test.pairs) {
         EXPECT_EQ(std::string(pair.source.rbegin(), pair.source.rend()), pair.target);
     }
-}
-
-/// The word with this English name.
-template <class Word>
-const Word& word(std::span<const Word> words, std::string_view english) {
-    for (const Word& candidate : words) {
-        if constexpr (requires { candidate.english; }) {
-            if (candidate.english == english) return candidate;
-        } else if (candidate.english_subject == english) {
-            return candidate;
-        }
-    }
-    throw Error("no such word");
-}
-
-TEST(Grammar, DeclinesArticlesAdjectivesAndWeakNouns) {
-    const Adjective& old = word(adjectives(), "old");
-    const auto forms = [](const NounPhrase& phrase) {
-        return phrase.english + ": " + phrase.german[0] + ", " + phrase.german[1] + ", " + phrase.german[2];
-    };
-    EXPECT_EQ(forms(noun_phrase(word(people(), "man"), Determiner::a, &old, false)),
-              "an old man: ein alter Mann, einen alten Mann, einem alten Mann");
-    EXPECT_EQ(forms(noun_phrase(word(people(), "boy"), Determiner::the, nullptr, false)),
-              "the boy: der Junge, den Jungen, dem Jungen");
-    EXPECT_EQ(forms(noun_phrase(word(people(), "woman"), Determiner::my, &old, false)),
-              "my old woman: meine alte Frau, meine alte Frau, meiner alten Frau");
-    EXPECT_EQ(forms(noun_phrase(word(people(), "child"), Determiner::my, &old, true)),
-              "my old children: meine alten Kinder, meine alten Kinder, meinen alten Kindern");
-    EXPECT_EQ(forms(noun_phrase(word(animals(), "horse"), Determiner::this_, &old, false)),
-              "this old horse: dieses alte Pferd, dieses alte Pferd, diesem alten Pferd");
-    EXPECT_EQ(forms(noun_phrase(word(animals(), "dog"), Determiner::every, &old, false)),
-              "every old dog: jeder alte Hund, jeden alten Hund, jedem alten Hund");
-    EXPECT_EQ(forms(noun_phrase(word(things(), "apple"), Determiner::a, nullptr, false)),
-              "an apple: ein Apfel, einen Apfel, einem Apfel");
-}
-
-TEST(Grammar, PutsSeparableVerbsApartAndTogether) {
-    Clause clause;
-    clause.subject = noun_phrase(word(people(), "teacher"), Determiner::the, nullptr, false);
-    clause.verb = &word(living_object_verbs(), "call");
-    clause.accusative = noun_phrase(word(pronouns(), "she"));
-    EXPECT_EQ(english_clause(clause), "the teacher calls her");
-    EXPECT_EQ(german_main(clause), "der Lehrer ruft sie an");
-    EXPECT_EQ(german_inverted(clause), "ruft der Lehrer sie an");
-    EXPECT_EQ(german_subordinate(clause), "der Lehrer sie anruft");
-    clause.modal = &word(modals(), "want to");
-    EXPECT_EQ(english_clause(clause), "the teacher wants to call her");
-    EXPECT_EQ(german_main(clause), "der Lehrer will sie anrufen");
-    EXPECT_EQ(german_subordinate(clause), "der Lehrer sie anrufen will");
-    clause.modal = nullptr;
-    clause.tense = Tense::past;
-    EXPECT_EQ(english_clause(clause), "the teacher called her");
-    EXPECT_EQ(german_main(clause), "der Lehrer hat sie angerufen");
-    EXPECT_EQ(german_subordinate(clause), "der Lehrer sie angerufen hat");
-    clause.negated = true;
-    EXPECT_EQ(english_clause(clause), "the teacher did not call her");
-    EXPECT_EQ(german_main(clause), "der Lehrer hat sie nicht angerufen");
-}
-
-TEST(Grammar, PutsPronounsBeforeTheTimeAndNounsBehindIt) {
-    Clause clause;
-    clause.subject = noun_phrase(word(pronouns(), "they"));
-    clause.verb = &word(giving_verbs(), "give");
-    clause.dative = noun_phrase(word(pronouns(), "he"));
-    clause.accusative = noun_phrase(word(openable_things(), "letter"), Determiner::a, nullptr, false);
-    clause.time = &word(times(), "today");
-    EXPECT_EQ(english_clause(clause), "they give him a letter today");
-    EXPECT_EQ(german_main(clause), "sie geben ihm heute einen Brief");
-    clause.dative = noun_phrase(word(people(), "friend"), Determiner::the, nullptr, true);
-    EXPECT_EQ(german_main(clause), "sie geben heute den Freunden einen Brief");
-}
-
-TEST(Grammar, TakesSeinForMotion) {
-    Clause clause;
-    clause.subject = noun_phrase(word(people(), "aunt"), Determiner::my, nullptr, true);
-    clause.verb = &word(intransitive_verbs(), "arrive");
-    clause.tense = Tense::past;
-    EXPECT_EQ(german_main(clause), "meine Tanten sind angekommen");
-    EXPECT_EQ(german_subordinate(clause), "meine Tanten angekommen sind");
 }
 
 }  // namespace
