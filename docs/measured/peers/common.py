@@ -23,11 +23,10 @@ def read_job():
     return job, (sys.argv[2:] or [""])[0]
 
 
-def load_weights(run, packed=True):
-    """The tensors of a run by docs/model-format.md. `packed`: query, key and value of self-attention are one matrix `qkv`, key and value
+def load_weights(run):
+    """The tensors of a run by docs/model-format.md. Query, key and value of self-attention are one matrix `qkv`, key and value
     of cross-attention are one matrix `kv`, so that a peer needs one product where it can."""
     weights = load_file(str(pathlib.Path(run) / "model.safetensors"))
-    if not packed: return weights
     groups = {}
     for name in list(weights):
         found = re.fullmatch(r"(.*\.(self|cross)_attention)\.(query|key|value)\.(weight|bias)", name)
@@ -38,10 +37,10 @@ def load_weights(run, packed=True):
     return weights
 
 
-def sinusoids(length, width, marian=False):
-    """[length, width], sines and cosines in turn; Marian's have other wave lengths, and all sines come first."""
-    angles = numpy.arange(length)[:, None] / 10000 ** (numpy.arange(0, width, 2) / (width - 2 if marian else width))
-    return numpy.stack([numpy.sin(angles), numpy.cos(angles)], 1 if marian else 2).reshape(length, width).astype(numpy.float32)
+def sinusoids(length, width):
+    """[length, width], sines and cosines in turn."""
+    angles = numpy.arange(length)[:, None] / 10000 ** (numpy.arange(0, width, 2) / width)
+    return numpy.stack([numpy.sin(angles), numpy.cos(angles)], 2).reshape(length, width).astype(numpy.float32)
 
 
 def rate(job, update):
@@ -50,41 +49,25 @@ def rate(job, update):
 
 
 def padded(batch, rows, source_width, target_width):
-    """(source, target_in, target_out), i32 [rows, width]. A row without a sentence reads one end mark and has no target."""
+    """(source, target_in, target_out), i32 [rows, width]."""
     tables = [numpy.full((rows, width), PAD, numpy.int32) for width in (source_width, target_width, target_width)]
-    tables[0][:, 0] = EOS
     for i, (source, target) in enumerate(zip(*batch)):
         for table, ids in zip(tables, (source + [EOS], [BOS] + target, target + [EOS])):
             table[i, :len(ids)] = ids
     return tables
 
 
-def padded_batches(job, shapes):
-    """The tables of each batch, and its tokens without padding. `shapes`: "tight" for each batch's own; "few" for those that compile each
-    shape: widths are multiples of 8 and rows of 16, and where losses are compared all batches have one shape."""
-    batches = json.loads(pathlib.Path(job.batches).read_text())[:job.updates]
-    sizes = [(len(batch[0]), *(max(map(len, side)) + 1 for side in batch)) for batch in batches]
-    up = lambda x, unit: -(-x // unit) * unit
-    if shapes == "few":
-        sizes = [(up(rows, 16), up(source, 8), up(target, 8)) for rows, source, target in sizes]
-        if job.check: sizes = [tuple(map(max, zip(*sizes)))] * len(sizes)
-    tokens = [sum(len(ids) + 1 for side in batch for ids in side) for batch in batches]
-    return [padded(batch, *size) for batch, size in zip(batches, sizes)], tokens
-
-
-def train(job, peer, step, shapes, **more):
+def train(job, peer, step, **more):
     """Runs the updates and prints the result. `step(source, target_in, target_out, rate)` makes one update and returns something that
     float() waits for and turns into the loss."""
-    batches, tokens = padded_batches(job, shapes)
+    batches = json.loads(pathlib.Path(job.batches).read_text())[:job.updates]
+    tokens = [sum(len(ids) + 1 for side in batch for ids in side) for batch in batches]  # without padding
+    batches = [padded(batch, len(batch[0]), *(max(map(len, side)) + 1 for side in batch)) for batch in batches]
     result = dict(peer=peer, updates=job.updates, **more)
     if job.check:
         result["losses"] = [float(step(*tables, rate(job, i))) for i, tables in enumerate(batches, 1)]
     else:
         start = time.perf_counter()
-        if shapes == "few":  # compile each shape before the clock starts; some take three calls for that
-            for tables in {tuple(table.shape for table in tables): tables for tables in batches}.values():
-                for _ in range(3): float(step(*tables, rate(job, 1)))
-            result["warm_up_seconds"] = round(time.perf_counter() - start, 1)
         for i, tables in enumerate(batches, 1):
             loss = step(*tables, rate(job, i))
             if i == job.skip:

@@ -102,4 +102,4 @@ def step(source, target_in, target_out, rate):
     return loss.detach()
 
 
-common.train(job, f"pytorch {torch.__version__} {mode}", step, "tight", parameters=sum(p.numel() for p in model.parameters()))
+common.train(job, f"pytorch {torch.__version__} {mode}", step, parameters=sum(p.numel() for p in model.parameters()))
