@@ -18,7 +18,7 @@ _heddle_values() {
     esac
 }
 
-# The names that a command with help text $1, the rest of the arguments, can list: experiments, chapters, corpora, ops.
+# The names that a command with help text $1, the rest of the arguments, can list: experiments, write-ups, corpora, ops.
 _heddle_names() {
     if grep -q " list$" <<<"$1"; then
         echo list

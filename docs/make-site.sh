@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bash docs/make-site.sh [FOLDER [PROGRAM]]: all documentation as one web site; FOLDER/index.html (build/site) is its first page.
-# PROGRAM (build/emulated/heddle, if it is there) adds a page of `heddle explain` for each kernel and those of `heddle lab`, which take some
-# minutes, and if Doxygen is there, the API pages are made, too; with `none` the site has the committed pages only.
+# PROGRAM (build/emulated/heddle, if it is there) adds a page of all options, a page of `heddle explain` for each kernel and those of `heddle lab`, which take
+# some minutes, and if Doxygen is there, the API pages are made, too; with `none` the site has the committed pages only.
 # Needs MkDocs: Debian's package mkdocs, or from PyPI; if it is missing, it is installed for this run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +35,8 @@ pages=$work/pages # what is no Markdown: explain/, lab/, api/
 mkdir -p "$pages"
 if [ "$program" != none ]; then
     program=$(realpath "$program")
-    mkdir "$pages/explain"
+    mkdir "$pages/explain" "$pages/docs"
+    bash docs/make-command-line.sh "$program" > "$pages/docs/command-line.md"
     "$program" explain list > "$pages/explain/list.txt"
     while read -r name _; do
         "$program" explain "$name" --shared-scripts --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }

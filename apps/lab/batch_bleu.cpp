@@ -12,7 +12,6 @@
 #include <cmath>
 #include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "apps/translation/metrics/bleu.h"
@@ -20,9 +19,7 @@
 namespace heddle::lab::batch_bleu {
 namespace {
 
-constexpr std::size_t segments = 1305;
-constexpr std::size_t batch = 32;
-constexpr std::size_t talks = 15;
+constexpr std::size_t segments = 1305, batch = 32, talks = 15;
 constexpr std::size_t short_ones = 45;  // of at most short_words
 constexpr std::size_t long_ones = 808;  // of more than 10 words
 constexpr std::size_t short_words = 3;
@@ -106,8 +103,8 @@ picture::Figure over_batches(const Scores& scores) {
     picture::LineChart chart{.title = "BLEU in the batch loop",
                              .x = {.label = "batch"},
                              .y = {.label = "BLEU"},
-                             .series = {{.name = "of all so far", .x = {}, .y = scores.cumulative},
-                                        {.name = "of the batch", .x = {}, .y = scores.batches, .dots = true}},
+                             .series = {{.name = "of all so far", .y = scores.cumulative},
+                                        {.name = "of the batch", .y = scores.batches, .dots = true}},
                              .levels = {{"all segments", scores.bleu[0]}}};
     for (std::size_t i = 0; i < scores.cumulative.size(); ++i)
         for (picture::Series& series : chart.series) series.x.push_back(static_cast<double>(i + 1));
@@ -116,12 +113,10 @@ picture::Figure over_batches(const Scores& scores) {
 
 // errors[variant][draw]
 picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
-    picture::LineChart chart{.title = "invented BLEU over 20 test sets",
-                             .x = {.label = "test set"},
-                             .y = {.label = "above the true one"},
-                             .series = {}};
+    picture::LineChart chart{
+        .title = "invented BLEU over 20 test sets", .x = {.label = "test set"}, .y = {.label = "above the true one"}};
     for (std::size_t variant = 1; variant < names.size(); ++variant) {
-        picture::Series series{.name = names[variant], .x = {}, .y = errors[variant], .dots = true};
+        picture::Series series{.name = names[variant], .y = errors[variant], .dots = true};
         for (int draw = 0; draw < draws; ++draw) series.x.push_back(draw + 1);
         chart.series.push_back(series);
     }
@@ -129,21 +124,8 @@ picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
     return {svg(chart), "Each test set has its own talks and translations."};
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-double mean = 0;
-for (std::size_t i = 0; i < full_batches; ++i)  // loses the rest
-    mean += app::corpus_bleu(batches[i]).score / full_batches;
-)",
-                              .right = R"(
-app::BleuStatistics all;
-for (const app::BleuStatistics& batch : batches) all += batch;
-const double bleu = app::corpus_bleu(all).score;
-)"};
-
-Result experiment(const Options& options) {
-    Finding bleu{"BLEU", {}}, error{"above the true one", {}}, scored{"segments that count", {}};
+Result measure(const Options& options) {
+    Finding bleu{"BLEU"}, error{"above the true one"}, scored{"segments that count"};
     Finding largest{"largest error of 20 test sets", std::vector<double>(names.size())};
     std::vector<std::vector<double>> errors(names.size());
     Scores first;
@@ -159,15 +141,33 @@ Result experiment(const Options& options) {
     bleu.values = first.bleu;
     scored.values = first.scored;
     for (const std::vector<double>& each : errors) error.values.push_back(each[0]);
+    return {.variants = names, .findings = {bleu, error, scored, largest}, .figures = {over_batches(first), over_draws(errors)}};
+}
+
+}  // namespace
+
+Experiment experiment() {
     return {
-        .variants = names,
-        .findings = {bleu, error, scored, largest},
+        .name = "batch-bleu",
+        .group = "Translating and scoring",
+        .title = "BLEU of full batches, without short segments, or as a mean over the batch loop",
+        .caught_by = "Bleu.OfAFileIsThatOfItsSegmentsAddedUpInAnyParts",
         .why =
             "BLEU is a ratio of sums over the whole test set: matches over n-grams, and one brevity penalty. Segments that are "
             "left out are seldom typical (short ones matter least, since they have no 4-grams), and a mean over batches either "
             "gives the first segments the most weight or averages the ratios of small sums. If each segment's counts are "
             "summed and divided once at the end, the score is that of the whole file, however it was batched.",
-        .figures = {over_batches(first), over_draws(errors)}};
+        .wrong = R"(
+double mean = 0;
+for (std::size_t i = 0; i < full_batches; ++i)  // loses the rest
+    mean += app::corpus_bleu(batches[i]).score / full_batches;
+)",
+        .right = R"(
+app::BleuStatistics all;
+for (const app::BleuStatistics& batch : batches) all += batch;
+const double bleu = app::corpus_bleu(all).score;
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::batch_bleu

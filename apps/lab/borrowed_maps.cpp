@@ -10,15 +10,13 @@
 
 #include <algorithm>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/transformer.h"
 
 namespace heddle::lab::borrowed_maps {
 namespace {
 
-constexpr std::int64_t length = 8;
-constexpr std::int64_t vocabulary = 12;
+constexpr std::int64_t length = 8, vocabulary = 12;
 constexpr std::int64_t asked = 50;  // sentences
 
 nn::TransformerOptions small() {
@@ -65,23 +63,7 @@ double aligned(const Tensor& map) {
     return right * length / static_cast<double>(weights.size());
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-x = self_attention.forward(x, spans, {.weights = &self_map});
-x = cross_attention.forward(x, spans, memory, memory_spans);
-maps.decoder.push_back(self_map);
-maps.cross.push_back(self_map);
-)",
-                                 .right = R"(
-x = self_attention.forward(x, spans, {.weights = &self_map});
-x = cross_attention.forward(x, spans, memory, memory_spans,
-                            {.weights = &cross_map});
-maps.decoder.push_back(self_map);
-maps.cross.push_back(cross_map);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     nn::Transformer model(small(), key(options, "model"));
     train(model, {.steps = 400, .lr = 5e-3, .warmup = 20}, [&](std::int64_t step) {
         const Reversed batch = reversed_sentences(32, length, vocabulary, key(options, fmt::format("batch {}", step)));
@@ -94,21 +76,13 @@ Result experiment(const Options& options) {
     const Tensor other = reversed_sentences(asked, length, vocabulary, key(options, "other")).source;
     const Tensor shorter = words(length - 3, vocabulary - 1, key(options, "shorter"));
 
-    Result result{
-        .variants = {"cross", "borrowed"},
-        .findings = {{"change of the map when the source changes", {}},
-                     {"keys of the map for a source of 5 words", {}},
-                     {"weight above the diagonal", {}},
-                     {"words that look at their source word", {}},
-                     {"largest error of a row's sum", {}},
-                     {"keys of the map for a source of 8 words", {}}},
-        .why =
-            "Self-attention and cross-attention weights have the same shape as long as source and target are equally long, and "
-            "the rows of both sum to one, so tests of shapes and sums pass. Only the cross-attention map depends on the "
-            "source: it changes when the source changes, has one key for each source word, and can look ahead, which the "
-            "causal map cannot. A test that changes the source and checks which maps change tells them apart without any "
-            "training.",
-        .figures = {}};
+    Result result{.variants = {"cross", "borrowed"},
+                  .findings = {{"change of the map when the source changes"},
+                               {"keys of the map for a source of 5 words"},
+                               {"weight above the diagonal"},
+                               {"words that look at their source word"},
+                               {"largest error of a row's sum"},
+                               {"keys of the map for a source of 8 words"}}};
     std::vector<std::string> labels;
     for (std::int64_t i = 0; i < length; ++i) labels.push_back(fmt::format("w{}", batch.source.data<std::int32_t>()[i]));
     const std::vector<std::string> backwards(labels.rbegin(), labels.rend());
@@ -139,6 +113,36 @@ Result experiment(const Options& options) {
                                         : "The reversed sentence: each word attends to its source."});
     }
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "borrowed-maps",
+        .group = "Attention",
+        .title = "self-attention maps returned as the cross-attention maps",
+        .caught_by = "Transformer.CrossAttentionMapsAreNotTheSelfAttentionMaps",
+        .why =
+            "Self-attention and cross-attention weights have the same shape as long as source and target are equally long, and "
+            "the rows of both sum to one, so tests of shapes and sums pass. Only the cross-attention map depends on the "
+            "source: it changes when the source changes, has one key for each source word, and can look ahead, which the "
+            "causal map cannot. A test that changes the source and checks which maps change tells them apart without any "
+            "training.",
+        .wrong = R"(
+x = self_attention.forward(x, spans, {.weights = &self_map});
+x = cross_attention.forward(x, spans, memory, memory_spans);
+maps.decoder.push_back(self_map);
+maps.cross.push_back(self_map);
+)",
+        .right = R"(
+x = self_attention.forward(x, spans, {.weights = &self_map});
+x = cross_attention.forward(x, spans, memory, memory_spans,
+                            {.weights = &cross_map});
+maps.decoder.push_back(self_map);
+maps.cross.push_back(cross_map);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::borrowed_maps

@@ -10,20 +10,17 @@
 #include <cmath>
 #include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/linear.h"
 
 namespace heddle::lab::dropout_modes {
 namespace {
 
-constexpr std::int64_t features = 20;
-constexpr std::int64_t hidden = 256;
+constexpr std::int64_t features = 20, hidden = 256;
 constexpr std::int64_t points = 200;  // to learn from
 constexpr std::int64_t unseen_points = 1000;
 constexpr double probability = 0.7;
-constexpr std::int64_t steps = 300;
-constexpr std::int64_t judged_every = 10;
+constexpr std::int64_t steps = 300, judged_every = 10;
 
 enum class Mode : std::uint8_t { right, never_applied, never_off };
 
@@ -99,44 +96,19 @@ Learned learn(Mode mode, const Points& seen, const Points& unseen, const Options
     return learned;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const double probability = 0.3;  // never used
-const Variable hidden = ops::relu(inner.forward(x));
-return outer.forward(hidden);
-// or it is used, but evaluation runs without model.eval()
-)",
-                                 .right = R"(
-const double probability = 0.3;
-const Variable hidden = ops::relu(inner.forward(x));
-// checks the module's mode: after model.eval() nothing is dropped
-const Dropout drop = model.dropout(probability, "hidden");
-return outer.forward(ops::dropout(hidden, drop));
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Points seen = draw_points(points, "seen", options), unseen = draw_points(unseen_points, "unseen", options);
-    Result result{
-        .variants = {"in training", "never applied", "never off"},
-        .findings = {{"loss on unseen points", {}},
-                     {"loss on its own points", {}},
-                     {"answers that differ in two evaluations, %", {}},
-                     {"largest change of a logit between them", {}}},
-        .why =
-            "Dropout makes a layer's units useful without each other, which keeps a wide layer from memorising its points; if "
-            "it is defined but never applied, it has no effect, and nothing fails. If it stays on in evaluation, the loss is "
-            "that of a thinned network: it is too high and differs from one evaluation to the next. The module records whether "
-            "it is in training mode, every dropout checks that, and a test requires two evaluations to agree bit for bit and "
-            "two training passes to differ.",
-        .figures = {}};
+    Result result{.variants = {"in training", "never applied", "never off"},
+                  .findings = {{"loss on unseen points"},
+                               {"loss on its own points"},
+                               {"answers that differ in two evaluations, %"},
+                               {"largest change of a logit between them"}}};
     picture::LineChart charts[] = {
         {.title = "loss on unseen points",
          .x = {.label = "step"},
          .y = {.label = "nats"},
-         .series = {},
          .levels = {{"one in two", std::log(2.0)}}},
-        {.title = "loss on the points to learn from", .x = {.label = "step"}, .y = {.label = "nats", .from = 0}, .series = {}}};
+        {.title = "loss on the points to learn from", .x = {.label = "step"}, .y = {.label = "nats", .from = 0}}};
     for (const Mode mode : {Mode::right, Mode::never_applied, Mode::never_off}) {
         const Learned learned = learn(mode, seen, unseen, options);
         const std::string& name = result.variants[static_cast<std::size_t>(mode)];
@@ -149,6 +121,36 @@ Result experiment(const Options& options) {
         {svg(mistakes_first(charts[0])), "Each variant's own evaluation. One label in five is wrong, so no model reaches zero."},
         {svg(mistakes_first(charts[1])), "Without dropout the wrong labels are memorised as well."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "dropout-modes",
+        .group = "Norm, dropout and training",
+        .title = "dropout that is never applied, or never switched off",
+        .caught_by = "DropoutPlaces.EachProbabilityActsInTrainingAloneAndNeverInEvaluation",
+        .why =
+            "Dropout makes a layer's units useful without each other, which keeps a wide layer from memorising its points; if "
+            "it is defined but never applied, it has no effect, and nothing fails. If it stays on in evaluation, the loss is "
+            "that of a thinned network: it is too high and differs from one evaluation to the next. The module records whether "
+            "it is in training mode, every dropout checks that, and a test requires two evaluations to agree bit for bit and "
+            "two training passes to differ.",
+        .wrong = R"(
+const double probability = 0.3;  // never used
+const Variable hidden = ops::relu(inner.forward(x));
+return outer.forward(hidden);
+// or it is used, but evaluation runs without model.eval()
+)",
+        .right = R"(
+const double probability = 0.3;
+const Variable hidden = ops::relu(inner.forward(x));
+// checks the module's mode: after model.eval() nothing is dropped
+const Dropout drop = model.dropout(probability, "hidden");
+return outer.forward(ops::dropout(hidden, drop));
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::dropout_modes

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "autograd/checkpoint.h"
@@ -15,12 +14,9 @@
 namespace heddle::lab::dropout_redrawn {
 namespace {
 
-constexpr std::int64_t rows = 64;
-constexpr std::int64_t width = 64;
-constexpr std::int64_t vocabulary = 16;
+constexpr std::int64_t rows = 64, width = 64, vocabulary = 16;
 constexpr int depth = 6;
-constexpr std::int64_t hidden_width = 128;
-constexpr std::int64_t steps = 300;
+constexpr std::int64_t hidden_width = 128, steps = 300;
 
 // heddle::checkpoint without its safeguards: backward runs the function again with whatever keys the generator then returns. (The
 // library's version restores the keys of the first run and rejects a second run that computes a different value.)
@@ -101,21 +97,7 @@ Run run(const Options& options, const Task& task, bool redrawn) {
     return result;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// in backward: runs the layers again, with new masks
-const Variable input(gradients.saved(0), true);
-backward(layers(input), gradients.output());
-gradients.give(0, input.grad());
-)",
-                                   .right = R"(
-// backward restores the keys of the first run's masks, and
-// requires the second run to compute the same values
-const Variable y = checkpoint(layers, {x});
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Task task{Variable(normal({rows, width}, 1, key(options, "inputs"))), words(rows, vocabulary, key(options, "targets"))};
     const Run same = run(options, task, false), redrawn = run(options, task, true);
     picture::Series errors{"drawn anew", {}, {}};
@@ -132,7 +114,7 @@ Result experiment(const Options& options) {
                                    .x = {.label = "dropout"},
                                    .y = {.label = "|error| / |gradient|", .from = 0},
                                    .series = {errors}};
-    Finding at_01{"relative error of the gradient, dropout 0.1", {}}, at_03{"relative error of the gradient, dropout 0.3", {}};
+    Finding at_01{"relative error of the gradient, dropout 0.1"}, at_03{"relative error of the gradient, dropout 0.3"};
     for (const bool anew : {false, true}) {
         at_01.values.push_back(gradient_error(options, task, 0.1, anew));
         at_03.values.push_back(gradient_error(options, task, 0.3, anew));
@@ -142,14 +124,35 @@ Result experiment(const Options& options) {
                          at_01,
                          {"loss after 300 steps, dropout 0.3", {same.losses.back(), redrawn.losses.back()}},
                          {"the same without dropout", {same.without_dropout, redrawn.without_dropout}}},
+            .figures = {
+                {svg(mistakes_first(losses)), "Shallow networks tolerate it; here training goes well at first, then diverges."},
+                {svg(error), "With the same mask the error is zero throughout."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "dropout-redrawn",
+            .group = "Norm, dropout and training",
+            .title = "dropout that is drawn again when an activation is recomputed",
+            .caught_by = "Checkpoint.GivesTheBitsOfThePlainRunWithTheSameDropoutMasks",
             .why =
                 "Backward multiplies the gradient of one thinned network by the activations of another: a unit that took part "
                 "may get no gradient, and one that did not may get some. The product is the gradient of no function; at a "
                 "dropout of 0.1 its error is larger than the gradient itself, and the loss of the first steps does not show "
                 "it. Masks derived from the layer's name and the step are the same however often they are drawn.",
-            .figures = {
-                {svg(mistakes_first(losses)), "Shallow networks tolerate it; here training goes well at first, then diverges."},
-                {svg(error), "With the same mask the error is zero throughout."}}};
+            .wrong = R"(
+// in backward: runs the layers again, with new masks
+const Variable input(gradients.saved(0), true);
+backward(layers(input), gradients.output());
+gradients.give(0, input.grad());
+)",
+            .right = R"(
+// backward restores the keys of the first run's masks, and
+// requires the second run to compute the same values
+const Variable y = checkpoint(layers, {x});
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::dropout_redrawn

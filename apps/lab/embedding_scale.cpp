@@ -7,7 +7,6 @@
 // table [V, d] has standard deviation sqrt(2 / (V + d)); the library's has d^-0.5, which the factor scales to 1.
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
@@ -17,8 +16,7 @@
 namespace heddle::lab::embedding_scale {
 namespace {
 
-constexpr std::int64_t width = 512;
-constexpr std::int64_t time = 32;
+constexpr std::int64_t width = 512, time = 32;
 
 enum class Start { normal, xavier, library };
 
@@ -54,11 +52,7 @@ double share(const Options& options, std::int64_t vocabulary, Start start, bool 
 
 // ---- the effect on training: the task is to copy the source; one table for both sides
 
-constexpr std::int64_t copy_width = 64;
-constexpr std::int64_t copy_vocabulary = 64;
-constexpr std::int64_t copy_time = 12;
-constexpr std::int64_t copy_sentences = 16;
-constexpr std::int64_t steps = 200;
+constexpr std::int64_t copy_width = 64, copy_vocabulary = 64, copy_time = 12, copy_sentences = 16, steps = 200;
 
 struct Copier : nn::Module {
     Copier(const Options& options, bool source, bool target)
@@ -109,21 +103,7 @@ std::vector<double> losses(const Options& options, bool source, bool target) {
     });
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable places = positions.table(longest);
-const Variable x =
-    ops::embedding(table, tokens, spans, {.positions = places});
-)",
-                                   .right = R"(
-const Variable places = positions.table(longest);
-const double root = std::sqrt(static_cast<double>(d_model));
-const Variable x = ops::embedding(
-    table, tokens, spans, {.scale = root, .positions = places});
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     struct Variant {
         std::string name;
         bool source;
@@ -134,8 +114,7 @@ Result experiment(const Options& options) {
     Result result;
     picture::BarChart bars{.title = "share of position in the sum",
                            .y = {.label = "|P| / (|E| + |P|)", .from = 0, .to = 1},
-                           .groups = {},
-                           .bars = {{"x sqrt(d)", {}}, {"without", {}}}};
+                           .bars = {{"x sqrt(d)"}, {"without"}}};
     const auto add = [&](const std::string& what, std::int64_t vocabulary, Start start, bool source_too) {
         const double with = share(options, vocabulary, start, true), without = share(options, vocabulary, start, false);
         Finding target{"share of position, target, " + what, {}}, source{"share of position, source, " + what, {}};
@@ -154,11 +133,10 @@ Result experiment(const Options& options) {
     add("Xavier, 10000 words", 10000, Start::xavier, false);
     add("N(0, 1)", 1024, Start::normal, false);
     add("N(0, 1/d)", 1024, Start::library, false);
-    Finding loss{"loss of copying after 200 steps", {}};
+    Finding loss{"loss of copying after 200 steps"};
     picture::LineChart curves{.title = "learning to copy 12 of 64 words, one table for both sides",
                               .x = {.label = "step"},
                               .y = {.label = "loss", .from = 0},
-                              .series = {},
                               .levels = {{"ln 64", std::log(copy_vocabulary)}}};
     for (const Variant& variant : variants) {
         result.variants.push_back(variant.name);
@@ -167,17 +145,41 @@ Result experiment(const Options& options) {
         curves.series.push_back(curve(variant.name, measured));
     }
     result.findings.push_back(loss);
-    result.why =
-        "With Xavier initialisation, or a standard deviation of d^-0.5, an embedding has a norm of about 1, against 16 for the "
-        "position code: their sum is nearly all position, words can hardly be told apart, and copying is not learned. The "
-        "factor sqrt(d) scales d^-0.5 to 1; a table initialised with N(0, 1) does not need it, and with it the positions "
-        "become too small instead. Scaling only one side of a shared table has two outcomes: for the target alone, the "
-        "source's words stay as hard to tell apart as before; for the source alone, the result suits copying, which needs the "
-        "source's words and the target's positions, so well that only a test of the sum itself notices.";
     result.figures = {
         {svg(mistakes_first(bars)), "At width 512, position codes have norm 16."},
         {svg(mistakes_first(curves)), "Neither side or the target only: the loss of guessing. Source only: enough for copying."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "embedding-scale",
+        .group = "Embeddings and positions",
+        .title = "embeddings added to the position codes without the factor sqrt(d)",
+        .caught_by = "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence",
+        .why =
+            "With Xavier initialisation, or a standard deviation of d^-0.5, an embedding has a norm of about 1, against 16 for "
+            "the "
+            "position code: their sum is nearly all position, words can hardly be told apart, and copying is not learned. The "
+            "factor sqrt(d) scales d^-0.5 to 1; a table initialised with N(0, 1) does not need it, and with it the positions "
+            "become too small instead. Scaling only one side of a shared table has two outcomes: for the target alone, the "
+            "source's words stay as hard to tell apart as before; for the source alone, the result suits copying, which needs "
+            "the "
+            "source's words and the target's positions, so well that only a test of the sum itself notices.",
+        .wrong = R"(
+const Variable places = positions.table(longest);
+const Variable x =
+    ops::embedding(table, tokens, spans, {.positions = places});
+)",
+        .right = R"(
+const Variable places = positions.table(longest);
+const double root = std::sqrt(static_cast<double>(d_model));
+const Variable x = ops::embedding(
+    table, tokens, spans, {.scale = root, .positions = places});
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::embedding_scale

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
@@ -97,27 +96,12 @@ double largest_error(const Case& one) {
     return worst;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-double worst = 0;
-for (std::size_t i = 0; i < given.size(); ++i)
-    worst = std::max(worst, std::abs(given[i] - wanted[i]));
-if (worst > tolerance) fail("the gradient is wrong");
-)",
-                                         .right = R"(
-for (std::size_t i = 0; i < given.size(); ++i)
-    if (!(std::abs(given[i] - wanted[i]) <= tolerance))
-        fail("the gradient is wrong");
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     std::vector<Case> cases = {ignored_case(options), constant_row_case(options), masked_row_case(options)};
     for (Case& one : finite_cases(options)) cases.push_back(std::move(one));
     picture::BarChart chart{.title = "gradients that are refused",
                             .y = {.label = "1: refused", .from = 0, .to = 1},
-                            .groups = {},
-                            .bars = {{"not (e <= t)", {}}, {"e > t", {}}, {"max(e) <= t", {}}}};
+                            .bars = {{"not (e <= t)"}, {"e > t"}, {"max(e) <= t"}}};
     double nan_cases = 0;
     std::vector<double> nan_refused(3), wrong_refused(3), right_refused(3);
     for (const Case& one : cases) {
@@ -136,11 +120,32 @@ Result experiment(const Options& options) {
                      {"NaN gradients there are", {nan_cases, nan_cases, nan_cases}},
                      {"gradients wrong by a percent refused, of 1", wrong_refused},
                      {"right gradients refused, of 1", right_refused}},
-        .why =
-            "Every comparison with NaN is false, so NaN is never 'too large', and a gradient full of NaN passes. Taking the "
-            "maximum first drops the NaN before the comparison, because std::max also tests whether one value is larger. The "
-            "opposite test, 'is the error small enough', is also false for NaN, and so rejects it.",
         .figures = {{svg(mistakes_first(chart)), "All three agree on finite errors. Only the first one is right about NaN."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "error-above-tolerance",
+            .group = "Checks",
+            .title = "a check written error > tolerance: NaN passes",
+            .caught_by = "Gradcheck.CatchesANaN",
+            .why =
+                "Every comparison with NaN is false, so NaN is never 'too large', and a gradient full of NaN passes. Taking the "
+                "maximum first drops the NaN before the comparison, because std::max also tests whether one value is larger. The "
+                "opposite test, 'is the error small enough', is also false for NaN, and so rejects it.",
+            .wrong = R"(
+double worst = 0;
+for (std::size_t i = 0; i < given.size(); ++i)
+    worst = std::max(worst, std::abs(given[i] - wanted[i]));
+if (worst > tolerance) fail("the gradient is wrong");
+)",
+            .right = R"(
+for (std::size_t i = 0; i < given.size(); ++i)
+    if (!(std::abs(given[i] - wanted[i]) <= tolerance))
+        fail("the gradient is wrong");
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::error_above_tolerance

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "core/error.h"
 #include "nn/linear.h"
@@ -22,12 +21,9 @@
 namespace heddle::lab::head_slices {
 namespace {
 
-constexpr std::int64_t d_model = 512;
-constexpr std::int64_t heads = 12;
-constexpr std::int64_t head_dim = 42;
+constexpr std::int64_t d_model = 512, heads = 12, head_dim = 42;
 constexpr std::int64_t width = heads * head_dim;  // 504
-constexpr std::int64_t unread = d_model - width;
-constexpr std::int64_t vocabulary = 8;
+constexpr std::int64_t unread = d_model - width, vocabulary = 8;
 constexpr std::int64_t longest = 48;  // longest sentence tried
 constexpr Training training = {.steps = 40, .lr = 1e-3};
 
@@ -143,40 +139,15 @@ std::vector<double> learn_from_the_last_columns(Net& net, const Options& options
     });
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// head h of width d reads only its own columns: weight [d, d]
-const Variable own = ops::slice(x, 1, h * d, (h + 1) * d);
-const Variable q = ops::linear(own, weight);
-// and a triangle sized by the head's width
-const Tensor mask = Tensor::zeros({d, d}, DType::u8);
-)",
-                               .right = R"(
-// every head reads every column: weight [H * d, d_model]
-const Variable q = ops::linear(x, weight);
-// the causal rule holds for any number of positions
-const Variable y = ops::attention(q, k, v, spans, spans,
-                                  {.heads = H, .causal = true});
-)"};
-
-Result experiment(const Options& options) {
-    Result result{
-        .variants = {"projections", "slices"},
-        .findings = {{"columns of the embedding that one head reads", {}},
-                     {"columns that no head reads", {}},
-                     {"longest sentence of up to 48 that works", {}},
-                     {"loss on a word in the last 8 columns, 40 steps", {}}},
-        .why =
-            "Each head sees 42 of the 512 columns, and 12 times 42 is 504, so no head reads the last eight, and the loss on "
-            "the words they encode stays at ln 8. A mask sized by the head's width has nothing to do with the sentence's "
-            "length: it only happens to work up to 42 tokens. With projections every head reads all columns, and the causal "
-            "rule compares positions, however many there are.",
-        .figures = {}};
+Result measure(const Options& options) {
+    Result result{.variants = {"projections", "slices"},
+                  .findings = {{"columns of the embedding that one head reads"},
+                               {"columns that no head reads"},
+                               {"longest sentence of up to 48 that works"},
+                               {"loss on a word in the last 8 columns, 40 steps"}}};
     picture::LineChart losses{.title = "predicting a word encoded in the last 8 columns",
                               .x = {.label = "step"},
                               .y = {.label = "cross entropy", .from = 0},
-                              .series = {},
                               .levels = {{"ln 8: guessing", std::log(vocabulary)}}};
     const Tensor rows = normal({16, d_model}, 1, key(options, "rows"));
     for (const Build build : {Build::projections, Build::slices}) {
@@ -209,6 +180,35 @@ Result experiment(const Options& options) {
     }
     result.figures.push_back({svg(mistakes_first(losses)), "What no head reads cannot be learned."});
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "head-slices",
+            .group = "Attention",
+            .title = "heads that read slices of the embedding, and a mask of the head's width",
+            .caught_by = "Attention.WorksWithoutBiasAndWithAnyHeadSize",
+            .why =
+                "Each head sees 42 of the 512 columns, and 12 times 42 is 504, so no head reads the last eight, and the loss on "
+                "the words they encode stays at ln 8. A mask sized by the head's width has nothing to do with the sentence's "
+                "length: it only happens to work up to 42 tokens. With projections every head reads all columns, and the causal "
+                "rule compares positions, however many there are.",
+            .wrong = R"(
+// head h of width d reads only its own columns: weight [d, d]
+const Variable own = ops::slice(x, 1, h * d, (h + 1) * d);
+const Variable q = ops::linear(own, weight);
+// and a triangle sized by the head's width
+const Tensor mask = Tensor::zeros({d, d}, DType::u8);
+)",
+            .right = R"(
+// every head reads every column: weight [H * d, d_model]
+const Variable q = ops::linear(x, weight);
+// the causal rule holds for any number of positions
+const Variable y = ops::attention(q, k, v, spans, spans,
+                                  {.heads = H, .causal = true});
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::head_slices

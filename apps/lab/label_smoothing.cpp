@@ -10,7 +10,6 @@
 #include <cmath>
 #include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
@@ -95,17 +94,16 @@ Descent descend(std::size_t variant, const Options& options) {
 picture::Figure minima(const std::vector<Descent>& found) {
     picture::LineChart chart{.title = "minimum loss by vocabulary size",
                              .x = {.label = "V", .logarithmic = true},
-                             .y = {.label = "nats per token", .from = 0},
-                             .series = {}};
+                             .y = {.label = "nats per token", .from = 0}};
     for (std::size_t variant = 0; variant < names.size(); ++variant) {
-        picture::Series line{.name = names[variant], .x = {}, .y = {}};
+        picture::Series line{.name = names[variant]};
         for (double size = 4; size <= 65536; size *= 1.25) {
             line.x.push_back(size);
             line.y.push_back(entropy(variant, size));
         }
         chart.series.push_back(line);
     }
-    picture::Series dots{.name = "by descent", .x = {}, .y = {}, .dots = true};
+    picture::Series dots{.name = "by descent", .dots = true};
     for (const Descent& each : found) {
         dots.x.push_back(vocabulary);
         dots.y.push_back(each.least);
@@ -118,34 +116,16 @@ picture::Figure minima(const std::vector<Descent>& found) {
 picture::Figure probabilities(const std::vector<Descent>& found) {
     picture::BarChart chart{.title = "probabilities learned by a perfect model",
                             .y = {.label = "probability", .from = 0},
-                            .groups = {"padding", "one other word"},
-                            .bars = {}};
+                            .groups = {"padding", "one other word"}};
     for (std::size_t variant = 0; variant < names.size(); ++variant)
         chart.bars.push_back({names[variant], {found[variant].mean[0], found[variant].mean[2]}});
     return {svg(mistakes_first(chart)),
             "Two of the three teach padding as if it were a word. The target has the rest, about 0.9."};
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable loss = ops::cross_entropy(
-    logits, targets, {.label_smoothing = 0.1});
-const double perplexity = std::exp(loss.value().item());
-)",
-                                   .right = R"(
-Tensor sums;
-const Variable loss = ops::cross_entropy(
-    logits, targets, {.label_smoothing = 0.1}, &sums);
-const auto [smoothed, nll, counted, correct] =
-    ops::loss_statistics(sums);  // nll: without smoothing
-const double perplexity =
-    std::exp(nll / static_cast<double>(counted));
-)"};
-
-Result experiment(const Options& options) {
-    Finding least{"least loss, by descent", {}}, formula{"least loss, by formula", {}}, pad{"mass on padding", {}};
-    Finding perplexity{"perplexity of a perfect model", {}}, drawn{"drawn sentences of 20 tokens with padding, %", {}};
+Result measure(const Options& options) {
+    Finding least{"least loss, by descent"}, formula{"least loss, by formula"}, pad{"mass on padding"};
+    Finding perplexity{"perplexity of a perfect model"}, drawn{"drawn sentences of 20 tokens with padding, %"};
     std::vector<Descent> found;
     for (std::size_t variant = 0; variant < names.size(); ++variant) {
         found.push_back(descend(variant, options));
@@ -156,16 +136,40 @@ Result experiment(const Options& options) {
         perplexity.values.push_back(std::exp(each.least));
         drawn.values.push_back(100 * (1 - std::pow(1 - each.mean[0], sentence)));
     }
+    return {.variants = names,
+            .findings = {least, formula, pad, perplexity, drawn},
+            .figures = {minima(found), probabilities(found)}};
+}
+
+}  // namespace
+
+Experiment experiment() {
     return {
-        .variants = names,
-        .findings = {least, formula, pad, perplexity, drawn},
+        .name = "label-smoothing",
+        .group = "The loss",
+        .title = "smoothed losses of different recipes compared, and padding trained as a word",
+        .caught_by = "CrossEntropy.IsTheMeanOverTheCountedTargets",
         .why =
             "The minimum of a smoothed loss is not zero but the entropy of its targets, which depends on e, on V and on which "
             "words share e: the losses of two recipes cannot be compared, and their exponential is not a perplexity. If e is "
             "spread over V (the published formula, and this library's) or over V - 1, padding gets a part of it, and a perfect "
             "model learns to predict padding. Compare models by the loss without smoothing, which heddle reports in each "
             "validation, and exclude padding when sampling.",
-        .figures = {minima(found), probabilities(found)}};
+        .wrong = R"(
+const Variable loss = ops::cross_entropy(
+    logits, targets, {.label_smoothing = 0.1});
+const double perplexity = std::exp(loss.value().item());
+)",
+        .right = R"(
+Tensor sums;
+const Variable loss = ops::cross_entropy(
+    logits, targets, {.label_smoothing = 0.1}, &sums);
+const auto [smoothed, nll, counted, correct] =
+    ops::loss_statistics(sums);  // nll: without smoothing
+const double perplexity =
+    std::exp(nll / static_cast<double>(counted));
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::label_smoothing

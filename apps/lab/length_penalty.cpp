@@ -12,7 +12,6 @@
 #include <functional>
 #include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
@@ -109,7 +108,7 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
     picture::LineChart lengths{.title = "length relative to the reference",
                                .x = {.label = "a"},
                                .y = {.label = "length ratio", .from = 0},
-                               .series = {{.name = "L^a", .x = {}, .y = {}}, {.name = "((5+L)/6)^a", .x = {}, .y = {}}},
+                               .series = {{.name = "L^a"}, {.name = "((5+L)/6)^a"}},
                                .levels = {{"the reference", 1}}};
     picture::LineChart scores = lengths;
     scores.title = "BLEU";
@@ -127,21 +126,7 @@ std::vector<picture::Figure> sweep(const Candidates& candidates) {
             {svg(mistakes_first(scores)), "The reference uses each symbol's usual word, so a perfect search reaches 100."}};
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const auto best = std::ranges::max_element(
-    found, {}, &nn::Hypothesis::log_probability);
-)",
-                   .right = R"(
-const auto score = [](const nn::Hypothesis& one) {
-    const auto length = static_cast<double>(one.tokens.size() + 1);
-    return one.log_probability / length;  // with the end mark
-};
-const auto best = std::ranges::max_element(found, {}, score);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     nn::Transformer model(small_transformer(vocabulary), key(options, "model"));
     Sequence numbers(key(options, "training"));
     train(model, {.steps = 500, .lr = 5e-3, .warmup = 50, .clip = 1}, [&](std::int64_t) {
@@ -152,21 +137,42 @@ Result experiment(const Options& options) {
     model.eval();
 
     const Candidates candidates(model, options);
-    Result result{
-        .variants = {"L^1", "none", "((5+L)/6)^1"},
-        .findings = {{"length ratio", {}}, {"BLEU", {}}, {"brevity penalty of BLEU", {}}, {"empty translations, %", {}}},
-        .why =
-            "Each token multiplies the probability by less than one, so a truncated translation may well be more probable than "
-            "the whole one, and a good search finds it. How often that happens depends on the training data: here one pair in "
-            "five is truncated. Dividing the score by an increasing function of the length compares averages per token, and "
-            "the whole translation wins; both forms do this, the second one less strongly.",
-        .figures = sweep(candidates)};
+    Result result{.variants = {"L^1", "none", "((5+L)/6)^1"},
+                  .findings = {{"length ratio"}, {"BLEU"}, {"brevity penalty of BLEU"}, {"empty translations, %"}},
+                  .figures = sweep(candidates)};
     for (const Divisor& divisor : {power(1), power(0), shifted(1)}) {
         const Translated each = candidates.best_by(divisor);
         const double values[] = {ratio(each.bleu), each.bleu.score, each.bleu.brevity_penalty, 100 * each.empty};
         result.add(values);
     }
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "length-penalty",
+        .group = "Translating and scoring",
+        .title = "translations compared by log p alone: the shortest one wins",
+        .caught_by = "BeamSearch.AWideBeamFindsTheBestOfAllTranslations",
+        .why =
+            "Each token multiplies the probability by less than one, so a truncated translation may well be more probable than "
+            "the whole one, and a good search finds it. How often that happens depends on the training data: here one pair in "
+            "five is truncated. Dividing the score by an increasing function of the length compares averages per token, and "
+            "the whole translation wins; both forms do this, the second one less strongly.",
+        .wrong = R"(
+const auto best = std::ranges::max_element(
+    found, {}, &nn::Hypothesis::log_probability);
+)",
+        .right = R"(
+const auto score = [](const nn::Hypothesis& one) {
+    const auto length = static_cast<double>(one.tokens.size() + 1);
+    return one.log_probability / length;  // with the end mark
+};
+const auto best = std::ranges::max_element(found, {}, score);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::length_penalty

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
@@ -48,18 +47,7 @@ Run run(bool composed) {
     return result;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable log_p = ops::log(ops::softmax(logits));
-const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
-)",
-                                  .right = R"(
-const Variable log_p = ops::log_softmax(logits);
-const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
-)"};
-
-Result experiment(const Options&) {
+Result measure(const Options&) {
     const Run fused = run(false), composed = run(true);
     const picture::LineChart losses{.title = "loss of a very improbable word",
                                     .x = {.label = "gap to the largest logit"},
@@ -76,14 +64,32 @@ Result experiment(const Options&) {
                          {"loss at a gap of 104", {fused.losses[104], composed.losses[104]}},
                          {"smallest gap with a NaN gradient", {fused.first_nan, composed.first_nan}},
                          {"smallest gap with an infinite loss", {fused.first_infinite, composed.first_infinite}}},
+            .figures = {{svg(mistakes_first(losses)), "The two agree until the probability is zero."},
+                        {svg(mistakes_first(gradients)),
+                         "The line of the composed gradient ends where it becomes NaN, long before the loss shows it."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "log-of-softmax",
+            .group = "The loss",
+            .title = "the logarithm of a softmax instead of a log-softmax, in f32",
+            .caught_by = "LogSoftmax.StaysFiniteWhereTheProbabilityUnderflows",
             .why =
                 "1 / e^-90 overflows f32, while e^-90 itself still has a logarithm: the loss looks fine, but its gradient "
                 "involves infinity times zero, or infinity minus infinity, which is NaN. At e^-104 and below, the probability "
                 "is zero and the loss infinite. The log-softmax subtracts logits, whose difference is just 90 or 104, and its "
                 "gradient is p - 1.",
-            .figures = {{svg(mistakes_first(losses)), "The two agree until the probability is zero."},
-                        {svg(mistakes_first(gradients)),
-                         "The line of the composed gradient ends where it becomes NaN, long before the loss shows it."}}};
+            .wrong = R"(
+const Variable log_p = ops::log(ops::softmax(logits));
+const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
+)",
+            .right = R"(
+const Variable log_p = ops::log_softmax(logits);
+const Variable loss = ops::neg(ops::sum(ops::mul(one_hot, log_p)));
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::log_of_softmax

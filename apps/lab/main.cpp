@@ -1,5 +1,4 @@
-// The `heddle-lab` program, started by `heddle lab`, `heddle chapter`, `heddle learn` and `heddle explain FILE.cu`: the experiments,
-// the measured chapters, the exercises, and pages of kernels that are no part of Heddle.
+// The `heddle-lab` program, started by `heddle lab`, `heddle chapter`, `heddle learn` and `heddle explain FILE.cu`.
 #include <string_view>
 
 #include "apps/command/commands.h"

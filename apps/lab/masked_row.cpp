@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/linear.h"
 
@@ -17,9 +16,7 @@ namespace heddle::lab::masked_row {
 namespace {
 
 constexpr std::int64_t sentences = 4;  // the last one's source is empty
-constexpr std::int64_t length = 6;
-constexpr std::int64_t width = 32;
-constexpr std::int64_t vocabulary = 10;
+constexpr std::int64_t length = 6, width = 32, vocabulary = 10;
 constexpr std::int32_t ignored = -1;
 
 struct Fill {
@@ -79,21 +76,7 @@ double gradient_in_padding(const Variable& source) {
     return std::sqrt(squares);
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// or -inf, which a softmax of exp and sum turns into NaN
-const Variable low(Tensor::full({1}, -1e9, DType::f32));
-const Variable filled = ops::where(mask, scores, low);
-const Variable weights = ops::softmax(filled);
-)",
-                              .right = R"(
-// masked positions are left out of the sum; a row with no
-// other positions gives zeros, forward and backward
-const Variable weights = ops::softmax(scores, mask);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Shape shape = {sentences * length, width};
     const Variable target(normal(shape, 1, key(options, "target")));
     const Tensor mask = mask_of_the_batch();
@@ -102,19 +85,10 @@ Result experiment(const Options& options) {
     for (std::int64_t i = (sentences - 1) * length; i < sentences * length; ++i)
         without_the_last.mutable_data<std::int32_t>()[i] = ignored;
 
-    Result result{
-        .variants = {},
-        .findings = {{"weight of a masked row on masked places", {}},
-                     {"NaN among the gradients, the loss ignores the row", {}},
-                     {"NaN among the gradients, the loss counts the row", {}},
-                     {"gradient in padding, the loss counts the row", {}}},
-        .why =
-            "A large negative number is a score like any other: if all scores are equal, all weights are 1/6, and the query "
-            "reads padding, which then receives gradients. Minus infinity minus itself is NaN, and zero times NaN is NaN, so "
-            "one such row spoils the gradients of the value and output weights, and of all layers below, even if the loss "
-            "ignores it. A mask that excludes positions leaves an empty sum: the weights and gradients are zero, and the rest "
-            "of the batch trains as usual.",
-        .figures = {}};
+    Result result{.findings = {{"weight of a masked row on masked places"},
+                               {"NaN among the gradients, the loss ignores the row"},
+                               {"NaN among the gradients, the loss counts the row"},
+                               {"gradient in padding, the loss counts the row"}}};
     std::vector<double> rows;
     std::vector<std::string> names;
     for (const Fill& fill : fills) {
@@ -154,6 +128,34 @@ Result experiment(const Options& options) {
                                                       {"the loss counts the row", mistakes_first(result.findings[2].values)}}}),
                        "One row of one sentence spoils the whole batch's gradients of the value and output weights."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "masked-row",
+        .group = "Attention",
+        .title = "a fully masked row under four ways of masking",
+        .caught_by = "Softmax.GivesZerosAndZeroGradientsWhereNothingAttends",
+        .why =
+            "A large negative number is a score like any other: if all scores are equal, all weights are 1/6, and the query "
+            "reads padding, which then receives gradients. Minus infinity minus itself is NaN, and zero times NaN is NaN, so "
+            "one such row spoils the gradients of the value and output weights, and of all layers below, even if the loss "
+            "ignores it. A mask that excludes positions leaves an empty sum: the weights and gradients are zero, and the rest "
+            "of the batch trains as usual.",
+        .wrong = R"(
+// or -inf, which a softmax of exp and sum turns into NaN
+const Variable low(Tensor::full({1}, -1e9, DType::f32));
+const Variable filled = ops::where(mask, scores, low);
+const Variable weights = ops::softmax(filled);
+)",
+        .right = R"(
+// masked positions are left out of the sum; a row with no
+// other positions gives zeros, forward and backward
+const Variable weights = ops::softmax(scores, mask);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::masked_row

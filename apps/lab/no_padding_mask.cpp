@@ -9,7 +9,6 @@
 
 #include <array>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/layers.h"
 
@@ -18,8 +17,7 @@ namespace {
 
 constexpr std::int64_t d_model = 32;
 constexpr std::int64_t length = 5;  // of the test sentences
-constexpr std::int64_t longest = 40;
-constexpr std::int64_t sentences = 200;
+constexpr std::int64_t longest = 40, sentences = 200;
 constexpr std::int32_t padding = 2;  // the words are 0 and 1
 
 // The task: at each position, predict the more frequent word of the sentence.
@@ -116,20 +114,7 @@ double on_padding(const std::vector<double>& weights) {
     return sum;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// each sentence as long as the longest, with its padding
-const std::vector<std::int64_t> rows(sentences, longest);
-const Variable y = encoder.forward(x, Spans::packed(rows));
-)",
-                                   .right = R"(
-// each sentence has its own length, without padding
-const Spans spans = Spans::padded(lengths, longest);
-const Variable y = encoder.forward(x, spans);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     Net net(key(options, "model"));
     teach(net, options);
     net.eval();
@@ -137,26 +122,18 @@ Result experiment(const Options& options) {
     const Tensor tokens = words(sentences * length, 2, key(options, "sentences"));
     const std::vector<double> alone = answers(net, tokens, length, true);
 
-    Result result{
-        .variants = {"masked", "not masked"},
-        .findings = {{"change of the output beside a sentence of 40 words", {}},
-                     {"right answers without a longer neighbour", {}},
-                     {"right answers beside a sentence of 40 words", {}},
-                     {"weight on padding, first layer", {}}},
-        .why =
-            "Padding has keys like any word, so without a mask every position of a short sentence attends to it, and all the "
-            "more the longer the longest sentence is. The model was never trained on padding, because batches of equal lengths "
-            "have none: its answer for the same sentence is right in one batch and wrong in another. Spans, lengths or a mask "
-            "exclude these positions from the sum, and a sentence has the same bits in every batch.",
-        .figures = {}};
+    Result result{.variants = {"masked", "not masked"},
+                  .findings = {{"change of the output beside a sentence of 40 words"},
+                               {"right answers without a longer neighbour"},
+                               {"right answers beside a sentence of 40 words"},
+                               {"weight on padding, first layer"}}};
     picture::LineChart accuracy{.title = "sentences of 5 words beside a longer one",
                                 .x = {.label = "words of the longest sentence in the batch"},
                                 .y = {.label = "share of right answers", .from = 0, .to = 1},
-                                .series = {},
                                 .levels = {{"guessing", 0.5}}};
     for (const bool masked : {true, false}) {
         const std::string name = result.variants[masked ? 0 : 1];
-        picture::Series& line = accuracy.series.emplace_back(picture::Series{.name = name, .x = {}, .y = {}});
+        picture::Series& line = accuracy.series.emplace_back(picture::Series{.name = name});
         for (std::int64_t time = length; time <= longest; time += 5) {
             line.x.push_back(static_cast<double>(time));
             line.y.push_back(share_right(tokens, answers(net, tokens, time, masked)));
@@ -177,6 +154,32 @@ Result experiment(const Options& options) {
     result.figures.insert(result.figures.begin(),
                           {svg(mistakes_first(accuracy)), "The same model and sentences; only the longest sentence differs."});
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "no-padding-mask",
+        .group = "Attention",
+        .title = "padding that attention sees as words",
+        .caught_by = "Transformer.SentenceHasTheSameBitsAloneAndInAnyBatch",
+        .why =
+            "Padding has keys like any word, so without a mask every position of a short sentence attends to it, and all the "
+            "more the longer the longest sentence is. The model was never trained on padding, because batches of equal lengths "
+            "have none: its answer for the same sentence is right in one batch and wrong in another. Spans, lengths or a mask "
+            "exclude these positions from the sum, and a sentence has the same bits in every batch.",
+        .wrong = R"(
+// each sentence as long as the longest, with its padding
+const std::vector<std::int64_t> rows(sentences, longest);
+const Variable y = encoder.forward(x, Spans::packed(rows));
+)",
+        .right = R"(
+// each sentence has its own length, without padding
+const Spans spans = Spans::padded(lengths, longest);
+const Variable y = encoder.forward(x, spans);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::no_padding_mask

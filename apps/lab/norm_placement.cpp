@@ -8,23 +8,17 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
-#include "nn/layers.h"
 #include "nn/layer_norm.h"
+#include "nn/layers.h"
 #include "nn/multi_head_attention.h"
 
 namespace heddle::lab::norm_placement {
 namespace {
 
-constexpr std::int64_t depth = 12;
-constexpr std::int64_t width = 64;
-constexpr std::int64_t vocabulary = 20;
-constexpr std::int64_t sentences = 8;
-constexpr std::int64_t time = 16;
-constexpr std::int64_t steps = 150;
+constexpr std::int64_t depth = 12, width = 64, vocabulary = 20, sentences = 8, time = 16, steps = 150;
 
 enum class Place { pre, post, none, no_residual };
 
@@ -116,20 +110,7 @@ Run run(const Options& options, Place place, std::int64_t warmup) {
     return result;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// twelve times, at the full rate from the first step on
-x = norm.forward(ops::add(x, attention.forward(x, spans)));
-x = next_norm.forward(ops::add(x, feed_forward.forward(x)));
-)",
-                                  .right = R"(
-// twelve times, and one more norm after the last layer
-x = ops::add(x, attention.forward(norm.forward(x), spans));
-x = ops::add(x, feed_forward.forward(next_norm.forward(x)));
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     struct Variant {
         std::string name;
         Place place;
@@ -141,18 +122,16 @@ Result experiment(const Options& options) {
                                            {"no norm", Place::none, 0},
                                            {"no residual", Place::no_residual, 0}};
     Result result;
-    Finding loss{"loss, mean of the last 10 of 150 steps", {}}, first{"gradient norm of the first layer, at the start", {}},
-        last{"gradient norm of the last layer, at the start", {}},
-        alike{"mean cosine between two tokens behind the last layer, at the start", {}};
+    Finding loss{"loss, mean of the last 10 of 150 steps"}, first{"gradient norm of the first layer, at the start"},
+        last{"gradient norm of the last layer, at the start"},
+        alike{"mean cosine between two tokens behind the last layer, at the start"};
     picture::LineChart losses{.title = "predicting the previous token: loss",
                               .x = {.label = "step"},
                               .y = {.label = "loss", .from = 0, .to = 4},
-                              .series = {},
                               .levels = {{"ln 20", std::log(vocabulary)}}};
     picture::LineChart norms{.title = "gradient norm of each layer, at the start",
                              .x = {.label = "layer"},
-                             .y = {.label = "norm", .logarithmic = true},
-                             .series = {}};
+                             .y = {.label = "norm", .logarithmic = true}};
     for (const Variant& variant : variants) {
         const Run measured = run(options, variant.place, variant.warmup);
         result.variants.push_back(variant.name);
@@ -164,17 +143,40 @@ Result experiment(const Options& options) {
         norms.series.push_back(curve(variant.name, measured.norms));
     }
     result.findings = {loss, first, last, alike};
-    result.why =
-        "A norm after every sum scales down the residual, once per sublayer: after twelve layers the tokens of a sentence look "
-        "alike, the last layers get gradients several times as large as in pre-norm, and at the full rate from the first step "
-        "the stack stays at the loss of guessing; with a warm-up it starts to improve. Without residuals nothing of the token "
-        "is left, and without norms the sums, and with them the gradients, grow from layer to layer. A norm before each "
-        "sublayer bounds the sublayer's input and leaves the residual path untouched.";
     result.figures = {
         {svg(mistakes_first(losses)), "All five start from the same weights. Without norms the loss is off the scale."},
         {svg(mistakes_first(norms)),
          "Without norms the gradient is larger by orders of magnitude. Before the first step a warm-up changes nothing."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "norm-placement",
+            .group = "Norm, dropout and training",
+            .title = "deep stacks without warm-up, without norms, without residuals",
+            .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
+            .why =
+                "A norm after every sum scales down the residual, once per sublayer: after twelve layers the tokens of a "
+                "sentence look "
+                "alike, the last layers get gradients several times as large as in pre-norm, and at the full rate from the first "
+                "step "
+                "the stack stays at the loss of guessing; with a warm-up it starts to improve. Without residuals nothing of the "
+                "token "
+                "is left, and without norms the sums, and with them the gradients, grow from layer to layer. A norm before each "
+                "sublayer bounds the sublayer's input and leaves the residual path untouched.",
+            .wrong = R"(
+// twelve times, at the full rate from the first step on
+x = norm.forward(ops::add(x, attention.forward(x, spans)));
+x = next_norm.forward(ops::add(x, feed_forward.forward(x)));
+)",
+            .right = R"(
+// twelve times, and one more norm after the last layer
+x = ops::add(x, attention.forward(norm.forward(x), spans));
+x = ops::add(x, feed_forward.forward(next_norm.forward(x)));
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::norm_placement

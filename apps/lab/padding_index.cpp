@@ -8,7 +8,6 @@
 #include <array>
 #include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/embedding.h"
 #include "nn/layers.h"
@@ -17,11 +16,7 @@
 namespace heddle::lab::padding_index {
 namespace {
 
-constexpr std::int64_t vocabulary = 8;
-constexpr std::int64_t length = 8;
-constexpr std::int64_t width = 32;
-constexpr std::int64_t heads = 2;
-constexpr std::int64_t sentences = 32;
+constexpr std::int64_t vocabulary = 8, length = 8, width = 32, heads = 2, sentences = 32;
 
 struct Net : nn::Module {
     using Module::Module;
@@ -137,40 +132,15 @@ Learned learn(const Variant& variant, const Options& options) {
     return learned;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// 0 is padding, whatever the vocabulary says
-for (std::int64_t i = 0; i < T; ++i)
-    may_attend[i] = tokens.data<std::int32_t>()[i] != 0;
-const Variable loss =
-    ops::cross_entropy(logits, targets, {.ignore = 0});
-)",
-                                 .right = R"(
-// lengths show where a sentence ends, and -1 is not a word
-const Spans spans = Spans::padded(lengths, longest);
-const Variable loss =
-    ops::cross_entropy(logits, targets, {.ignore = -1});
-)"};
-
-Result experiment(const Options& options) {
-    Result result{
-        .variants = {},
-        .findings = {{"accuracy on word 0, %", {}},
-                     {"accuracy on the other words, %", {}},
-                     {"accuracy as its own padding rule counts it, %", {}},
-                     {"targets that count in training, %", {}},
-                     {"loss over all targets", {}},
-                     {"largest attention weight on word 0", {}}},
-        .why =
-            "Which index is padding depends on the vocabulary: another vocabulary has a word there. In the loss, a fixed index "
-            "excludes that word from training and from the accuracy, which looks perfect; in the mask, no query can read the "
-            "word any more, and a model can make up for that only where it can infer the missing word. Take the index from the "
-            "vocabulary, or better, do without one: lengths show where a sentence ends.",
-        .figures = {}};
-    picture::LineChart chart{
-        .title = "accuracy on word 0", .x = {.label = "step"}, .y = {.label = "%", .from = 0, .to = 100}, .series = {}};
-    picture::BarChart bars{.title = "accuracy by word", .y = {.label = "%", .from = 0, .to = 100}, .groups = {}, .bars = {}};
+Result measure(const Options& options) {
+    Result result{.findings = {{"accuracy on word 0, %"},
+                               {"accuracy on the other words, %"},
+                               {"accuracy as its own padding rule counts it, %"},
+                               {"targets that count in training, %"},
+                               {"loss over all targets"},
+                               {"largest attention weight on word 0"}}};
+    picture::LineChart chart{.title = "accuracy on word 0", .x = {.label = "step"}, .y = {.label = "%", .from = 0, .to = 100}};
+    picture::BarChart bars{.title = "accuracy by word", .y = {.label = "%", .from = 0, .to = 100}};
     for (std::size_t word = 0; word < vocabulary; ++word) bars.groups.push_back("word " + std::to_string(word));
     for (const Variant& variant : variants) {
         const Learned learned = learn(variant, options);
@@ -189,6 +159,35 @@ Result experiment(const Options& options) {
     result.figures = {{svg(mistakes_first(chart)), "On sentences that are not in the training data."},
                       {svg(mistakes_first(bars)), "The loss leaves word 0 out; the mask hides it from every query."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "padding-index",
+        .group = "Embeddings and positions",
+        .title = "padding fixed at index 0, where 0 is a word",
+        .caught_by = "CrossEntropy.IsTheMeanOverTheCountedTargets",
+        .why =
+            "Which index is padding depends on the vocabulary: another vocabulary has a word there. In the loss, a fixed index "
+            "excludes that word from training and from the accuracy, which looks perfect; in the mask, no query can read the "
+            "word any more, and a model can make up for that only where it can infer the missing word. Take the index from the "
+            "vocabulary, or better, do without one: lengths show where a sentence ends.",
+        .wrong = R"(
+// 0 is padding, whatever the vocabulary says
+for (std::int64_t i = 0; i < T; ++i)
+    may_attend[i] = tokens.data<std::int32_t>()[i] != 0;
+const Variable loss =
+    ops::cross_entropy(logits, targets, {.ignore = 0});
+)",
+        .right = R"(
+// lengths show where a sentence ends, and -1 is not a word
+const Spans spans = Spans::padded(lengths, longest);
+const Variable loss =
+    ops::cross_entropy(logits, targets, {.ignore = -1});
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::padding_index

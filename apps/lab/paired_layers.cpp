@@ -9,16 +9,13 @@
 
 #include <memory>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/layers.h"
 
 namespace heddle::lab::paired_layers {
 namespace {
 
-constexpr std::int64_t layers = 6;
-constexpr std::int64_t d_model = 64;
-constexpr std::int64_t length = 10;
+constexpr std::int64_t layers = 6, d_model = 64, length = 10;
 
 enum class Memory : std::uint8_t { last, layer };
 
@@ -66,49 +63,26 @@ std::vector<double> gradients_of_the_encoder(const Net& net, const Variable& sou
     return result;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-for (std::size_t i = 0; i < decoder.size(); ++i)
-    y = decoder[i]->forward(y, spans, encoded[i].sum,
-                            memory_spans, nullptr);
-)",
-                                 .right = R"(
-const Variable memory = encoded.back().sum;  // of the last layer
-for (std::size_t i = 0; i < decoder.size(); ++i)
-    y = decoder[i]->forward(y, spans, memory,
-                            memory_spans, nullptr);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Shape shape = {length, d_model};
     const Variable source(normal(shape, 1, key(options, "source"))), target(normal(shape, 1, key(options, "target")));
     const Tensor cotangent = normal(shape, 1, key(options, "cotangent"));
-    Result result{
-        .variants = {"last layer", "layer i"},
-        .findings = {{"decoder layers that change with the encoder's last layer, of 6", {}}},
-        .why =
-            "The output of the encoder's last layer is the result of all its layers; with paired layers, five of six decoder "
-            "layers never see it. Only one decoder layer then reads the last encoder layer, and changing that leaves the other "
-            "five bit for bit the same. With the last layer's output as the memory, every decoder layer uses the whole "
-            "encoder, and the two stacks may have different numbers of layers.",
-        .figures = {}};
+    Result result{.variants = {"last layer", "layer i"},
+                  .findings = {{"decoder layers that change with the encoder's last layer, of 6"}}};
     for (std::int64_t layer = 1; layer <= layers; ++layer)
         result.findings.push_back({fmt::format("relative change of decoder layer {}", layer), {}});
-    result.findings.push_back({"gradient in the encoder's last layer over its first", {}});
+    result.findings.push_back({"gradient in the encoder's last layer over its first"});
     picture::BarChart changes{.title = "change of each decoder layer when the encoder's last layer changes",
                               .y = {.label = "relative change", .from = 0},
-                              .groups = {"layer 1", "layer 2", "layer 3", "layer 4", "layer 5", "layer 6"},
-                              .bars = {}};
+                              .groups = {"layer 1", "layer 2", "layer 3", "layer 4", "layer 5", "layer 6"}};
     picture::LineChart gradients{.title = "gradient that each encoder layer receives",
                                  .x = {.label = "encoder layer", .from = 1, .to = layers},
-                                 .y = {.label = "norm", .from = 0},
-                                 .series = {}};
+                                 .y = {.label = "norm", .from = 0}};
     for (const Memory from : {Memory::last, Memory::layer}) {
         const std::string& name = result.variants[from == Memory::last ? 0 : 1];
         const Net net(key(options, "model"));
         const std::vector<double> norms = gradients_of_the_encoder(net, source, target, from, cotangent);
-        picture::Series& line = gradients.series.emplace_back(picture::Series{.name = name, .x = {}, .y = norms});
+        picture::Series& line = gradients.series.emplace_back(picture::Series{.name = name, .y = norms});
         for (std::int64_t layer = 1; layer <= layers; ++layer) line.x.push_back(static_cast<double>(layer));
 
         const NoGrad no_grad;
@@ -133,6 +107,33 @@ Result experiment(const Options& options) {
         {svg(mistakes_first(changes)), "Paired, the last encoder layer affects only the last decoder layer."},
         {svg(mistakes_first(gradients)), "Paired, the last encoder layer gets gradients from one decoder layer instead of six."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "paired-layers",
+        .group = "The whole model",
+        .title = "decoder layer i attends to the encoder's layer i",
+        .caught_by = "Transformer.EveryDecoderLayerReadsTheEncodersLastLayer",
+        .why =
+            "The output of the encoder's last layer is the result of all its layers; with paired layers, five of six decoder "
+            "layers never see it. Only one decoder layer then reads the last encoder layer, and changing that leaves the other "
+            "five bit for bit the same. With the last layer's output as the memory, every decoder layer uses the whole "
+            "encoder, and the two stacks may have different numbers of layers.",
+        .wrong = R"(
+for (std::size_t i = 0; i < decoder.size(); ++i)
+    y = decoder[i]->forward(y, spans, encoded[i].sum,
+                            memory_spans, nullptr);
+)",
+        .right = R"(
+const Variable memory = encoded.back().sum;  // of the last layer
+for (std::size_t i = 0; i < decoder.size(); ++i)
+    y = decoder[i]->forward(y, spans, memory,
+                            memory_spans, nullptr);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::paired_layers

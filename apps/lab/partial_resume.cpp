@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/picture/chart.h"
@@ -23,8 +22,7 @@ constexpr std::int32_t symbols = 12;
 constexpr std::size_t pair_count = 600;
 constexpr std::int64_t saved_epoch = 30;  // in its middle
 constexpr std::int64_t older_epoch = 2;   // at its beginning
-constexpr std::int64_t updates_behind = 60;
-constexpr std::int64_t judged_every = 3;
+constexpr std::int64_t updates_behind = 60, judged_every = 3;
 constexpr std::size_t judged = 200;  // pairs
 
 // The complete state of a run.
@@ -145,10 +143,9 @@ const std::vector<std::string> names = {"everything", "no optimizer", "no place"
 picture::Figure losses(const Course& never_stopped, const std::vector<Course>& resumed) {
     picture::LineChart chart{.title = "loss over 200 pairs after the save",
                              .x = {.label = "updates since the save"},
-                             .y = {.label = "nats per token"},
-                             .series = {}};
+                             .y = {.label = "nats per token"}};
     const auto draw = [&](const std::string& name, const Course& course, bool dots) {
-        picture::Series series{.name = name, .x = {}, .y = course.judged, .dots = dots};
+        picture::Series series{.name = name, .y = course.judged, .dots = dots};
         for (std::size_t i = 0; i < course.judged.size(); ++i) series.x.push_back(static_cast<double>(i) * judged_every);
         chart.series.push_back(series);
     };
@@ -158,41 +155,7 @@ picture::Figure losses(const Course& never_stopped, const std::vector<Course>& r
             "Without dropout. The run that never stopped coincides with the one that resumed with everything."};
 }
 
-picture::Figure differences(const Course& never_stopped, const std::vector<Course>& resumed) {
-    picture::LineChart chart{.title = "training loss minus that of the run that never stopped",
-                             .x = {.label = "updates since the save"},
-                             .y = {.label = "nats per token, mean so far"},
-                             .series = {}};
-    for (std::size_t variant = 0; variant < names.size(); ++variant) {
-        std::vector<double> means;
-        double sum = 0;
-        for (std::size_t i = 0; i < never_stopped.losses.size(); ++i) {
-            sum += resumed[variant].losses[i] - never_stopped.losses[i];
-            means.push_back(sum / static_cast<double>(i + 1));
-        }
-        chart.series.push_back(curve(names[variant], means));
-    }
-    return {svg(mistakes_first(chart)), "Exactly zero for the run that resumed with everything."};
-}
-
-}  // namespace
-
-const Code code = {.wrong = R"(
-parameters.values.copy_(saved.weights);
-// new moments, update 0, the epoch from its first batch
-optim::Optimizer optimizer(parameters.values,
-                           parameters.gradients);
-batch = 0;
-)",
-                   .right = R"(
-parameters.values.copy_(saved.weights);
-for (const auto& [name, moment] : optimizer.state())
-    Tensor(moment).copy_(saved.moments.at(name));
-optimizer.set_updates(saved.updates);
-batch = saved.batch;
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const std::vector<app::TokenPair> pairs = make_pairs(options);
     Run run(pairs, options);
     State older;
@@ -207,8 +170,8 @@ Result experiment(const Options& options) {
     Course never_stopped{{}, {}, seen};
     go_on(run, never_stopped);
 
-    Finding difference{"largest change of the loss", {}}, weights{"largest change of a weight", {}};
-    Finding loss{"mean loss over 200 pairs in the next 60 updates", {}}, twice{"pairs that the epoch shows twice, %", {}};
+    Finding difference{"largest change of the loss"}, weights{"largest change of a weight"};
+    Finding loss{"mean loss over 200 pairs in the next 60 updates"}, twice{"pairs that the epoch shows twice, %"};
     std::vector<Course> resumed;
     for (std::size_t variant = 0; variant < names.size(); ++variant) {
         Run again(pairs, options);
@@ -222,16 +185,38 @@ Result experiment(const Options& options) {
         loss.values.push_back(mean_of_last(course.judged, course.judged.size()));
         twice.values.push_back(100.0 * static_cast<double>(std::ranges::count(course.seen, 2)) / pair_count);
     }
+    return {.variants = names, .findings = {difference, weights, loss, twice}, .figures = {losses(never_stopped, resumed)}};
+}
+
+}  // namespace
+
+Experiment experiment() {
     return {
-        .variants = names,
-        .findings = {difference, weights, loss, twice},
+        .name = "partial-resume",
+        .group = "Norm, dropout and training",
+        .title = "a run resumed without its optimizer state or position in the epoch, or with an older optimizer state",
+        .caught_by = "Resume.GivesTheBitsOfTheRunThatNeverStoppedFromEverySave",
         .why =
             "Adam's moments set the size of each weight's step, and the number of updates sets the bias correction, the "
             "scheduled rate and here the dropout masks: without them, or with those of another epoch, the next steps have the "
             "wrong size, and part of what was learned is lost. Without its position in the epoch a run sees about half of the "
             "pairs twice, which its loss does not show. After restoring the whole state, the run continues with the same bits "
             "as if it had never stopped, and a test can check that.",
-        .figures = {losses(never_stopped, resumed), differences(never_stopped, resumed)}};
+        .wrong = R"(
+parameters.values.copy_(saved.weights);
+// new moments, update 0, the epoch from its first batch
+optim::Optimizer optimizer(parameters.values,
+                           parameters.gradients);
+batch = 0;
+)",
+        .right = R"(
+parameters.values.copy_(saved.weights);
+for (const auto& [name, moment] : optimizer.state())
+    Tensor(moment).copy_(saved.moments.at(name));
+optimizer.set_updates(saved.updates);
+batch = saved.batch;
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::partial_resume

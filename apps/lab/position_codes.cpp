@@ -11,7 +11,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "kernels/embedding/embedding.h"
@@ -69,46 +68,20 @@ std::vector<double> row_norms(const std::vector<double>& codes) {
     return norms;
 }
 
-using Columns = std::vector<std::vector<double>>;
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-    return sum;
-}
-
-// Subtracts from y its component along the unit vector q; twice, because one pass leaves the rounding error of a large component.
-void take_out(std::vector<double>& y, const std::vector<double>& q) {
-    for (int pass = 0; pass < 2; ++pass) {
-        const double part = dot(y, q);
-        for (std::size_t i = 0; i < y.size(); ++i) y[i] -= part * q[i];
-    }
-}
-
-// The largest error of PE(p + 5) = PE(p) M with the best matrix M, over 512 positions at a width of 128. Gram-Schmidt with
-// pivoting (longest remaining column first) builds a basis of the range of PE(p) M; the error is the part of PE(p + 5) outside
-// it.
+// The largest error of PE(p + 5) = R PE(p), where R rotates each pair of columns by five times its angle.
 double shift_error(const std::string& variant) {
-    constexpr std::int64_t count = 512, d_model = 128, shift = 5;
-    const std::vector<double> codes = table(variant, count + shift, d_model);
-    Columns here(d_model), there(d_model);
-    for (std::int64_t position = 0; position < count; ++position)
-        for (std::size_t column = 0; column < d_model; ++column) {
-            here[column].push_back(codes[static_cast<std::size_t>(position * d_model) + column]);
-            there[column].push_back(codes[static_cast<std::size_t>((position + shift) * d_model) + column]);
-        }
-    for (std::int64_t rank = 0; rank < d_model; ++rank) {
-        const auto longest = std::ranges::max_element(here, {}, [](const auto& column) { return dot(column, column); });
-        std::vector<double> basis = *longest;
-        const double norm = std::sqrt(dot(basis, basis));
-        if (norm < 1e-9) break;
-        for (double& value : basis) value /= norm;
-        for (std::vector<double>& column : here) take_out(column, basis);
-        for (std::vector<double>& column : there) take_out(column, basis);
-    }
+    constexpr std::int64_t shift = 5;
+    const std::vector<double> codes = table(variant, positions + shift, width);
     double worst = 0;
-    for (const std::vector<double>& column : there)
-        for (const double error : column) worst = std::max(worst, std::abs(error));
+    for (std::int64_t column = 0; column < width; column += 2) {
+        const double angle = shift / divisor(variant, column, width), along = std::cos(angle), across = std::sin(angle);
+        for (std::int64_t position = 0; position < positions; ++position) {
+            const double* const from = codes.data() + position * width + column;
+            const double* const to = from + shift * width;
+            worst = std::max({worst, std::abs(from[0] * along + from[1] * across - to[0]),
+                              std::abs(from[1] * along - from[0] * across - to[1])});
+        }
+    }
     return worst;
 }
 
@@ -132,33 +105,14 @@ picture::Figure map(const std::string& variant, const std::string& caption) {
     return {svg(map), caption};
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-for (int i = 0; i < d; i += 2) {  // i is 2i already
-    row[i] = std::sin(p / std::pow(1e4, 2.0 * i / d));
-    row[i + 1] = std::cos(p / std::pow(1e4, 2.0 * (i + 1) / d));
-}
-)",
-                                  .right = R"(
-for (int i = 0; i < d; i += 2) {  // one angle for a pair
-    const double angle = p / std::pow(1e4, 1.0 * i / d);
-    row[i] = std::sin(angle);
-    row[i + 1] = std::cos(angle);
-}
-)"};
-
-Result experiment(const Options&) {
-    Finding slowest{"slowest wavelength, positions", {}}, still{"columns of 512 that move less than 0.01 over 100 positions", {}},
-        error{"largest error of the best linear shift by 5", {}}, least{"least norm of a row", {}},
-        most{"greatest norm of a row", {}};
+Result measure(const Options&) {
+    Finding slowest{"slowest wavelength, positions"}, still{"columns of 512 that move less than 0.01 over 100 positions"},
+        error{"largest error of a shift by 5 as a rotation"}, least{"least norm of a row"}, most{"greatest norm of a row"};
     picture::LineChart waves{.title = "wavelength of each column",
                              .x = {.label = "column"},
                              .y = {.label = "positions", .logarithmic = true},
-                             .series = {},
                              .levels = {{"100 positions", 100}}};
-    picture::LineChart norms{
-        .title = "norm of each row", .x = {.label = "position"}, .y = {.label = "norm", .from = 0}, .series = {}};
+    picture::LineChart norms{.title = "norm of each row", .x = {.label = "position"}, .y = {.label = "norm", .from = 0}};
     for (const std::string& variant : variants) {
         const std::vector<double> codes = table(variant, positions, width);
         const std::vector<double> norm_of_row = row_norms(codes);
@@ -176,17 +130,40 @@ Result experiment(const Options&) {
     }
     return {.variants = variants,
             .findings = {error, slowest, still, least, most},
+            .figures = {{svg(mistakes_first(waves)), "Sine-only and zero-row have the paper's wavelengths."},
+                        {svg(mistakes_first(norms)), "Only codes made of sine and cosine pairs have rows of equal norm."},
+                        map("doubled", "Every eighth pair of columns. The right half is nearly the same for every position."),
+                        map("sine-only", "All waves start at zero."),
+                        map("paper", "No two rows are equal.")}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "position-codes",
+            .group = "Embeddings and positions",
+            .title = "position codes with another exponent, without cosines, or without row 0",
+            .caught_by = "PositionalEncoding.SinusoidalRowZeroIsZeroOneZeroOneAndGrowsOnDemand",
             .why =
                 "With a halved exponent the longest wavelength is only 617 positions; a doubled one spends more than half of the "
                 "columns on waves that hardly change within a sentence, and pairs sines with cosines of another angle. Sines "
                 "alone, or a zero row 0, make the first position the zero vector, which every linear map sends to zero, and make "
                 "the norm of a row depend on its position. In the paper's code every pair is a point on a circle: all rows have "
                 "the same norm, and a shift is the same rotation at every position.",
-            .figures = {{svg(mistakes_first(waves)), "Sine-only and zero-row have the paper's wavelengths."},
-                        {svg(mistakes_first(norms)), "Only codes made of sine and cosine pairs have rows of equal norm."},
-                        map("doubled", "Every eighth pair of columns. The right half is nearly the same for every position."),
-                        map("sine-only", "All waves start at zero."),
-                        map("paper", "No two rows are equal.")}};
+            .wrong = R"(
+for (int i = 0; i < d; i += 2) {  // i is 2i already
+    row[i] = std::sin(p / std::pow(1e4, 2.0 * i / d));
+    row[i + 1] = std::cos(p / std::pow(1e4, 2.0 * (i + 1) / d));
+}
+)",
+            .right = R"(
+for (int i = 0; i < d; i += 2) {  // one angle for a pair
+    const double angle = p / std::pow(1e4, 1.0 * i / d);
+    row[i] = std::sin(angle);
+    row[i + 1] = std::cos(angle);
+}
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::position_codes

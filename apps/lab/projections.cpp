@@ -14,7 +14,6 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/linear.h"
 
@@ -24,8 +23,7 @@ namespace {
 constexpr std::int64_t length = 8;
 constexpr std::int64_t content = 8;               // content columns of x, normally distributed
 constexpr std::int64_t width = content + length;  // the others encode the position
-constexpr std::int64_t heads = 2;
-constexpr std::int64_t batch = 32;
+constexpr std::int64_t heads = 2, batch = 32;
 constexpr Training training = {.steps = 400, .lr = 1e-2};
 
 enum class Build : std::uint8_t { projected, relu, no_output };
@@ -96,38 +94,12 @@ double share_of_negative(const Tensor& scores) {
     return negative / static_cast<double>(scores.numel());
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable q = ops::relu(query.forward(x));
-const Variable k = ops::relu(key.forward(x));
-const Variable v = ops::relu(value.forward(x));
-// and the heads' outputs are the result
-return ops::attention(q, k, v, spans, spans, {.heads = H});
-)",
-                   .right = R"(
-const Variable q = query.forward(x);
-const Variable k = key.forward(x);
-const Variable v = value.forward(x);
-// W_O mixes the heads
-return output.forward(
-    ops::attention(q, k, v, spans, spans, {.heads = H}));
-)"};
-
-Result experiment(const Options& options) {
-    Result result{
-        .variants = {"projected", "ReLU on q, k, v", "no output projection"},
-        .findings = {{"error after 400 steps", {}}, {"share of scores below zero", {}}},
-        .why =
-            "With a ReLU on the projections no score is negative, so no key can score below an irrelevant one, and half of "
-            "every value is lost. Without an output projection each column of the result belongs to one head, whose weights "
-            "are positive and sum to one: the results of two heads are never added or subtracted. Linear projections keep the "
-            "sign, and W_O lets every head write to every column.",
-        .figures = {}};
+Result measure(const Options& options) {
+    Result result{.variants = {"projected", "ReLU on q, k, v", "no output projection"},
+                  .findings = {{"error after 400 steps"}, {"share of scores below zero"}}};
     picture::LineChart losses{.title = "learning x[i - 1] - x[i + 1] with two heads",
                               .x = {.label = "step"},
                               .y = {.label = "mean squared error", .from = 0},
-                              .series = {},
                               .levels = {{"guessing 0", 2}, {"knowing one neighbour", 1}}};
     constexpr const char* captions[] = {"One head attends to the left and one to the right.",
                                         "No score is negative, and neither is any value.",
@@ -159,6 +131,37 @@ Result experiment(const Options& options) {
     result.figures.push_back({svg(mistakes_first(losses)), "The same task, data and width."});
     result.figures.insert(result.figures.end(), maps.begin(), maps.end());
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "projections",
+        .group = "Attention",
+        .title = "ReLU on queries, keys and values, or no output projection",
+        .caught_by = "Attention.IsTheFormulaOnNamedWeights",
+        .why =
+            "With a ReLU on the projections no score is negative, so no key can score below an irrelevant one, and half of "
+            "every value is lost. Without an output projection each column of the result belongs to one head, whose weights "
+            "are positive and sum to one: the results of two heads are never added or subtracted. Linear projections keep the "
+            "sign, and W_O lets every head write to every column.",
+        .wrong = R"(
+const Variable q = ops::relu(query.forward(x));
+const Variable k = ops::relu(key.forward(x));
+const Variable v = ops::relu(value.forward(x));
+// and the heads' outputs are the result
+return ops::attention(q, k, v, spans, spans, {.heads = H});
+)",
+        .right = R"(
+const Variable q = query.forward(x);
+const Variable k = key.forward(x);
+const Variable v = value.forward(x);
+// W_O mixes the heads
+return output.forward(
+    ops::attention(q, k, v, spans, spans, {.heads = H}));
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::projections

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/linear.h"
@@ -14,10 +13,7 @@
 namespace heddle::lab::relu_logits {
 namespace {
 
-constexpr std::int64_t rows = 64;
-constexpr std::int64_t width = 128;
-constexpr std::int64_t vocabulary = 200;
-constexpr std::int64_t steps = 300;
+constexpr std::int64_t rows = 64, width = 128, vocabulary = 200, steps = 300;
 
 struct Head : nn::Module {
     explicit Head(std::uint64_t seed) : nn::Module(seed) {}
@@ -66,18 +62,7 @@ Run run(const Options& options, bool relu) {
     return result;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable logits = ops::relu(output.forward(x));
-const Variable loss = ops::cross_entropy(logits, targets);
-)",
-                               .right = R"(
-const Variable logits = output.forward(x);
-const Variable loss = ops::cross_entropy(logits, targets);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Run plain = run(options, false), relu = run(options, true);
     const picture::LineChart losses{.title = "memorising 64 rows, 200 words",
                                     .x = {.label = "step"},
@@ -88,19 +73,37 @@ Result experiment(const Options& options) {
                                   .x = {.label = "step"},
                                   .y = {.label = "share of the rows", .from = 0, .to = 1},
                                   .series = {curve("logits", plain.dead), curve("ReLU", relu.dead)}};
+    return {.variants = {"logits", "ReLU"},
+            .findings = {{"targets without a gradient, at the end", {plain.dead.back(), relu.dead.back()}},
+                         {"targets without a gradient, at the start", {plain.dead.front(), relu.dead.front()}},
+                         {"of these, without one at the end", {plain.still, relu.still}},
+                         {"loss after 300 steps", {plain.losses.back(), relu.losses.back()}}},
+            .figures = {{svg(mistakes_first(losses)), "The mean over the rows; the dead rows keep it high."},
+                        {svg(mistakes_first(dead)), "Without the ReLU the share is zero throughout."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
     return {
-        .variants = {"logits", "ReLU"},
-        .findings = {{"targets without a gradient, at the end", {plain.dead.back(), relu.dead.back()}},
-                     {"targets without a gradient, at the start", {plain.dead.front(), relu.dead.front()}},
-                     {"of these, without one at the end", {plain.still, relu.still}},
-                     {"loss after 300 steps", {plain.losses.back(), relu.losses.back()}}},
+        .name = "relu-logits",
+        .group = "The loss",
+        .title = "a ReLU between the last projection and the softmax",
+        .caught_by = "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero",
         .why =
             "The ReLU maps a negative target logit to zero and passes no gradient to it; at the start that is about half of "
             "all targets. They recover only by luck, if an update for another row happens to raise their logit; most keep the "
             "probability of words that never occur. A softmax takes logits of any sign and gives every target the gradient p - "
             "1.",
-        .figures = {{svg(mistakes_first(losses)), "The mean over the rows; the dead rows keep it high."},
-                    {svg(mistakes_first(dead)), "Without the ReLU the share is zero throughout."}}};
+        .wrong = R"(
+const Variable logits = ops::relu(output.forward(x));
+const Variable loss = ops::cross_entropy(logits, targets);
+)",
+        .right = R"(
+const Variable logits = output.forward(x);
+const Variable loss = ops::cross_entropy(logits, targets);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::relu_logits

@@ -10,11 +10,10 @@
 
 #include <memory>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/embedding.h"
-#include "nn/layers.h"
 #include "nn/layer_norm.h"
+#include "nn/layers.h"
 
 namespace heddle::lab::repeated_modules {
 namespace {
@@ -135,44 +134,21 @@ std::int64_t used(const Net& net, std::uint64_t key) {
     return count;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-nn::Module loose;  // no part of the model
-const auto layer = std::make_shared<nn::EncoderLayer>(
-    loose, "layer", options);
-const std::vector layers(6, layer);  // one object, six times
-)",
-                                    .right = R"(
-std::vector<std::shared_ptr<nn::EncoderLayer>> layers;
-for (int i = 0; i < 6; ++i)  // registered, with a unique name
-    layers.push_back(std::make_shared<nn::EncoderLayer>(
-        model, fmt::format("layers.{}", i), options));
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     constexpr Training training = {.steps = 200, .lr = 3e-3};
     const double meant = static_cast<double>(Net(1, paper, Build::registered).parameter_count());
-    Result result{
-        .variants = {"registered", "repeated", "plain list"},
-        .findings = {{"parameters seen by the optimizer", {}},
-                     {"parameters used", {}},
-                     {"parameters meant", {meant, meant, meant}},
-                     {"loss of a small one after 200 steps", {}}},
-        .why =
-            "An object that is in a list six times is one layer with one set of weights, and the parameters of a list that is "
-            "not registered with the model never reach the optimizer. Both run, with the right shapes, and the loss even "
-            "falls, because the remaining parameters adapt. In this library every module is constructed with its parent and a "
-            "unique name, so construction registers it, and a duplicate name is an error.",
-        .figures = {}};
+    Result result{.variants = {"registered", "repeated", "plain list"},
+                  .findings = {{"parameters seen by the optimizer"},
+                               {"parameters used"},
+                               {"parameters meant", {meant, meant, meant}},
+                               {"loss of a small one after 200 steps"}}};
     picture::BarChart counts{.title = "parameters of the model as described in the paper",
                              .y = {.label = "parameters, millions", .from = 0},
                              .groups = mistakes_first(result.variants),
-                             .bars = {{"meant", {}}, {"used", {}}, {"seen by the optimizer", {}}}};
+                             .bars = {{"meant"}, {"used"}, {"seen by the optimizer"}}};
     picture::LineChart losses{.title = "reversing a sentence: loss of a small model",
                               .x = {.label = "step"},
-                              .y = {.label = "cross entropy", .from = 0},
-                              .series = {}};
+                              .y = {.label = "cross entropy", .from = 0}};
     for (const Build build : {Build::registered, Build::repeated, Build::plain_list}) {
         const Net large(key(options, "model"), paper, build);
         result.findings[0].values.push_back(static_cast<double>(large.trainable_count()));
@@ -195,6 +171,34 @@ Result experiment(const Options& options) {
         {svg(mistakes_first(losses)),
          "All three learn something, and one shared layer may learn a small task as fast as several."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "repeated-modules",
+        .group = "The whole model",
+        .title = "layers and heads that are one object, or not registered with the model",
+        .caught_by = "Module.StandardTransformerHasExactly2157056Parameters",
+        .why =
+            "An object that is in a list six times is one layer with one set of weights, and the parameters of a list that is "
+            "not registered with the model never reach the optimizer. Both run, with the right shapes, and the loss even "
+            "falls, because the remaining parameters adapt. In this library every module is constructed with its parent and a "
+            "unique name, so construction registers it, and a duplicate name is an error.",
+        .wrong = R"(
+nn::Module loose;  // no part of the model
+const auto layer = std::make_shared<nn::EncoderLayer>(
+    loose, "layer", options);
+const std::vector layers(6, layer);  // one object, six times
+)",
+        .right = R"(
+std::vector<std::shared_ptr<nn::EncoderLayer>> layers;
+for (int i = 0; i < 6; ++i)  // registered, with a unique name
+    layers.push_back(std::make_shared<nn::EncoderLayer>(
+        model, fmt::format("layers.{}", i), options));
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::repeated_modules

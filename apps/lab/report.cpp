@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/lab/experiment.h"
 #include "apps/lab/kit.h"
-#include "apps/lab/lab.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"
 
@@ -37,9 +37,9 @@ std::string_view lines_of(std::string_view code) { return code.substr(1, code.si
 std::string text(const Experiment& experiment, const Result& result) {
     std::size_t width = 0;
     for (const Finding& finding : result.findings) width = std::max(width, finding.what.size());
-    std::string lines = fmt::format("{}: {}\n\n{}:\n{}\n{}:\n{}\n", experiment.name, experiment.title, what_people_write,
-                                    app::indented(lines_of(experiment.code.wrong)), what_is_right,
-                                    app::indented(lines_of(experiment.code.right)));
+    std::string lines =
+        fmt::format("{}: {}\n\n{}:\n{}\n{}:\n{}\n", experiment.name, experiment.title, what_people_write,
+                    app::indented(lines_of(experiment.wrong)), what_is_right, app::indented(lines_of(experiment.right)));
     lines += std::string(width, ' ');
     for (const std::size_t i : order_of(result)) lines += fmt::format("  {:>12}", result.variants[i]);
     lines += '\n';
@@ -49,18 +49,18 @@ std::string text(const Experiment& experiment, const Result& result) {
             lines += fmt::format("  {:>{}}", number(finding.values[i]), std::max<std::size_t>(12, result.variants[i].size()));
         lines += '\n';
     }
-    return lines + fmt::format("\n{}\nCaught by {}.\n", app::wrapped(result.why), experiment.caught_by);
+    return lines + fmt::format("\n{}\nCaught by {}.\n", app::wrapped(experiment.why), experiment.caught_by);
 }
 
 std::string json(const Experiment& experiment, const Result& result, const Options& options) {
     nlohmann::ordered_json object = {{"name", experiment.name},
                                      {"title", experiment.title},
-                                     {"wrong", lines_of(experiment.code.wrong)},
-                                     {"right", lines_of(experiment.code.right)},
+                                     {"wrong", lines_of(experiment.wrong)},
+                                     {"right", lines_of(experiment.right)},
                                      {"seed", options.seed},
                                      {"variants", nlohmann::ordered_json::array()},
                                      {"findings", nlohmann::ordered_json::object()},
-                                     {"why", result.why},
+                                     {"why", experiment.why},
                                      {"caught_by", experiment.caught_by}};
     for (const std::size_t i : order_of(result)) object["variants"].push_back(result.variants[i]);
     for (const Finding& finding : result.findings)
@@ -71,7 +71,7 @@ std::string json(const Experiment& experiment, const Result& result, const Optio
 
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command) {
     picture::Page page(fmt::format("{}: {}", experiment.name, experiment.title));
-    page.mistake({what_people_write, lines_of(experiment.code.wrong)}, {what_is_right, lines_of(experiment.code.right)});
+    page.mistake({what_people_write, lines_of(experiment.wrong)}, {what_is_right, lines_of(experiment.right)});
     std::vector<std::string> header = {"measured"};
     for (const std::size_t i : order_of(result)) header.push_back(result.variants[i]);
     std::vector<std::vector<std::string>> rows;
@@ -79,7 +79,7 @@ picture::Page page(const Experiment& experiment, const Result& result, std::stri
         rows.push_back({finding.what});
         for (const std::size_t i : order_of(result)) rows.back().push_back(number(finding.values[i]));
     }
-    page.table(header, rows).figures(result.figures).heading("Why").paragraph(result.why);
+    page.table(header, rows).figures(result.figures).heading("Why").paragraph(experiment.why);
     page.heading("The test that catches it").code(experiment.caught_by);
     page.heading("To reproduce").code(command);
     return page;

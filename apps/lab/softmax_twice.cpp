@@ -4,7 +4,6 @@
 //     right    cross_entropy(x)
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/linear.h"
@@ -12,10 +11,7 @@
 namespace heddle::lab::softmax_twice {
 namespace {
 
-constexpr std::int64_t rows = 64;
-constexpr std::int64_t width = 64;
-constexpr std::int64_t vocabulary = 1024;
-constexpr std::int64_t steps = 200;
+constexpr std::int64_t rows = 64, width = 64, vocabulary = 1024, steps = 200;
 
 struct Head : nn::Module {
     explicit Head(std::uint64_t seed) : nn::Module(seed) {}
@@ -55,19 +51,7 @@ Run run(const Options& options, bool twice) {
     return result;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable logits = output.forward(x);
-const Variable p = ops::softmax(logits);
-const Variable loss = ops::cross_entropy(p, targets);
-)",
-                                 .right = R"(
-const Variable logits = output.forward(x);
-const Variable loss = ops::cross_entropy(logits, targets);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Run once = run(options, false), twice = run(options, true);
     const double floor = floor_of_the_loss(true);
     const picture::LineChart chart{.title = "memorising 64 rows, 1024 words",
@@ -80,13 +64,32 @@ Result experiment(const Options& options) {
                          {"lowest loss there is", {floor_of_the_loss(false), floor}},
                          {"gradient of the first target's logit, at the start", {once.gradient, twice.gradient}},
                          {"rows whose target is the largest, at the end", {once.right, twice.right}}},
+            .figures = {{svg(mistakes_first(chart)),
+                         "The wrong loss approaches a floor far above zero, though most rows become right."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "softmax-twice",
+            .group = "The loss",
+            .title = "a softmax before a cross entropy that applies it again",
+            .caught_by = "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero",
             .why =
                 "Probabilities lie between 0 and 1, so the second softmax cannot give the target more than e times the weight of "
                 "any other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, "
                 "which multiplies it by a probability, about 1/V at the start. The model still learns, which hides the mistake; "
                 "the cross entropy of logits can reach zero.",
-            .figures = {{svg(mistakes_first(chart)),
-                         "The wrong loss approaches a floor far above zero, though most rows become right."}}};
+            .wrong = R"(
+const Variable logits = output.forward(x);
+const Variable p = ops::softmax(logits);
+const Variable loss = ops::cross_entropy(p, targets);
+)",
+            .right = R"(
+const Variable logits = output.forward(x);
+const Variable loss = ops::cross_entropy(logits, targets);
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::softmax_twice

@@ -11,21 +11,16 @@
 #include <array>
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "nn/embedding.h"
-#include "nn/layers.h"
 #include "nn/layer_norm.h"
+#include "nn/layers.h"
 
 namespace heddle::lab::split_heads {
 namespace {
 
-constexpr std::int64_t length = 8;
-constexpr std::int64_t width = 64;
-constexpr std::int64_t heads = 8;
-constexpr std::int64_t vocabulary = 10;
-constexpr std::int64_t batch = 32;
+constexpr std::int64_t length = 8, width = 64, heads = 8, vocabulary = 10, batch = 32;
 
 enum class Split : std::uint8_t { transposed, reshaped };
 
@@ -108,39 +103,16 @@ std::vector<double> train_on_noise(Net& net, const Options& options) {
     });
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// x [B * T, H * d]: a row holds the H heads of one token
-const Variable q = ops::reshape(x, {B, H, T, d});
-const Variable scores = ops::matmul(q, k, false, true);
-)",
-                               .right = R"(
-// x [B * T, H * d]: a row holds the H heads of one token
-const Variable rows = ops::reshape(x, {B, T, H, d});
-const Variable q = ops::permute(rows, std::array{0, 2, 1, 3});
-const Variable scores = ops::matmul(q, k, false, true);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Tensor tokens = words(length, vocabulary, key(options, "tokens"));
-    Result result{
-        .variants = {"transposed", "reshaped"},
-        .findings = {{"change of the past when the last token changes", {}},
-                     {"change of the past when any later token changes", {}},
-                     {"loss on random tokens, last 10 of 150 steps", {}},
-                     {"floor: ln 10", {std::log(10), std::log(10)}}},
-        .why =
-            "A row of the projection holds all heads of one token, so a reshape that puts heads before time distributes pieces "
-            "of rows: each head gets a different part of the sentence, and its row t is no longer token t. Once the heads are "
-            "joined, position t holds pieces of later positions, which the causal mask did not hide. Splitting each row into "
-            "heads and then transposing heads and time keeps token t in row t of every head, and the past no longer depends on "
-            "the future.",
-        .figures = {}};
+    Result result{.variants = {"transposed", "reshaped"},
+                  .findings = {{"change of the past when the last token changes"},
+                               {"change of the past when any later token changes"},
+                               {"loss on random tokens, last 10 of 150 steps"},
+                               {"floor: ln 10", {std::log(10), std::log(10)}}}};
     picture::LineChart curves{.title = "next-token loss on random tokens",
                               .x = {.label = "step"},
                               .y = {.label = "cross entropy", .from = 0},
-                              .series = {},
                               .levels = {{"ln 10: nothing can do better", std::log(10)}}};
     for (const Split split : {Split::transposed, Split::reshaped}) {
         const std::string& name = result.variants[split == Split::transposed ? 0 : 1];
@@ -164,6 +136,34 @@ Result experiment(const Options& options) {
     }
     result.figures.push_back({svg(mistakes_first(curves)), "A loss below the entropy of the data is a leak."});
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {
+        .name = "split-heads",
+        .group = "Attention",
+        .title = "heads split by reshape, without transposing heads and time",
+        .caught_by = "Attention.AFutureTokenChangesEarlierOutputsByExactlyNothing",
+        .why =
+            "A row of the projection holds all heads of one token, so a reshape that puts heads before time distributes pieces "
+            "of rows: each head gets a different part of the sentence, and its row t is no longer token t. Once the heads are "
+            "joined, position t holds pieces of later positions, which the causal mask did not hide. Splitting each row into "
+            "heads and then transposing heads and time keeps token t in row t of every head, and the past no longer depends on "
+            "the future.",
+        .wrong = R"(
+// x [B * T, H * d]: a row holds the H heads of one token
+const Variable q = ops::reshape(x, {B, H, T, d});
+const Variable scores = ops::matmul(q, k, false, true);
+)",
+        .right = R"(
+// x [B * T, H * d]: a row holds the H heads of one token
+const Variable rows = ops::reshape(x, {B, T, H, d});
+const Variable q = ops::permute(rows, std::array{0, 2, 1, 3});
+const Variable scores = ops::matmul(q, k, false, true);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::split_heads

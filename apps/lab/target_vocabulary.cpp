@@ -7,7 +7,6 @@
 // fails: its last rows are words that do not exist.
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/translation/vocabulary/vocabulary.h"
@@ -18,10 +17,7 @@ namespace {
 
 constexpr std::int64_t target_words = 1200;
 constexpr std::int64_t fewer = 1000;  // source words in the two cases
-constexpr std::int64_t more = 1400;
-constexpr std::int64_t sentence_words = 10;
-constexpr std::int64_t sentences = 1600;
-constexpr std::int64_t batch = 32;
+constexpr std::int64_t more = 1400, sentence_words = 10, sentences = 1600, batch = 32;
 
 // By Zipf's law: word n occurs about half as often as word n / 2.
 std::vector<std::int32_t> draw_words(std::int64_t count, std::int64_t vocabulary, Sequence& numbers) {
@@ -91,7 +87,7 @@ picture::Figure failing(const std::vector<std::int32_t>& text) {
     picture::LineChart chart{.title = "what a table that is too small cannot embed",
                              .x = {.label = "rows of the table"},
                              .y = {.label = "%", .from = 0, .to = 100},
-                             .series = {{.name = "sentences", .x = {}, .y = {}}, {.name = "batches of 32", .x = {}, .y = {}}}};
+                             .series = {{.name = "sentences"}, {.name = "batches of 32"}}};
     for (std::int64_t rows = 900; rows <= target_words; rows += 25)
         for (const std::size_t i : {0, 1}) {
             chart.series[i].x.push_back(static_cast<double>(rows));
@@ -100,18 +96,7 @@ picture::Figure failing(const std::vector<std::int32_t>& text) {
     return {svg(chart), "The target has 1200 words. Only rare words fail, so a short test may well pass."};
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const nn::Embedding source(model, "source", source_words, d_model);
-const nn::Embedding target(model, "target", source_words, d_model);
-)",
-                   .right = R"(
-const nn::Embedding source(model, "source", source_words, d_model);
-const nn::Embedding target(model, "target", target_words, d_model);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     Sequence numbers(key(options, "text"));
     const std::vector<std::int32_t> text = draw_words(sentences * sentence_words, target_words, numbers);
     const Trained right = train_with(target_words, options), wrong = train_with(more, options);
@@ -124,11 +109,6 @@ Result experiment(const Options& options) {
                          {"source larger: rows that are no word", {0, unused}},
                          {"source larger: their probability at first, %", {100 * right.nothing, 100 * wrong.nothing}},
                          {"source larger: loss of the first batch", {right.losses[0], wrong.losses[0]}}},
-            .why =
-                "A table needs one row for each word of its own language. With too few rows the rare words have none, and as "
-                "words are numbered by frequency, many sentences pass before one fails; with too many rows nothing fails, and "
-                "the model first has to learn that the last rows are not words. Size each side's table by its own vocabulary, "
-                "and test with different sizes on the two sides.",
             .figures = {failing(text),
                         {svg(mistakes_first(picture::LineChart{
                              .title = "source larger: training loss",
@@ -136,6 +116,29 @@ Result experiment(const Options& options) {
                              .y = {.label = "nats per token"},
                              .series = {curve("target's size", right.losses), curve("source's size", wrong.losses)}})),
                          "With 200 rows too many nothing fails; the loss only starts higher."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "target-vocabulary",
+            .group = "Embeddings and positions",
+            .title = "the target's embedding sized by the source's vocabulary",
+            .caught_by = "Transformer.SizesEachSidesTablesByItsOwnVocabulary",
+            .why =
+                "A table needs one row for each word of its own language. With too few rows the rare words have none, and as "
+                "words are numbered by frequency, many sentences pass before one fails; with too many rows nothing fails, and "
+                "the model first has to learn that the last rows are not words. Size each side's table by its own vocabulary, "
+                "and test with different sizes on the two sides.",
+            .wrong = R"(
+const nn::Embedding source(model, "source", source_words, d_model);
+const nn::Embedding target(model, "target", source_words, d_model);
+)",
+            .right = R"(
+const nn::Embedding source(model, "source", source_words, d_model);
+const nn::Embedding target(model, "target", target_words, d_model);
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::target_vocabulary

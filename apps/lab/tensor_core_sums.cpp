@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 #include "kernels/emulator/run/fused_sum.h"
@@ -69,23 +68,7 @@ Errors errors_of(const std::vector<float>& a, const std::vector<float>& b, std::
     return errors;
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-Accumulator16x8 sum;
-for (int i = 0; i < 512 / 16; ++i) mma(sum, a[i], b[i]);
-)",
-                   .right = R"(
-Accumulator16x8 total;
-for (int start = 0; start < 512 / 16; start += 128 / 16) {
-    Accumulator16x8 sum;
-    for (int i = start; i < start + 128 / 16; ++i)
-        mma(sum, a[i], b[i]);
-    for (int e = 0; e < 4; ++e) total[e] += sum[e];
-}
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const std::vector<float> a = operands(options, "a"), b = operands(options, "b");
     const auto chain = [](const emulator::TensorCores& cores, std::int64_t piece) {
         return [&cores, piece](const float* x, const float* y, std::int64_t k) { return by_tensor_cores(cores, x, y, k, piece); };
@@ -93,16 +76,7 @@ Result experiment(const Options& options) {
     const auto pieces = chain(emulator::kHopper, 128), hopper = chain(emulator::kHopper, longest),
                ampere = chain(emulator::kAmpere, longest);
 
-    Result result{
-        .variants = {"pieces of 128", "one chain, Hopper", "one chain, Ampere", "f32 to nearest"},
-        .findings = {},
-        .why =
-            "Tensor cores cut each sum toward zero instead of rounding it, once for every 16 of k (on Ampere and Ada "
-            "for every 8). In a long chain these errors all point the same way and add up, and a result differs from a "
-            "sum rounded to the nearest in nearly every case. Pieces of 128 added in f32 outside of the tensor cores keep "
-            "the shift small, as kernels for FP8 do (DeepSeek-V3, arXiv 2412.19437); a comparison needs a tolerance, "
-            "never the same bits.",
-        .figures = {}};
+    Result result{.variants = {"pieces of 128", "one chain, Hopper", "one chain, Ampere", "f32 to nearest"}, .findings = {}};
     picture::LineChart chart{
         .title = "shift toward zero",
         .x = {.label = "k", .logarithmic = true},
@@ -131,6 +105,35 @@ Result experiment(const Options& options) {
         result.findings.insert(result.findings.end(), each->begin(), each->end());
     result.figures = {{svg(mistakes_first(chart)), "A chain drifts toward zero as it grows; pieces of 128 do not."}};
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "tensor-core-sums",
+            .group = "Checks",
+            .title = "a long sum of products in one accumulator of a tensor core",
+            .caught_by = "TensorCoreSums.TheResultIsTruncatedTowardZero",
+            .why =
+                "Tensor cores cut each sum toward zero instead of rounding it, once for every 16 of k (on Ampere and Ada "
+                "for every 8). In a long chain these errors all point the same way and add up, and a result differs from a "
+                "sum rounded to the nearest in nearly every case. Pieces of 128 added in f32 outside of the tensor cores keep "
+                "the shift small, as kernels for FP8 do (DeepSeek-V3, arXiv 2412.19437); a comparison needs a tolerance, "
+                "never the same bits.",
+            .wrong = R"(
+Accumulator16x8 sum;
+for (int i = 0; i < 512 / 16; ++i) mma(sum, a[i], b[i]);
+)",
+            .right = R"(
+Accumulator16x8 total;
+for (int start = 0; start < 512 / 16; start += 128 / 16) {
+    Accumulator16x8 sum;
+    for (int i = start; i < start + 128 / 16; ++i)
+        mma(sum, a[i], b[i]);
+    for (int e = 0; e < 4; ++e) total[e] += sum[e];
+}
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::tensor_core_sums

@@ -3,7 +3,6 @@
 //     wrong    softmax(s * m), m = 1 for the past, -1e-9 for the future: the logit becomes 0, and e^0 = 1
 //     right    softmax over the allowed positions
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
@@ -11,8 +10,7 @@ namespace heddle::lab::tiny_mask {
 namespace {
 
 constexpr std::int64_t heads = 65;  // results are medians over the heads
-constexpr std::int64_t length = 16;
-constexpr std::int64_t width = 64;
+constexpr std::int64_t length = 16, width = 64;
 
 // The share of a row's weight that lies on later positions, for one head. weights [heads, length, length]
 double future(const std::vector<double>& weights, std::int64_t head, std::int64_t row) {
@@ -56,20 +54,7 @@ picture::Figure map(const std::string& title, const std::vector<double>& weights
             caption};
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// factor [T, T]: 1 for the past, -1e-9 for the future
-const Variable masked = ops::mul(scores, factor);
-const Variable weights = ops::softmax(masked);
-)",
-                             .right = R"(
-// the future is left out of the sum
-const Variable weights =
-    ops::softmax(scores, {}, {.causal = true});
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const Variable query(normal({heads, length, width}, 1, key(options, "query")));
     const Variable keys(normal({heads, length, width}, 1, key(options, "key")));
     const Variable scores = ops::scale(ops::matmul(query, keys, false, true), 1 / 8.0);  // sqrt(64) = 8
@@ -90,15 +75,35 @@ Result experiment(const Options& options) {
             .findings = {{"weight on the future, row 0", {right_rows[0], wrong_rows[0]}},
                          {"weight on the future, mean of the rows but the last",
                           {future_of_the_rows(right), future_of_the_rows(wrong)}}},
-            .why =
-                "A logit times a tiny number is nearly zero, and the exponential of zero is one: every future position gets "
-                "the weight of a position with an average logit. The first of 16 tokens puts about 15/16 of its weight on "
-                "tokens that it has to predict. A mask leaves these positions out of the sum, so their weight is exactly zero.",
             .figures = {map("multiplied by -1e-9", wrong,
                             "Every future position has weight, about 1/16 each where the past is short. The brightest colour "
                             "means 2/16 or more."),
                         map("masked", right, "Each row ends at its own position: zero above the diagonal."),
                         {svg(mistakes_first(chart)), "Only the last of the 16 queries has no future."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "tiny-mask",
+            .group = "Attention",
+            .title = "logits multiplied by tiny negative numbers instead of masked",
+            .caught_by = "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor",
+            .why =
+                "A logit times a tiny number is nearly zero, and the exponential of zero is one: every future position gets "
+                "the weight of a position with an average logit. The first of 16 tokens puts about 15/16 of its weight on "
+                "tokens that it has to predict. A mask leaves these positions out of the sum, so their weight is exactly zero.",
+            .wrong = R"(
+// factor [T, T]: 1 for the past, -1e-9 for the future
+const Variable masked = ops::mul(scores, factor);
+const Variable weights = ops::softmax(masked);
+)",
+            .right = R"(
+// the future is left out of the sum
+const Variable weights =
+    ops::softmax(scores, {}, {.causal = true});
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::tiny_mask

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/chart.h"
 
@@ -63,25 +62,7 @@ double variance(const Options& options, std::int64_t cols, Norm norm, double eps
     return sum / static_cast<double>(cols);
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable centred = ops::sub(x, ops::mean(x, -1, true));
-const Variable squares = ops::mul(centred, centred);
-const Variable variance =
-    ops::scale(ops::sum(squares, -1, true), 1.0 / (n - 1));
-const Variable y =
-    ops::div(centred, ops::add(ops::sqrt(variance), eps));
-)",
-                                 .right = R"(
-const Variable centred = ops::sub(x, ops::mean(x, -1, true));
-const Variable squares = ops::mul(centred, centred);
-const Variable variance = ops::mean(squares, -1, true);  // over n
-const Variable y =
-    ops::div(centred, ops::sqrt(ops::add(variance, eps)));
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const auto all = [&](double deviation, double eps) {
         std::vector<double> values;
         for (const Norm norm : {Norm::inside, Norm::outside, Norm::composed})
@@ -90,8 +71,7 @@ Result experiment(const Options& options) {
     };
     picture::LineChart chart{.title = "largest gradient of a row of 512",
                              .x = {.label = "deviation of the row", .logarithmic = true},
-                             .y = {.label = "gradient", .logarithmic = true},
-                             .series = {}};
+                             .y = {.label = "gradient", .logarithmic = true}};
     for (const double eps : {1e-6, 1e-8})
         for (const Norm norm : {Norm::outside, Norm::inside}) {
             picture::Series line{fmt::format("{}, eps {:.0e}", norm == Norm::inside ? "inside" : "outside", eps), {}, {}};
@@ -102,21 +82,46 @@ Result experiment(const Options& options) {
             }
             chart.series.push_back(std::move(line));
         }
+    return {.variants = {"inside", "outside", "composed"},
+            .findings = {{"largest gradient of a constant row, eps 1e-6", all(0, 1e-6)},
+                         {"largest gradient of a constant row, eps 1e-5", all(0, 1e-5)},
+                         {"largest gradient of a constant row, eps 1e-8", all(0, 1e-8)},
+                         {"largest gradient of a row of deviation 1, eps 1e-6", all(1, 1e-6)},
+                         {"variance of a normalised row of 8",
+                          {variance(options, 8, Norm::inside, 1e-6), variance(options, 8, Norm::outside, 1e-6),
+                           variance(options, 8, Norm::composed, 1e-6)}}},
+            .figures = {{svg(chart), "The two agree on ordinary rows and differ on nearly constant ones."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
     return {
-        .variants = {"inside", "outside", "composed"},
-        .findings = {{"largest gradient of a constant row, eps 1e-6", all(0, 1e-6)},
-                     {"largest gradient of a constant row, eps 1e-5", all(0, 1e-5)},
-                     {"largest gradient of a constant row, eps 1e-8", all(0, 1e-8)},
-                     {"largest gradient of a row of deviation 1, eps 1e-6", all(1, 1e-6)},
-                     {"variance of a normalised row of 8",
-                      {variance(options, 8, Norm::inside, 1e-6), variance(options, 8, Norm::outside, 1e-6),
-                       variance(options, 8, Norm::composed, 1e-6)}}},
+        .name = "unbiased-norm",
+        .group = "Norm, dropout and training",
+        .title = "layer norm by the unbiased standard deviation, with eps outside the root",
+        .caught_by = "LayerNorm.GradientOfAConstantRowIsBoundedByTheRootOfEps",
         .why =
             "Outside the root, a constant row is divided by eps itself, 1e-6; inside, by its root, 1e-3. So the gradient of a "
             "constant row (padding, a dead unit) is larger by a factor of 1 / sqrt(eps), a thousand or more, and if the "
             "standard deviation is composed with a plain root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and "
             "eps inside, the gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
-        .figures = {{svg(chart), "The two agree on ordinary rows and differ on nearly constant ones."}}};
+        .wrong = R"(
+const Variable centred = ops::sub(x, ops::mean(x, -1, true));
+const Variable squares = ops::mul(centred, centred);
+const Variable variance =
+    ops::scale(ops::sum(squares, -1, true), 1.0 / (n - 1));
+const Variable y =
+    ops::div(centred, ops::add(ops::sqrt(variance), eps));
+)",
+        .right = R"(
+const Variable centred = ops::sub(x, ops::mean(x, -1, true));
+const Variable squares = ops::mul(centred, centred);
+const Variable variance = ops::mean(squares, -1, true);  // over n
+const Variable y =
+    ops::div(centred, ops::sqrt(ops::add(variance, eps)));
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::unbiased_norm

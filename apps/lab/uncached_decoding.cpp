@@ -2,39 +2,32 @@
 //
 //     wrong    each step decodes the whole prefix again: t rows for token t, and the memory's keys and values again
 //              each sentence is decoded to the maximum length, and what comes after the end mark is discarded
-//     right    keys and values of earlier tokens are cached: one row per token; finished sentences leave the batch
+//     right    keys and values of earlier tokens are cached: one row per token; a sentence ends with its end mark
 //
 // Multiply-adds are counted from the shapes: for each row of a decoder layer 4 d^2 for self-attention's projections, 2 d^2 for
 // cross-attention's, 2 d d_ff for the feed-forward, 2 n d for n keys; 2 d^2 per memory row projected to a key and a value; d V
 // per row of logits. Times are measured and differ from run to run.
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <numeric>
-#include <string>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "apps/lab/toy_translation.h"
 #include "apps/translation/run/clock.h"
-#include "apps/translation/vocabulary/vocabulary.h"
 
 namespace heddle::lab::uncached_decoding {
 namespace {
 
 constexpr std::int32_t symbols = 12;
-constexpr std::int64_t vocabulary = first_word + symbols;
-constexpr std::int64_t sentences = 32;
+constexpr std::int64_t vocabulary = first_word + symbols, sentences = 32;
 constexpr std::int64_t longest = 48;  // tokens of a translation
 
 using Tokens = std::vector<std::int32_t>;
 
 struct Variant {
     std::string name;
-    bool cache;
-    bool stop;
+    bool cache, stop;
 };
-const std::vector<Variant> variants = {
+const Variant variants[] = {
     {"cache and stop", true, true}, {"no cache", false, true}, {"no stop", true, false}, {"neither", false, false}};
 
 nn::TransformerOptions size() {
@@ -54,145 +47,106 @@ app::TokenPair draw_pair(Sequence& numbers) {
     return pair;
 }
 
-// Millions of multiply-adds of a decoder, per step.
-class Count {
-  public:
-    void begin_step() { steps_.push_back(0); }
-    // Rows that each attend to `keys` target keys and to `memory` source keys.
-    void rows(std::int64_t count, std::int64_t keys, std::int64_t memory) {
-        rows_ += count;
-        add(layers * count * (6 * d * d + 2 * d * d_ff + 2 * d * (keys + memory)) + count * d * vocabulary);
+std::vector<app::TokenPair> draw_pairs(Sequence& numbers) {
+    std::vector<app::TokenPair> pairs;
+    for (std::int64_t i = 0; i < sentences; ++i) pairs.push_back(draw_pair(numbers));
+    return pairs;
+}
+
+// The work of all translations by one variant.
+struct Work {
+    std::vector<double> steps = std::vector<double>(longest);  // millions of multiply-adds
+    double rows = 0, tokens = 0;
+    std::vector<Tokens> translations = {};  // before the end mark
+
+    // Rows of the decoder that attend to the first, second, ... target token and all before, and memory rows that are projected.
+    void add(std::int64_t step, std::int64_t first, std::int64_t last, std::int64_t memory, bool projects_memory) {
+        const std::int64_t layers = *size().decoder_layers, d = size().d_model, d_ff = size().d_ff;
+        std::int64_t products = projects_memory ? layers * memory * 2 * d * d : 0;
+        for (std::int64_t keys = first; keys <= last; ++keys, rows += 1)
+            products += layers * (6 * d * d + 2 * d * d_ff + 2 * d * (keys + memory)) + d * vocabulary;
+        steps[static_cast<std::size_t>(step - 1)] += static_cast<double>(products) / 1e6;
     }
-    void memory(std::int64_t count) { add(layers * count * 2 * d * d); }
-
-    const std::vector<double>& steps() const { return steps_; }
-    double total() const { return std::accumulate(steps_.begin(), steps_.end(), 0.0); }
-    std::int64_t rows() const { return rows_; }
-
-  private:
-    void add(std::int64_t products) { steps_.back() += static_cast<double>(products) / 1e6; }
-
-    const std::int64_t layers = *size().decoder_layers, d = size().d_model, d_ff = size().d_ff;
-    std::vector<double> steps_;
-    std::int64_t rows_ = 0;
 };
 
-// Translates a batch of sources greedily.
-class Decoder {
-  public:
-    Decoder(const nn::Transformer& model, const app::PairBatch& batch, const Variant& variant)
-        : model_(model),
-          batch_(batch),
-          variant_(variant),
-          memory_(model.encode(Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans)),
-          prefixes_(static_cast<std::size_t>(batch.sentences), Tokens{app::bos_id}) {
-        for (std::size_t i = 0; i < prefixes_.size(); ++i) open_.push_back(i);
-    }
-
-    // The tokens before the end mark.
-    std::vector<Tokens> translations() {
-        if (variant_.cache)
-            with_cache();
-        else
-            without_cache();
-        std::vector<Tokens> result;
-        for (const Tokens& prefix : prefixes_)
-            result.emplace_back(prefix.begin() + 1, std::find(prefix.begin(), prefix.end(), app::eos_id));
-        return result;
-    }
-    const Count& count() const { return count_; }
-    std::int64_t tokens() const { return tokens_; }
-
-  private:
-    void with_cache() {
-        nn::DecoderCache cache = model_.start_decoding(memory_.value(), batch_.source_spans, batch_.sentences, longest);
-        count_.begin_step();
-        count_.memory(batch_.source_tokens);
-        for (std::int64_t length = 1; length <= longest && !open_.empty(); ++length) {
-            if (length > 1) count_.begin_step();
-            Tokens last;
-            for (const std::size_t sentence : open_) {
-                last.push_back(prefixes_[sentence].back());
-                count_.rows(1, length, batch_.source_spans[static_cast<std::int64_t>(sentence)].length);
-            }
-            const Tensor logits = model_.step(Tensor::from(last, {static_cast<std::int64_t>(last.size())}), cache);
-            std::vector<std::int32_t> kept;
-            append(
-                logits, [](std::size_t i) { return static_cast<std::int64_t>(i); }, &kept);
-            if (!kept.empty()) cache.reorder(kept);
+void translate(const nn::Transformer& model, Tokens source, const Variant& variant, Work& work) {
+    source.push_back(app::eos_id);
+    const auto memory_rows = static_cast<std::int64_t>(source.size());
+    const Spans memory_spans = Spans::equal(1, memory_rows);
+    const Variable memory = model.encode(Tensor::from(source, {memory_rows}), memory_spans);
+    nn::DecoderCache cache = model.start_decoding(memory.value(), memory_spans, 1, longest);
+    Tokens said = {app::bos_id};
+    for (std::int64_t t = 1; t <= longest; ++t) {
+        Tensor logits;
+        if (variant.cache) {
+            logits = model.step(Tensor::from(Tokens{said.back()}, {1}), cache);
+        } else {
+            const Variable hidden = model.decode(Tensor::from(said, {t}), Spans::equal(1, t), memory, memory_spans);
+            logits = model.logits(hidden.value()).slice(t - 1, t);
         }
+        work.add(t, variant.cache ? t : 1, t, memory_rows, t == 1 || !variant.cache);
+        const std::span<const float> scores = logits.values<float>();
+        said.push_back(static_cast<std::int32_t>(std::ranges::max_element(scores) - scores.begin()));
+        work.tokens += 1;
+        if (variant.stop && said.back() == app::eos_id) break;
     }
+    work.translations.emplace_back(said.begin() + 1, std::ranges::find(said, app::eos_id));
+}
 
-    void without_cache() {
-        for (std::int64_t length = 1; length <= longest && !open_.empty(); ++length) {
-            count_.begin_step();
-            Tokens all;
-            std::vector<std::int64_t> memory_rows;
-            for (const std::size_t sentence : open_) {
-                const Span& span = batch_.source_spans[static_cast<std::int64_t>(sentence)];
-                all.insert(all.end(), prefixes_[sentence].begin(), prefixes_[sentence].end());
-                for (std::int64_t row = 0; row < span.length; ++row) memory_rows.push_back(span.start + row);
-                for (std::int64_t row = 1; row <= length; ++row) count_.rows(1, row, span.length);
-                count_.memory(span.length);
-            }
-            const Spans spans = Spans::equal(static_cast<std::int64_t>(open_.size()), length);
-            const Variable hidden =
-                model_.decode(Tensor::from(all, {spans.rows()}), spans, memory_of(memory_rows), memory_spans());
-            append(model_.logits(hidden.value()), [&](std::size_t i) { return (static_cast<std::int64_t>(i) + 1) * length - 1; });
-        }
-    }
+Result measure(const Options& options) {
+    nn::Transformer model(size(), key(options, "model"));
+    Sequence numbers(key(options, "pairs"));
+    train(model, {.steps = 400, .lr = 5e-3, .warmup = 30, .clip = 1},
+          [&](std::int64_t) { return translation_loss(model, draw_pairs(numbers)); });
+    model.eval();
+    const NoGrad no_grad;
+    const std::vector<app::TokenPair> pairs = draw_pairs(numbers);
 
-    Variable memory_of(const std::vector<std::int64_t>& rows) const {
-        const Tokens indices(rows.begin(), rows.end());
-        return ops::gather(memory_, Tensor::from(indices, {static_cast<std::int64_t>(indices.size())}));
-    }
-    Spans memory_spans() const {
-        std::vector<std::int64_t> lengths;
-        for (const std::size_t sentence : open_)
-            lengths.push_back(batch_.source_spans[static_cast<std::int64_t>(sentence)].length);
-        return Spans::packed(lengths);
-    }
-
-    // The most probable token of each open sentence; the logits of the i-th are in row row_of(i). `kept`: the indices, among
-    // these, of the sentences that stay open.
-    template <class RowOf>
-    void append(const Tensor& logits, const RowOf& row_of, std::vector<std::int32_t>* kept = nullptr) {
-        std::vector<std::size_t> still_open;
-        for (std::size_t i = 0; i < open_.size(); ++i) {
-            const float* const row = logits.data<float>() + row_of(i) * vocabulary;
-            const auto token = static_cast<std::int32_t>(std::max_element(row, row + vocabulary) - row);
-            prefixes_[open_[i]].push_back(token);
-            ++tokens_;
-            if (variant_.stop && token == app::eos_id) continue;
-            still_open.push_back(open_[i]);
-            if (kept != nullptr) kept->push_back(static_cast<std::int32_t>(i));
-        }
-        open_ = still_open;
-    }
-
-    const nn::Transformer& model_;
-    const app::PairBatch& batch_;
-    Variant variant_;
-    Variable memory_;
-    std::vector<Tokens> prefixes_;
-    std::vector<std::size_t> open_;
-    Count count_;
-    std::int64_t tokens_ = 0;
-};
-
-double seconds_of(const std::function<void()>& work) {
-    std::vector<double> seconds;
-    for (int i = 0; i < 5; ++i) {
+    Result result{.findings = {{"million multiply-adds of the decoder"},
+                               {"rows of the decoder"},
+                               {"tokens that are thrown away"},
+                               {"translations that differ from the first's"},
+                               {"milliseconds"}}};
+    picture::LineChart chart{.title = "work of each step, 32 sentences",
+                             .x = {.label = "token of the translation"},
+                             .y = {.label = "million multiply-adds", .logarithmic = true}};
+    std::vector<Tokens> first;
+    for (const Variant& variant : variants) {
+        Work work;
         const auto start = std::chrono::steady_clock::now();
-        work();
-        seconds.push_back(app::seconds_since(start));
+        for (const app::TokenPair& pair : pairs) translate(model, pair.source, variant, work);
+        const double seconds = app::seconds_since(start);
+        if (first.empty()) first = work.translations;
+        double total = 0, thrown_away = work.tokens, different = 0;
+        for (const double step : work.steps) total += step;
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            thrown_away -= std::min(static_cast<double>(work.translations[i].size()) + 1, double{longest});  // with the end mark
+            different += work.translations[i] != first[i];
+        }
+        const double values[] = {total, work.rows, thrown_away, different, 1000 * seconds};
+        result.variants.push_back(variant.name);
+        result.add(values);
+        chart.series.push_back(curve(variant.name, work.steps));
     }
-    return *std::ranges::min_element(seconds);
+    result.figures = {
+        {svg(mistakes_first(chart)), "A line ends when no work is left: with a stop, after the longest translation."}};
+    return result;
 }
 
 }  // namespace
 
-const Code code = {.wrong = R"(
+Experiment experiment() {
+    return {
+        .name = "uncached-decoding",
+        .group = "Translating and scoring",
+        .title = "decoding that recomputes every prefix and does not stop at the end mark",
+        .caught_by = "BeamSearch.ReadsEachTokenOnceAndStopsAtTheEndMark",
+        .why =
+            "The keys and values of a token depend only on the tokens up to it, so later steps can reuse them; recomputing "
+            "them makes the work of a translation grow with the square of its length. What a decoder computes after the end "
+            "mark is useless, and a batch that always runs to the maximum length spends most of its work there. With a cache a "
+            "step computes one row for each open sentence, and not one token differs.",
+        .wrong = R"(
 for (std::int64_t t = 1; t <= longest; ++t) {  // to the end
     const Variable y = model.decode(  // all t rows again
         Tensor::from(said, {t}), Spans::packed(std::vector{t}),
@@ -200,7 +154,7 @@ for (std::int64_t t = 1; t <= longest; ++t) {  // to the end
     said.push_back(largest(model.logits(y.value()), t - 1));
 }
 )",
-                   .right = R"(
+        .right = R"(
 nn::DecoderCache cache = model.start_decoding(
     memory.value(), memory_spans, 1, longest);
 while (said.back() != app::eos_id) {  // one row for each token
@@ -208,66 +162,8 @@ while (said.back() != app::eos_id) {  // one row for each token
     said.push_back(
         largest(model.step(Tensor::from(last, {1}), cache), 0));
 }
-)"};
-
-Result experiment(const Options& options) {
-    nn::Transformer model(size(), key(options, "model"));
-    Sequence numbers(key(options, "pairs"));
-    const auto draw = [&](std::int64_t count) {
-        std::vector<app::TokenPair> pairs;
-        for (std::int64_t i = 0; i < count; ++i) pairs.push_back(draw_pair(numbers));
-        return pairs;
-    };
-    train(model, {.steps = 400, .lr = 5e-3, .warmup = 30, .clip = 1},
-          [&](std::int64_t) { return translation_loss(model, draw(sentences)); });
-    model.eval();
-    const NoGrad no_grad;
-    const app::PairBatch batch = one_batch(draw(sentences));
-
-    Result result{
-        .variants = {},
-        .findings = {{"million multiply-adds of the decoder", {}},
-                     {"rows of the decoder", {}},
-                     {"tokens that are thrown away", {}},
-                     {"translations that differ from the first's", {}},
-                     {"milliseconds", {}}},
-        .why =
-            "The keys and values of a token depend only on the tokens up to it, so later steps can reuse them; recomputing "
-            "them makes the work of a translation grow with the square of its length. What a decoder computes after the end "
-            "mark is useless, and a batch that always runs to the maximum length spends most of its work there. With a cache a "
-            "step computes one row for each open sentence, and not one token differs.",
-        .figures = {}};
-    picture::LineChart chart{.title = "work of each step",
-                             .x = {.label = "token of the translation"},
-                             .y = {.label = "million multiply-adds", .logarithmic = true},
-                             .series = {}};
-    picture::BarChart bars{.title = "against cache and stop",
-                           .y = {.label = "times as much", .from = 0},
-                           .groups = {"multiply-adds", "time"},
-                           .bars = {}};
-    std::vector<Tokens> first;
-    for (const Variant& variant : variants) {
-        Decoder decoder(model, batch, variant);
-        const std::vector<Tokens> translations = decoder.translations();
-        if (first.empty()) first = translations;
-        std::int64_t kept = 0, different = 0;
-        for (std::size_t i = 0; i < first.size(); ++i) {
-            kept += std::min(static_cast<std::int64_t>(translations[i].size()) + 1, longest);  // with the end mark
-            different += translations[i] != first[i];
-        }
-        const double seconds = seconds_of([&] { Decoder(model, batch, variant).translations(); });
-        const double values[] = {decoder.count().total(), static_cast<double>(decoder.count().rows()),
-                                 static_cast<double>(decoder.tokens() - kept), static_cast<double>(different), 1000 * seconds};
-        result.variants.push_back(variant.name);
-        result.add(values);
-        chart.series.push_back(curve(variant.name, decoder.count().steps()));
-        bars.bars.push_back({variant.name, {values[0] / result.findings[0].values[0], values[4] / result.findings[4].values[0]}});
-    }
-    result.figures = {
-        {svg(mistakes_first(chart)), "A line ends when no work is left: with a stop, after the longest translation."},
-        {svg(mistakes_first(bars)),
-         "Times are of this machine; small products take longer than their operation counts suggest."}};
-    return result;
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::uncached_decoding

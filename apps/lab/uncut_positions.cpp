@@ -7,7 +7,6 @@
 // rows as the table has, and nothing fails.
 #include <limits>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "core/error.h"
 #include "kernels/embedding/embedding.h"
@@ -15,38 +14,23 @@
 namespace heddle::lab::uncut_positions {
 namespace {
 
-constexpr std::int64_t places = 16;
-constexpr std::int64_t width = 24;
-constexpr std::int64_t sentences = 2;
+constexpr std::int64_t places = 16, width = 24, sentences = 2;
 
 Variable cut(const Variable& x, const Variable& table) { return ops::add(x, ops::slice(table, 0, 0, x.shape()[1])); }
 
 Variable whole(const Variable& x, const Variable& table) { return ops::add(x, table); }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-// x [sentences, time, d], table [longest, d]
-const Variable y = ops::add(x, table);
-)",
-                                   .right = R"(
-// x [sentences, time, d], table [longest, d]
-const Variable here = ops::slice(table, 0, 0, x.dim(1));
-const Variable y = ops::add(x, here);
-)"};
-
-Result experiment(const Options& options) {
+Result measure(const Options& options) {
     const NoGrad no_grad;
     const Variable table(kernels::sinusoidal_positions(places, width, DType::f32));
-    Finding lengths{"lengths of 1 to 16 that compute", {}}, one{"rows that a sentence of 1 token becomes", {}};
-    Finding right_shape{"lengths that keep their shape", {}};
+    Finding lengths{"lengths of 1 to 16 that compute"}, one{"rows that a sentence of 1 token becomes"};
+    Finding right_shape{"lengths that keep their shape"};
     picture::LineChart chart{.title = "rows of a sentence after the addition",
                              .x = {.label = "tokens of the sentence"},
-                             .y = {.label = "rows", .from = 0},
-                             .series = {}};
+                             .y = {.label = "rows", .from = 0}};
     picture::HeatMap map;
     for (const bool cutting : {true, false}) {
-        picture::Series rows{.name = cutting ? "cut" : "whole", .x = {}, .y = {}, .dots = true};
+        picture::Series rows{.name = cutting ? "cut" : "whole", .dots = true};
         double computed = 0, kept = 0;
         for (std::int64_t time = 1; time <= places; ++time) {
             const Variable x(normal({sentences, time, width}, 0.3, key(options, "tokens")));
@@ -72,16 +56,35 @@ Result experiment(const Options& options) {
     map.row_title = "row";
     map.col_title = "column";
     map.diverging = true;
+    return {.variants = {"cut", "whole"},
+            .findings = {one, lengths, right_shape},
+            .figures = {{svg(mistakes_first(chart)), "Where a dot is missing, the addition fails."},
+                        {svg(map), "One token became sixteen rows: the same values plus sixteen position codes."}}};
+}
+
+}  // namespace
+
+Experiment experiment() {
     return {
-        .variants = {"cut", "whole"},
-        .findings = {one, lengths, right_shape},
+        .name = "uncut-positions",
+        .group = "Embeddings and positions",
+        .title = "a position table that is not cut to the sentence",
+        .caught_by = "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence",
         .why =
             "The table has a row for each possible position, most sentences are shorter, and broadcasting works only if the "
             "extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single token "
             "silently becomes sixteen rows, which every later op takes for a sentence. Cut the table to the sentence, starting "
             "at the sentence's first position, and test lengths of one, of the whole table, and in between.",
-        .figures = {{svg(mistakes_first(chart)), "Where a dot is missing, the addition fails."},
-                    {svg(map), "One token became sixteen rows: the same values plus sixteen position codes."}}};
+        .wrong = R"(
+// x [sentences, time, d], table [longest, d]
+const Variable y = ops::add(x, table);
+)",
+        .right = R"(
+// x [sentences, time, d], table [longest, d]
+const Variable here = ops::slice(table, 0, 0, x.dim(1));
+const Variable y = ops::add(x, here);
+)",
+        .run = measure};
 }
 
 }  // namespace heddle::lab::uncut_positions

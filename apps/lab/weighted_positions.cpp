@@ -10,17 +10,13 @@
 
 #include <cmath>
 
-#include "apps/lab/experiments.h"
 #include "apps/lab/kit.h"
 #include "nn/layers.h"
 
 namespace heddle::lab::weighted_positions {
 namespace {
 
-constexpr std::int64_t d_model = 32;
-constexpr std::int64_t length = 8;
-constexpr std::int64_t vocabulary = 12;
-constexpr std::int64_t batch = 32;
+constexpr std::int64_t d_model = 32, length = 8, vocabulary = 12, batch = 32;
 constexpr Training training = {.steps = 200, .lr = 3e-3};
 
 struct Weights {
@@ -76,31 +72,11 @@ double share_of_position(const Net& net, const Tensor& tokens) {
     return position / (word + position);
 }
 
-}  // namespace
-
-const Code code = {.wrong = R"(
-const Variable word = ops::scale(words, 0.9);
-const Variable place = ops::scale(places, 0.1);
-const Variable x = ops::add(word, place);
-)",
-                                      .right = R"(
-// both of about the same size: words are E sqrt(d_model)
-const Variable x = ops::add(words, places);
-)"};
-
-Result experiment(const Options& options) {
-    Result result{
-        .variants = {},
-        .findings = {{"loss after 200 steps, sinusoidal positions", {}},
-                     {"loss after 200 steps, learned positions", {}},
-                     {"share of the position at first, sinusoidal", {}},
-                     {"share of the position at first, learned", {}}},
-        .why =
-            "A weighted sum can represent nothing that two tables cannot, but it determines the first layer's input before "
-            "training. With a weight of 0.9 for the word, the position is less than one percent of that input: no query can "
-            "select a position, and the loss stays where it would be without word order. The plain sum of two codes of about "
-            "the same size needs no weight; equal weights do the same, and a small weight for the word does no harm here.",
-        .figures = {}};
+Result measure(const Options& options) {
+    Result result{.findings = {{"loss after 200 steps, sinusoidal positions"},
+                               {"loss after 200 steps, learned positions"},
+                               {"share of the position at first, sinusoidal"},
+                               {"share of the position at first, learned"}}};
     const Tensor tokens = reversed_sentences(batch, length, vocabulary, key(options, "tokens")).source;
     for (const Weights& one : weights) result.variants.emplace_back(one.name);
     for (const nn::Positions kind : {nn::Positions::sinusoidal, nn::Positions::learned}) {
@@ -108,7 +84,6 @@ Result experiment(const Options& options) {
         picture::LineChart losses{.title = fixed ? "sinusoidal positions" : "learned positions",
                                   .x = {.label = "step"},
                                   .y = {.label = "cross entropy", .from = 0},
-                                  .series = {},
                                   .levels = {{"guessing", std::log(vocabulary - 1)}}};
         for (const Weights& one : weights) {
             Net net(key(options, "model"), kind, one);
@@ -125,6 +100,30 @@ Result experiment(const Options& options) {
                                                 : "A learned table could outgrow its weight, but not within 200 steps."});
     }
     return result;
+}
+
+}  // namespace
+
+Experiment experiment() {
+    return {.name = "weighted-positions",
+            .group = "Embeddings and positions",
+            .title = "words and positions in a weighted sum",
+            .caught_by = "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence",
+            .why =
+                "A weighted sum can represent nothing that two tables cannot, but it determines the first layer's input before "
+                "training. With a weight of 0.9 for the word, the position is less than one percent of that input: no query can "
+                "select a position, and the loss stays where it would be without word order. The plain sum of two codes of about "
+                "the same size needs no weight; equal weights do the same, and a small weight for the word does no harm here.",
+            .wrong = R"(
+const Variable word = ops::scale(words, 0.9);
+const Variable place = ops::scale(places, 0.1);
+const Variable x = ops::add(word, place);
+)",
+            .right = R"(
+// both of about the same size: words are E sqrt(d_model)
+const Variable x = ops::add(words, places);
+)",
+            .run = measure};
 }
 
 }  // namespace heddle::lab::weighted_positions

@@ -40,7 +40,6 @@ enum class OptionGroup : std::uint8_t {
     cases,
     measurement,
     experiments,
-    chapters,
     launch,
     server
 };
@@ -68,7 +67,6 @@ constexpr auto enum_words(OptionGroup) {
                                    {OptionGroup::cases, "Cases"},
                                    {OptionGroup::measurement, "Measurement"},
                                    {OptionGroup::experiments, "Experiments"},
-                                   {OptionGroup::chapters, "Chapters"},
                                    {OptionGroup::launch, "Launch of a kernel in a file without main()"},
                                    {OptionGroup::server, "Server"}});
 }

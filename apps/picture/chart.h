@@ -20,8 +20,8 @@ struct Axis {
 /// A named sequence of points, joined by a line in this order. x and y have equal length; a value that is not finite makes a gap.
 struct Series {
     std::string name;
-    std::vector<double> x;
-    std::vector<double> y;
+    std::vector<double> x = {};
+    std::vector<double> y = {};
     bool dots = false;                      ///< draw points instead of a line
     std::optional<std::size_t> color = {};  ///< index of the colour (drawing.h); default: its index in the chart
 };
@@ -36,22 +36,22 @@ struct LineChart {
     std::string title;
     Axis x;
     Axis y;
-    std::vector<Series> series;
+    std::vector<Series> series = {};
     std::vector<Level> levels = {};  ///< dashed lines across
 };
 
 /// A set of bars, one for each group: values[group]. A value that is not finite is written instead of drawn.
 struct Bars {
     std::string name;
-    std::vector<double> values;
+    std::vector<double> values = {};
     std::optional<std::size_t> color = {};  ///< as for a series
 };
 
 struct BarChart {
     std::string title;
     Axis y;
-    std::vector<std::string> groups;
-    std::vector<Bars> bars;
+    std::vector<std::string> groups = {};
+    std::vector<Bars> bars = {};
     std::vector<Level> levels = {};
 };
 
@@ -60,7 +60,7 @@ struct HeatMap {
     std::string title;
     std::int64_t rows = 0;
     std::int64_t cols = 0;
-    std::vector<double> values;                ///< [rows, cols]; values that are not finite get a separate colour
+    std::vector<double> values = {};           ///< [rows, cols]; values that are not finite get a separate colour
     std::vector<std::string> row_labels = {};  ///< one per row; if empty, as many row numbers as fit
     std::vector<std::string> col_labels = {};
     std::string row_title = {};

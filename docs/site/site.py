@@ -18,10 +18,9 @@ import urllib.parse
 # The order for readers. A README or page of the repository that is in none of these lists is an error.
 SECTIONS = {
     'Start': ['README.md', 'docs/install.md', 'docs/first-hour.md', 'docs/coming-from.md'],
-    'Learn': ['docs/microgpt.md', 'docs/gpu-basics.md', 'docs/explain.md', 'explain/pages.md', 'docs/learn.md', 'docs/tape.md', 'docs/add-an-op.md', 'apps/lab/README.md',
+    'Learn': ['docs/microgpt.md', 'docs/gpu-basics.md', 'docs/explain.md', 'explain/pages.md', 'docs/learn.md', 'docs/tape.md', 'docs/add-an-op.md', 'docs/presets.md', 'apps/lab/README.md',
               'lab/pages.md'],
     'Chapters: kernels': ['kernels/README.md', 'kernels/*/README.md'],
-    'Chapters: models': ['docs/presets/README.md', 'docs/presets/*.md', 'apps/chapters/README.md'],
     'Use': ['docs/command-line.md', 'docs/schedules.md', 'docs/resuming.md', 'docs/serve.md', 'docs/model-format.md', 'docs/exchange.md',
             'docs/python.md', 'docs/machines.md', 'docs/cuda.md', 'docs/check.md', 'docs/errors.md', 'docs/security.md', 'SECURITY.md'],
     'Verify': ['docs/measuring.md', 'docs/measured/*.md', 'tests/*/README.md'],

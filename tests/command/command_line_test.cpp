@@ -1,14 +1,11 @@
 // Parsing of command lines: words without an option's name, repeated options, and typing errors.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "apps/options/option_table.h"
 #include "apps/options/suggestion.h"
-#include "core/file.h"
 
 namespace heddle::app {
 namespace {
@@ -170,25 +167,6 @@ TEST(DidYouMean, KnowsWhatOtherProgramsCallAnOption) {
         EXPECT_EQ(did_you_mean(name, options), "; did you mean --lr?") << name;
     EXPECT_EQ(did_you_mean("--batch-size", options), "; did you mean --batch-tokens?");
     EXPECT_EQ(did_you_mean("--beam-size", options), "") << "there is no --beam";
-}
-
-// docs/command-line.md is known to equal the program's options.
-TEST(DidYouMean, OffersForOtherNamesOnlyOptionsThatThereAre) {
-    const std::string page = read_file(HEDDLE_SOURCE_DIR "/docs/command-line.md");
-    std::vector<Texts> commands;
-    for (const char* command : {"train", "translate", "evaluate"}) {
-        const std::size_t begin = page.find(fmt::format("\n## heddle {}\n", command));
-        ASSERT_NE(begin, std::string::npos) << command;
-        std::istringstream section(page.substr(begin, page.find("\n## ", begin + 1) - begin));
-        Texts& options = commands.emplace_back();
-        for (std::string line; std::getline(section, line);)
-            if (line.starts_with("  --")) options.push_back(line.substr(2, line.find(' ', 2) - 2));
-    }
-    for (const auto& [theirs, ours] : other_names()) {
-        const std::string offer = fmt::format("; did you mean --{}?", ours);
-        EXPECT_TRUE(std::ranges::any_of(commands, [&](const Texts& options) { return did_you_mean(theirs, options) == offer; }))
-            << "--" << theirs << ": there is no --" << ours;
-    }
 }
 
 TEST(DidYouMean, StaysSilentWhenNothingIsNear) {

@@ -55,7 +55,6 @@ constexpr std::array rooms = {
     "apps/bench",
     "apps/explain",
     "apps/lab",
-    "apps/chapters",
     "apps/learn",
     "apps/python",
 };

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "apps/lab/lab.h"
+#include "apps/lab/experiment.h"
 #include "core/error.h"
 
 namespace heddle {
@@ -16,9 +16,10 @@ inline void expect_complete(const lab::Experiment& experiment, const lab::Result
     ASSERT_FALSE(result.findings.empty());
     for (const lab::Finding& finding : result.findings)
         EXPECT_EQ(finding.values.size(), result.variants.size()) << experiment.name << ": " << finding.what;
-    int sentences = result.why.ends_with('.') ? 1 : 0;
-    for (std::size_t at = result.why.find(". "); at < result.why.size(); at = result.why.find(". ", at + 1)) ++sentences;
-    EXPECT_EQ(sentences, 3) << experiment.name << ": " << result.why;
+    int sentences = experiment.why.ends_with('.') ? 1 : 0;
+    for (std::size_t at = experiment.why.find(". "); at < experiment.why.size(); at = experiment.why.find(". ", at + 1))
+        ++sentences;
+    EXPECT_EQ(sentences, 3) << experiment.name << ": " << experiment.why;
     EXPECT_FALSE(result.figures.empty()) << experiment.name;
     const std::string html = lab::page(experiment, result, "heddle lab " + std::string(experiment.name)).html();
     for (const picture::Figure& figure : result.figures) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,10 +13,12 @@
 #include "apps/command/commands.h"
 #include "apps/lab/kit.h"
 #include "apps/picture/ramp.h"
+#include "apps/presets/presets.h"
+#include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "nn/linear.h"
-#include "tests/documents.h"
 #include "tests/lab/lab_support.h"
 #include "tests/markup.h"
 #include "tests/support.h"
@@ -30,14 +33,14 @@ struct Output {
     std::string err;
 };
 
-Output run_lab(const std::vector<std::string>& words) {
+Output run_lab(const std::vector<std::string>& words, int (*command)(app::Arguments) = app::lab_command) {
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     std::string error;
     try {
-        app::lab_command(arguments);
+        command(arguments);
     } catch (const std::exception& caught) {
         error = caught.what();
     }
@@ -82,25 +85,24 @@ TEST(Lab, TheTestThatCatchesAMistakeStandsInTheTree) {
 
 TEST(Lab, EveryExperimentShowsTheCodeWithItsMistakeAndWithoutIt) {
     for (const lab::Experiment& one : lab::experiments()) {
-        EXPECT_NE(one.code.wrong, one.code.right) << one.name;
-        for (const std::string_view code : {one.code.wrong, one.code.right}) {
-            ASSERT_GT(code.size(), 2u) << one.name;
-            EXPECT_TRUE(code.starts_with('\n') && code.ends_with('\n')) << one.name;
+        EXPECT_NE(one.wrong, one.right) << one.name;
+        for (const std::string_view code : {one.wrong, one.right}) {
+            EXPECT_TRUE(code.size() > 2 && code.starts_with('\n') && code.ends_with('\n')) << one.name;
             std::istringstream lines{std::string(code.substr(1))};
             int count = 0;
-            for (std::string line; std::getline(lines, line); ++count) {
-                EXPECT_FALSE(line.empty()) << one.name;
-                EXPECT_LE(line.size(), 68u) << one.name << " does not fit on half of a page: " << line;
-            }
+            for (std::string line; std::getline(lines, line); ++count)
+                EXPECT_TRUE(!line.empty() && line.size() <= 68) << one.name << " does not fit on half of a page: " << line;
             EXPECT_LE(count, 8) << one.name;
         }
     }
 }
 
-TEST(Lab, TheChapterHasARowForEveryExperiment) {
-    const std::string chapter = project_file("apps/lab/README.md");
-    for (const lab::Experiment& one : lab::experiments())
-        EXPECT_THAT(chapter, HasSubstr("\n| `" + std::string(one.name) + "` |")) << "apps/lab/README.md has no row for it";
+// The experiments of a write-up exist, and the write-up is a preset.
+TEST(Lab, WriteUpsArePresetsWithExperiments) {
+    for (const lab::WriteUp& one : lab::write_ups()) {
+        EXPECT_TRUE(std::ranges::any_of(app::presets(), [&](const app::Preset& preset) { return preset.name == one.name; }));
+        for (const std::string_view name : one.experiments) EXPECT_NE(lab::find_experiment(name), nullptr) << name;
+    }
 }
 
 TEST(Lab, RunsOneExperimentAndWritesItsPage) {
@@ -143,9 +145,9 @@ TEST(Lab, JsonHoldsEveryNumber) {
 
 // The code shows the mistake first, so the numbers, in every form, and the pictures do, too.
 TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
-    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nbad code\n", "\ngood code\n"}};
-    const lab::Result result{
-        .variants = {"right", "wrong", "worse"}, .findings = {{"loss", {1, 2, 3}}}, .why = "", .figures = {}};
+    const lab::Experiment experiment{"none",          "",     "nothing", "Lab.JsonHoldsEveryNumber", "", "\nbad code\n",
+                                     "\ngood code\n", nullptr};
+    const lab::Result result{.variants = {"right", "wrong", "worse"}, .findings = {{"loss", {1, 2, 3}}}};
     const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {
         std::size_t at = 0;
         for (const std::string& part : parts) {
@@ -198,12 +200,10 @@ TEST(Lab, ExperimentsOfAGroupStandTogether) {
 }
 
 TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
-    const lab::Experiment experiment{"none", "nothing", "Lab.JsonHoldsEveryNumber", nullptr, {"\nwrong\n", "\nright\n"}};
+    const lab::Experiment experiment{"none", "", "nothing", "Lab.JsonHoldsEveryNumber", "", "\nwrong\n", "\nright\n", nullptr};
     const double infinity = std::numeric_limits<double>::infinity();
     const lab::Result result{.variants = {"right", "wrong", "worse"},
-                             .findings = {{"loss", {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}}},
-                             .why = "",
-                             .figures = {}};
+                             .findings = {{"loss", {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}}}};
     const auto object = nlohmann::json::parse(lab::json(experiment, result, {}));
     EXPECT_EQ(object["findings"]["loss"]["right"], "-inf");
     EXPECT_EQ(object["findings"]["loss"]["wrong"], "inf");
@@ -212,7 +212,7 @@ TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
 }
 
 TEST(Lab, AddsAVariantsNumbersToTheFindingsInTheirOrder) {
-    lab::Result result{.variants = {"right", "wrong"}, .findings = {{"loss", {}}, {"change", {}}}, .why = "", .figures = {}};
+    lab::Result result{.variants = {"right", "wrong"}, .findings = {{"loss", {}}, {"change", {}}}};
     for (const double number : {1.0, 3.0}) result.add(std::array{number, number + 1});
     EXPECT_EQ(result.value("loss", "wrong"), 3);
     EXPECT_EQ(result.value("change", "right"), 2);
@@ -221,18 +221,49 @@ TEST(Lab, AddsAVariantsNumbersToTheFindingsInTheirOrder) {
     EXPECT_EQ(result.findings[0].values.size(), 2u) << "a row of another length is not added in part";
 }
 
-TEST(Lab, BreaksTheReasonIntoLinesAndKeepsItsWords) {
-    const std::string words = "one two three four five six seven eight nine ten, ";
-    lab::Result result{.variants = {"right", "wrong"}, .findings = {}, .why = "", .figures = {}};
-    for (int i = 0; i < 6; ++i) result.why += words;
-    result.why += std::string(150, 'x');  // longer than a line, so it is not broken
-    std::istringstream lines(lab::text(lab::experiments().front(), result));
-    std::string line, joined;
-    while (std::getline(lines, line)) {
-        EXPECT_TRUE(line.size() <= 100 || line.find(' ') == std::string::npos) << line;
-        joined += line + " ";
+// "href text|" of each link.
+std::string links_of(const std::filesystem::path& file) {
+    std::string links;
+    for (const Element& one : markup_of(read_file(file)).all("a")) links += one.attributes.at("href") + " " + one.text + "|";
+    return links;
+}
+
+// A write-up's experiments: their pages lead to each other, and a page lists them by group.
+TEST(Lab, AChapterHasAPageWithACardForEachExperiment) {
+    const TemporaryFolder folder;
+    const std::string out = folder.path().string();
+    const Output output = run_lab({"explained", "--out", out}, app::chapter_command);
+    EXPECT_THAT(output.out, HasSubstr("dropout-modes: dropout that"));
+    const std::string links = links_of(folder / "unbiased-norm.html");
+    EXPECT_THAT(links, HasSubstr("head-slices.html ← head-slices|"));
+    EXPECT_THAT(links, HasSubstr("without-norm.html without-norm →|"));
+    const std::string page = read_file(folder / "explained.html");
+    expect_loads_nothing(page);
+    const Markup index = markup_of(page);
+    std::string groups;
+    for (const Element& one : index.all("h2")) groups += one.text + "|";
+    EXPECT_EQ(groups, "Attention|Norm, dropout and training|");
+    for (const char* name : {"head-slices", "unbiased-norm", "without-norm", "dropout-modes"})
+        EXPECT_THAT(links_of(folder / "explained.html"), HasSubstr(fmt::format("{0}.html {0}: ", name)));
+    run_lab({"tiny-mask", "--out", out});
+    EXPECT_EQ(links_of(folder / "tiny-mask.html"), "") << "there is no index.html";
+}
+
+TEST(Lab, ReplacesItsOwnPagesAndNoOthers) {
+    const TemporaryFolder folder;
+    const std::string out = folder.path().string();
+    run_lab({"tiny-mask", "--out", out});
+    EXPECT_NO_THROW(run_lab({"tiny-mask", "--out", out}));
+    for (const char* name : {"tiny-mask.html", "index.html", "paper.html"}) {
+        std::ofstream(folder / name) << "mine";
+        expect_error(
+            [&] {
+                if (std::string(name) == "paper.html") run_lab({"paper", "--out", out}, app::chapter_command);
+                run_lab({std::string(name) == "index.html" ? "all" : "tiny-mask", "--out", out});
+            },
+            std::string(name) + ": this file is no page that heddle wrote");
+        EXPECT_EQ(read_file(folder / name), "mine");
     }
-    EXPECT_THAT(joined, HasSubstr(result.why));
 }
 
 TEST(Lab, OneSeedGivesTheSameNumbersAndAnotherSeedOthers) {
@@ -299,6 +330,9 @@ TEST(LabKit, AGradientsNormIsThatOfAllParametersTogether) {
 TEST(Lab, SaysWhatIsWrongWithTheCommand) {
     expect_error([] { run_lab({"tiny-musk"}); },
                  "there is no experiment 'tiny-musk'; did you mean tiny-mask? see heddle lab list");
+    expect_error([] { run_lab({""}); }, "there is no experiment ''; see heddle lab list");
+    expect_error([] { run_lab({"papr"}, app::chapter_command); }, "chapter: there is no chapter 'papr'; did you mean paper?");
+    expect_error([] { run_lab({"tiny-mask", "scaling"}); }, "unexpected argument 'scaling'; see heddle lab --help");
     expect_error([] { run_lab({"list", "--seed", "3"}); }, "list runs nothing: --seed has no effect");
     expect_error([] { run_lab({"list", "--json"}); }, "list runs nothing: --json has no effect");
     expect_error([] { run_lab({"tiny-mask", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
@@ -306,6 +340,30 @@ TEST(Lab, SaysWhatIsWrongWithTheCommand) {
     expect_error([&] { result.value("weight", "masked"); }, "there is no finding 'weight'; there are weight on the future");
     expect_error([&] { result.value(result.findings[0].what, "mask"); },
                  "there is no variant 'mask'; there are masked, multiplied");
+}
+
+TEST(JsonNumber, IsATextWhereJsonHasNoNumber) {
+    const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(app::json_number(0.1).dump(), "0.1");
+    EXPECT_EQ(app::json_number(-infinity).dump(), "\"-inf\"");
+    EXPECT_EQ(app::json_number(infinity).dump(), "\"inf\"");
+    for (const double sign : {1.0, -1.0}) EXPECT_EQ(app::json_number(std::copysign(nan, sign)).dump(), "\"nan\"");
+}
+
+TEST(Wrapped, BreaksAtSpacesAndKeepsEveryWord) {
+    EXPECT_EQ(app::wrapped(""), "");
+    EXPECT_EQ(app::wrapped("a short text"), "a short text");
+    const std::string word(60, 'w'), longest(150, 'x');
+    EXPECT_EQ(app::wrapped(word + " " + word), word + "\n" + word);
+    EXPECT_EQ(app::wrapped(longest + " a b"), longest + "\na b");
+    EXPECT_EQ(app::wrapped("a " + longest), "a\n" + longest);
+    EXPECT_EQ(app::wrapped(std::string(100, 'y') + " z"), std::string(100, 'y') + "\nz");
+}
+
+TEST(Indented, MovesEveryLineToTheRightAndEndsTheLast) {
+    EXPECT_EQ(app::indented(""), "");
+    EXPECT_EQ(app::indented("a\n  b\n\nc"), "    a\n      b\n    \n    c\n");
+    EXPECT_EQ(app::indented("a\n"), "    a\n");
 }
 
 }  // namespace

@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/chapters/chapter.h"
-#include "apps/lab/lab.h"
-#include "apps/lab/page_command.h"
-#include "apps/picture/chart.h"
+#include "apps/command/commands.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/report/training.h"
 #include "tests/browser.h"
@@ -129,38 +126,16 @@ class PageLayout : public testing::Test {
         parts.looked_at = {look(model, vocabularies, "one two three four five one two three")};
         return app::training_report(long_word, history, parts).html();
     }
-    // The pages of `heddle lab all` with two experiments: one for each, then the index.
+    // The pages of `heddle chapter explained`: one for each experiment, then the index.
     std::vector<std::string> lab_pages() {
-        app::PageCommand command{
-            .name = "lab", .summary = "s", .what = "experiment", .index_title = "What known mistakes break", .programs = {}};
-        for (const char* name : {"tiny-mask", "log-of-softmax"}) {
-            const lab::Experiment& one = *lab::find_experiment(name);
-            const auto run = [&one](std::uint64_t seed, const std::string& again) {
-                const lab::Options options{.seed = seed};
-                const lab::Result result = one.run(options);
-                return app::PageResult{"", "", lab::page(one, result, again), lab::headline(result), result.figures.front().svg};
-            };
-            command.programs.push_back({std::string(one.name), std::string(one.title), run, std::string(one.group)});
-        }
         const std::string to = (folder_ / "lab").string();
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
-        const int status = app::run_page_command(command, std::vector<const char*>{"all", "--out", to.c_str()});
+        const int status = app::chapter_command(std::vector<const char*>{"explained", "--out", to.c_str()});
         testing::internal::GetCapturedStdout();
         testing::internal::GetCapturedStderr();
         EXPECT_EQ(status, 0);
-        return {read_file(to + "/tiny-mask.html"), read_file(to + "/log-of-softmax.html"), read_file(to + "/index.html")};
-    }
-    static std::string chapter_page() {
-        const picture::BarChart bars{
-            .title = "bars", .y = {.label = "count"}, .groups = {"a", "b"}, .bars = {{"n", {1, 2}}, {"m", {2, 3}}}};
-        const chapters::Statement one{.claim = "A statement with a " + std::string(120, 'w') + " in it.",
-                                      .numbers = {{"measured", 0.25}},
-                                      .holds = true,
-                                      .printed = {std::string(120, '1')},
-                                      .figures = {{svg(bars), "caption"}}};
-        return chapters::page({"paper", "the paper", nullptr}, {.statements = {one}, .figures = {}}, "heddle chapter paper")
-            .html();
+        return {read_file(to + "/unbiased-norm.html"), read_file(to + "/dropout-modes.html"), read_file(to + "/explained.html")};
     }
 
     TemporaryFolder folder_;
@@ -168,8 +143,8 @@ class PageLayout : public testing::Test {
 
 TEST_F(PageLayout, APhoneShowsEveryKindOfPageInTheLightAndInTheDark) {
     std::vector<std::string> pages = lab_pages();
-    const std::vector<const char*> names = {"tiny-mask", "log-of-softmax", "all experiments", "chapter", "training", "attention"};
-    for (const std::string& page : {chapter_page(), training_page(), attention_page()}) pages.push_back(page);
+    const std::vector<const char*> names = {"unbiased-norm", "dropout-modes", "explained", "training", "attention"};
+    for (const std::string& page : {training_page(), attention_page()}) pages.push_back(page);
     for (const bool dark : {false, true}) {
         const std::vector<std::vector<std::string>> said = complaints(pages, dark);
         ASSERT_EQ(said.size(), names.size()) << testing::PrintToString(said);

@@ -18,7 +18,9 @@ constexpr const char* given = R"(
 #include <cmath>
 #include <map>
 #include <memory>
+#include "apps/translation/batching/token_pairs.h"
 #include "apps/translation/metrics/bleu.h"
+#include "apps/translation/text/text_file.h"
 #include "nn/search/search.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "autograd/checkpoint.h"
@@ -68,6 +70,8 @@ extern struct Saved {
 extern std::vector<nn::Hypothesis> found;
 extern std::vector<app::BleuStatistics> batches;
 extern std::vector<std::int32_t> said;
+extern std::vector<app::TokenPair> pairs;
+extern app::TextFile german, english;
 using device::Accumulator16x8;
 extern device::FragmentA a[32];
 extern device::FragmentB b[32];
@@ -91,8 +95,8 @@ TEST(ProgramLabCode, EveryPieceCompiles) {
     std::string functions;
     std::size_t number = 0;
     for (const lab::Experiment& one : lab::experiments()) {
-        functions += as_function(fmt::format("{}, wrong", one.name), one.code.wrong, number++);
-        functions += as_function(fmt::format("{}, right", one.name), one.code.right, number++);
+        functions += as_function(fmt::format("{}, wrong", one.name), one.wrong, number++);
+        functions += as_function(fmt::format("{}, right", one.name), one.right, number++);
     }
     const ShellOutput output = compile(functions);
     EXPECT_EQ(output.status, 0) << output.text;

@@ -1,9 +1,11 @@
 // Files generated from the program's own --help: the page of all options, the manual page, bash completion.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "apps/options/suggestion.h"
 #include "tests/documents.h"
 #include "tests/program.h"
 #include "tests/shell.h"
@@ -16,17 +18,24 @@ using testing::StartsWith;
 
 const std::string maker = "bash '" HEDDLE_SOURCE_DIR "/docs/make-command-line.sh' ";
 
-TEST(CommandLinePage, IsWhatTheProgramSays) {
+// The page of all options, which the site shows.
+std::string all_options() {
     const ShellOutput made = shell(maker + "'" HEDDLE_PROGRAM "'");
-    ASSERT_EQ(made.status, 0);
+    EXPECT_EQ(made.status, 0);
     EXPECT_THAT(made.text, HasSubstr("\n## heddle bench ops\n"));
-    EXPECT_TRUE(made.text == project_file("docs/command-line.md"))
-        << "docs/command-line.md is not what the program says; run\n    bash docs/make-command-line.sh > docs/command-line.md";
+    return made.text;
+}
+
+// What other toolkits call an option is offered as one of ours: it must be there.
+TEST(DidYouMean, OffersForOtherNamesOnlyOptionsThatThereAre) {
+    const std::string all = all_options();
+    for (const auto& [theirs, ours] : app::other_names())
+        EXPECT_THAT(all, HasSubstr(fmt::format("\n  --{} ", ours))) << "offered for --" << theirs;
 }
 
 // In each row of the table of options the last cell is Heddle's.
 TEST(ComingFromPage, NamesOptionsThatThereAre) {
-    const std::string all = project_file("docs/command-line.md");
+    const std::string all = all_options();
     std::istringstream page(project_file("docs/coming-from.md"));
     int options = 0;
     for (std::string line; std::getline(page, line);) {

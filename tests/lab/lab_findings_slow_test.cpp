@@ -1,0 +1,203 @@
+// The numbers of every experiment, in one table. The margins hold for seeds 1 to 5; the tests run seed 1.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/lab/lab_support.h"
+
+namespace heddle::lab {
+namespace {
+
+// For each variant, in the result's order, its value: "3", "nan", "inf", "<3", ">3", "3~0.1" (within 0.1) or, relative to the
+// first variant's, "3x~0.1", "<3x", ">3x"; "" is any.
+struct Row {
+    const char* experiment;
+    const char* finding;
+    std::vector<std::string> values;
+};
+
+const Row rows[] = {
+    {"split-heads", "change of the past when the last token changes", {"0", ">0.5"}},
+    {"split-heads", "change of the past when any later token changes", {"0", ">0.5"}},
+    {"split-heads", "loss on random tokens, last 10 of 150 steps", {"2.3026~0.08", "<1.2"}},  // ln 10
+    {"tiny-mask", "weight on the future, row 0", {"0", "0.9375~0.02"}},                       // 15 / 16
+    {"tiny-mask", "weight on the future, mean of the rows but the last", {"0", "0.43~0.02"}},
+    {"no-padding-mask", "change of the output beside a sentence of 40 words", {"0", ">0.4"}},
+    {"no-padding-mask", "right answers without a longer neighbour", {"", ">0.98"}},
+    {"no-padding-mask", "right answers beside a sentence of 40 words", {">0.98", "<0.8"}},
+    {"no-padding-mask", "weight on padding, first layer", {"0", ">0.5"}},
+    {"masked-row", "weight of a masked row on masked places", {"0", "1~1e-6", "1~1e-6", "nan"}},
+    {"masked-row", "gradient in padding, the loss counts the row", {"0", ">0.01", ">0.01", "nan"}},
+    // all 1,056 elements of the value projection and 320 weights of the output, of 3,498
+    {"masked-row", "NaN among the gradients, the loss ignores the row", {"0", "0", "0", "0.395~0.003"}},
+    {"masked-row", "NaN among the gradients, the loss counts the row", {"0", "0", "0", "0.395~0.003"}},
+    // The article measured, in one draw: 4.15e-8 unscaled, 1.87e-5 scaled.
+    {"scaling", "largest gradient in Q, median of 200 draws", {"2.3e-5~1.4e-5", "", ""}},
+    {"scaling", "largest gradient in Q, 5 %", {"", "<4.15e-8", ""}},
+    {"scaling", "largest gradient in Q, 95 %", {"", ">4.15e-8", ""}},
+    // sum p^2 = e^variance / n
+    {"scaling", "1 - sum p^2 at d_k 512", {"0.99735~0.001", "0.144~0.08", "0.87~0.08"}},
+    {"scaling", "variance of the scores at d_k 512", {"1~0.1", "512~50", "8~0.8"}},
+    {"head-slices", "columns of the embedding that one head reads", {"512", "42"}},
+    {"head-slices", "columns that no head reads", {"0", "8"}},
+    {"head-slices", "longest sentence of up to 48 that works", {"48", "42"}},
+    {"head-slices", "loss on a word in the last 8 columns, 40 steps", {"<0.6", "2.0794~0.1"}},  // ln 8
+    {"projections", "error after 400 steps", {"<0.01", ">0.15", "1~0.1"}},  // without the last one it knows one neighbour
+    {"projections", "share of scores below zero", {"0.55~0.2", "0", ""}},
+    {"borrowed-maps", "change of the map when the source changes", {">0.2", "0"}},
+    {"borrowed-maps", "keys of the map for a source of 5 words", {"5", "8"}},
+    {"borrowed-maps", "weight above the diagonal", {">0.3", "0"}},
+    {"borrowed-maps", "words that look at their source word", {">0.9", "<0.1"}},
+    {"borrowed-maps", "largest error of a row's sum", {"<1e-5", "<1e-5"}},
+    {"borrowed-maps", "keys of the map for a source of 8 words", {"8", "8"}},
+    {"paired-layers", "decoder layers that change with the encoder's last layer, of 6", {"6", "1"}},
+    {"paired-layers", "relative change of decoder layer 1", {">0.2", "0"}},
+    {"paired-layers", "relative change of decoder layer 5", {">0.2", "0"}},
+    {"paired-layers", "relative change of decoder layer 6", {">0.2", ">0.2"}},
+    // The numbers of the paper's model, counted by hand.
+    {"repeated-modules", "parameters meant", {"45188096", "45188096", "45188096"}},
+    {"repeated-modules", "parameters used", {"45188096", "5975424", "45188096"}},
+    {"repeated-modules", "parameters seen by the optimizer", {"45188096", "5975424", "1049600"}},
+    // Some seeds learn the small task faster with one layer; even the last variant learns something: ln 11 = 2.398.
+    {"repeated-modules", "loss of a small one after 200 steps", {"<1.3", "<1.8", "2.098~0.299"}},
+    {"position-codes", "largest error of a shift by 5 as a rotation", {"<1e-9", "<1e-9", ">0.99", ">0.99", ">0.99"}},
+    {"position-codes", "least norm of a row", {"16~1e-12", "16~1e-12", "", "0", "0"}},
+    {"position-codes", "greatest norm of a row", {"16~1e-12", "16~1e-12", "", "", ""}},
+    {"position-codes", "slowest wavelength, positions", {"60611~1", "617~1", "6.06e8~1e6", "", ""}},
+    {"position-codes", "columns of 512 that move less than 0.01 over 100 positions", {"73", "0", "293", "", ""}},
+    {"embedding-scale", "share of position, target, Xavier, 1024 words", {"0.46~0.01", "0.95~0.01", "0.95~0.01", "1x"}},
+    {"embedding-scale", "share of position, source, Xavier, 1024 words", {"", "", "0.46~0.01", ""}},
+    {"embedding-scale", "share of position, target, Xavier, 100 words", {"", "0.92~0.01", "", ""}},
+    {"embedding-scale", "share of position, target, Xavier, 10000 words", {"", "0.98~0.005", "", ""}},
+    {"embedding-scale", "share of position, target, N(0, 1)", {"<0.04", "0.414~0.01", "", ""}},
+    {"embedding-scale", "share of position, target, N(0, 1/d)", {"0.414~0.01", "", "", ""}},
+    {"embedding-scale", "loss of copying after 200 steps", {"<2.5", "4.1589~0.1", "<0.5", "4.1589~0.1"}},  // ln 64
+    {"weighted-positions", "loss after 200 steps, sinusoidal positions", {"<0.05", "1.8~0.1", "<0.05", "<0.05"}},
+    {"weighted-positions", "loss after 200 steps, learned positions", {"<0.05", "1.8~0.1", "<0.05", "<0.05"}},
+    {"weighted-positions", "share of the position at first, sinusoidal", {"0.3333~0.05", "<0.01", "1x~1e-5", ">0.6"}},
+    {"weighted-positions", "share of the position at first, learned", {"", "<0.01", "1x~1e-5", ">0.6"}},
+    {"uncut-positions", "rows that a sentence of 1 token becomes", {"1", "16"}},
+    {"uncut-positions", "lengths of 1 to 16 that compute", {"16", "2"}},
+    {"uncut-positions", "lengths that keep their shape", {"16", "1"}},
+    {"target-vocabulary", "source smaller: batches that fail, %", {"0", ">90"}},
+    {"target-vocabulary", "source smaller: sentences that fail, %", {"0", "23~5"}},
+    {"target-vocabulary", "source larger: rows that are no word", {"0", "200"}},
+    {"target-vocabulary", "source larger: their probability at first, %", {"0", "14.3~4"}},  // 200 of 1400
+    {"target-vocabulary", "source larger: loss of the first batch", {"", "1.02x~0.009"}},    // ln(1400 / 1200) more
+    {"padding-index", "accuracy on word 0, %", {">97", "<2", "", "<2"}},
+    {"padding-index", "accuracy as its own padding rule counts it, %", {"", ">94", "", ">94"}},
+    {"padding-index", "targets that count in training, %", {"", "87.5~1", "", "87.5~1"}},
+    {"padding-index", "loss over all targets", {"", ">20x", ">20x", ">20x"}},
+    {"padding-index", "largest attention weight on word 0", {">0.8", "", "0", ""}},
+    {"softmax-twice", "lowest loss there is", {"0", "5.933~5e-4"}},
+    {"softmax-twice", "loss after 200 steps", {"<0.01", ">5.9328"}},
+    {"softmax-twice", "gradient of the first target's logit, at the start", {">0.99", "<5e-3"}},
+    {"relu-logits", "targets without a gradient, at the start", {"0", "0.5~0.2"}},
+    {"relu-logits", "targets without a gradient, at the end", {"0", ">0.2"}},
+    {"relu-logits", "loss after 300 steps", {"<1e-3", ">1"}},
+    {"log-of-softmax", "gradient at a gap of 90", {"-1", "nan"}},
+    {"log-of-softmax", "loss at a gap of 90", {"", "90~1e-3"}},
+    {"log-of-softmax", "loss at a gap of 104", {"104", "inf"}},
+    {"log-of-softmax", "smallest gap with a NaN gradient", {"inf", "89"}},
+    {"log-of-softmax", "smallest gap with an infinite loss", {"", "104"}},
+    {"label-smoothing", "least loss, by descent", {"0.5140~1e-3", "0.5553~1e-3", "0.5448~1e-3"}},
+    {"label-smoothing", "least loss, by formula", {"0.5140~1e-3", "0.5553~1e-3", "0.5448~1e-3"}},
+    {"label-smoothing", "mass on padding", {"0.00909~1e-3", "0.01~1e-3", "<1e-3"}},
+    {"label-smoothing", "drawn sentences of 20 tokens with padding, %", {">10", "", ""}},
+    {"unbiased-norm", "largest gradient of a constant row, eps 1e-5", {"<2e3", "", ""}},
+    {"unbiased-norm", "largest gradient of a constant row, eps 1e-6", {"", "1000x~1e-3", "nan"}},
+    {"unbiased-norm", "largest gradient of a constant row, eps 1e-8", {"", "10000x~1e-2", "nan"}},
+    {"unbiased-norm", "variance of a normalised row of 8", {"1~1e-3", "0.875~1e-3", ""}},
+    {"norm-placement", "loss, mean of the last 10 of 150 steps", {"<0.5", "2.9957~0.1", "<2.95", ">50", "2.9957~0.1"}},  // ln 20
+    {"norm-placement", "gradient norm of the last layer, at the start", {"", ">1.3x", "", "", ""}},
+    {"norm-placement", "gradient norm of the first layer, at the start", {"", "", "", ">1e3", ""}},
+    {"norm-placement", "mean cosine between two tokens behind the last layer, at the start", {"<0.9", ">0.98", "", "", ">0.98"}},
+    {"without-norm", "of 7 scales of the initial weights, end worse than guessing", {"0", ">1"}},
+    {"without-norm", "of 7 rates, end worse than guessing", {"0", ">0"}},
+    {"without-norm", "gradient of the first block, 2 blocks", {"<2", "<50"}},
+    {"without-norm", "gradient of the first block, 32 blocks", {"<2", ">1e6"}},
+    {"without-norm", "loss after 60 steps, median of 3", {"", "<1x"}},  // the claim that does not show
+    {"without-norm", "loss on unseen points after 100 steps, median of 3", {"", ">1.1x"}},
+    {"dropout-modes", "loss on unseen points", {"", ">1.3x", ">1.03x"}},
+    {"dropout-modes", "loss on its own points", {"", "<0.3x", ">1.1x"}},
+    {"dropout-modes", "answers that differ in two evaluations, %", {"0", "0", ">8"}},
+    {"dropout-modes", "largest change of a logit between them", {"0", "0", ">1"}},
+    {"dropout-redrawn", "relative error of the gradient, dropout 0.1", {"0", ">1"}},
+    {"dropout-redrawn", "relative error of the gradient, dropout 0.3", {"0", ">1"}},
+    {"dropout-redrawn", "loss after 300 steps, dropout 0.3", {"<1", ">50"}},
+    {"partial-resume", "largest change of the loss", {"0", ">0.2", ">0.2", ">0.2"}},
+    {"partial-resume", "largest change of a weight", {"0", ">0.02", ">0.02", ">0.02"}},
+    {"partial-resume", "pairs that the epoch shows twice, %", {"0", "", "50~12", ""}},
+    {"partial-resume", "mean loss over 200 pairs in the next 60 updates", {"", ">1.2x", "", ">1.4x"}},
+    {"cut-pairs", "loss after 1000 steps", {"<0.03", ">1.5x"}},
+    {"cut-pairs", "target words whose source word was cut off, %", {"0", "3.3~1"}},
+    {"cut-pairs", "unseen sentences of up to 10 words translated exactly, %", {">70", ">1.02x"}},
+    {"cut-pairs", "longer sentences translated exactly, %", {"<2", "<2"}},
+    {"cut-pairs", "rows of 32 of the position table that never moved", {"21", "21"}},
+    {"lines-apart", "a line of text more: wrong pairs, mean of 100 places, %", {"0", "50~10"}},
+    {"lines-apart", "a line of text more: files refused, of 100", {"100", "0"}},
+    {"lines-apart", "a sentence that begins with <3: wrong pairs, mean of 100 places, %", {"0", "50~10"}},
+    {"lines-apart", "a sentence that begins with <3: files refused, of 100", {"0", "0"}},
+    {"lines-apart", "a metadata line more: wrong pairs, mean of 100 places, %", {"0", "0"}},
+    {"lines-apart", "a metadata line more: files refused, of 100", {"100", "0"}},
+    {"length-penalty", "length ratio", {"1~0.05", "<0.85", "1~0.05"}},
+    {"length-penalty", "BLEU", {">94", "<80", ">94"}},
+    {"length-penalty", "empty translations, %", {"", ">4", ""}},
+    {"uncached-decoding", "million multiply-adds of the decoder", {"", ">3x", ">3x", ">60x"}},
+    {"uncached-decoding", "rows of the decoder", {"", "", "", "37632"}},  // 32 * 48 * 49 / 2
+    {"uncached-decoding", "tokens that are thrown away", {"0", "", ">768", ""}},
+    {"uncached-decoding", "translations that differ from the first's", {"0", "0", "0", "0"}},
+    {"uncached-decoding", "milliseconds", {"", "", "", ">5x"}},
+    {"batch-bleu", "segments that count", {"1305", "1280", "1260", "", ""}},
+    {"batch-bleu", "largest error of 20 test sets", {"0", ">0.2", "0.09~0.06", ">2", ">0.7"}},
+    {"tensor-core-sums", "mean shift toward zero, k = 512", {"", ">2x", ">2x", "0~0.2"}},
+    {"tensor-core-sums", "mean shift toward zero, k = 16", {"", "1x", "", ""}},
+    {"tensor-core-sums", "root mean square error, k = 512", {"<4", ">5", ">5", "<4"}},
+    {"tensor-core-sums", "share with other bits than f32 to nearest, k = 512", {"", ">0.9", ">0.9", "0"}},
+    {"cotangent-of-ones", "mistakes caught, of 3", {"3", "0"}},
+    {"cotangent-of-ones", "error found in the correct backward", {"<1e-7", ""}},
+    {"cotangent-of-ones", "error found in a backward x 1000", {">0.9", "<1e-7"}},
+    {"cotangent-of-ones", "error found in a backward x 0", {">0.9", "<1e-7"}},
+    {"cotangent-of-ones", "error found in a backward x -1", {">0.9", "<1e-7"}},
+    {"error-above-tolerance", "NaN gradients there are", {"3", "3", "3"}},
+    {"error-above-tolerance", "NaN gradients refused", {"3", "0", "0"}},
+    {"error-above-tolerance", "gradients wrong by a percent refused, of 1", {"1", "1", "1"}},
+    {"error-above-tolerance", "right gradients refused, of 1", {"0", "0", "0"}},
+};
+
+bool fits(const std::string& wanted, double value, double first) {
+    const char order = wanted[0];
+    const std::size_t within = wanted.find('~'), times = wanted.find('x');
+    const double number = std::stod(wanted.substr(order == '<' || order == '>' ? 1 : 0));  // "nan" and "inf", too
+    if (std::isnan(number)) return std::isnan(value);
+    if (times != std::string::npos) value /= first;
+    if (order == '<') return value < number;
+    if (order == '>') return value > number;
+    return value == number ||
+           std::abs(value - number) <= (within == std::string::npos ? 0 : std::stod(wanted.substr(within + 1)));
+}
+
+class LabFindings : public testing::TestWithParam<Experiment> {};
+
+TEST_P(LabFindings, AreThoseOfTheTable) {
+    const Result result = run_experiment(std::string(GetParam().name));
+    int checked = 0;
+    for (const Row& row : rows) {
+        if (row.experiment != GetParam().name) continue;
+        ASSERT_EQ(row.values.size(), result.variants.size()) << row.finding;
+        for (std::size_t i = 0; i < row.values.size(); ++i, ++checked) {
+            const double value = result.value(row.finding, result.variants[i]);
+            EXPECT_TRUE(row.values[i].empty() || fits(row.values[i], value, result.value(row.finding, result.variants[0])))
+                << row.finding << ", " << result.variants[i] << ": " << value << " instead of " << row.values[i];
+        }
+    }
+    EXPECT_GT(checked, 0) << "the table has no row of it";
+}
+
+INSTANTIATE_TEST_SUITE_P(Experiments, LabFindings, testing::ValuesIn(experiments()), [](const auto& one) {
+    std::string name(one.param.name);
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+}  // namespace
+}  // namespace heddle::lab
