@@ -23,7 +23,6 @@ constexpr std::size_t segments = 1305, batch = 32, talks = 15;
 constexpr std::size_t short_ones = 45;  // of at most short_words
 constexpr std::size_t long_ones = 808;  // of more than 10 words
 constexpr std::size_t short_words = 3;
-constexpr int draws = 20;
 
 const std::vector<std::string> names = {"all segments", "full batches", "no short ones", "mean of cumulative", "mean of batches"};
 
@@ -111,37 +110,14 @@ picture::Figure over_batches(const Scores& scores) {
     return {svg(chart), "Only the last value of the first line is the BLEU of the test set."};
 }
 
-// errors[variant][draw]
-picture::Figure over_draws(const std::vector<std::vector<double>>& errors) {
-    picture::LineChart chart{
-        .title = "invented BLEU over 20 test sets", .x = {.label = "test set"}, .y = {.label = "above the true one"}};
-    for (std::size_t variant = 1; variant < names.size(); ++variant) {
-        picture::Series series{.name = names[variant], .y = errors[variant], .dots = true};
-        for (int draw = 0; draw < draws; ++draw) series.x.push_back(draw + 1);
-        chart.series.push_back(series);
-    }
-    chart.levels = {{"all segments", 0}};
-    return {svg(chart), "Each test set has its own talks and translations."};
-}
-
 Result measure(const Options& options) {
-    Finding bleu{"BLEU"}, error{"above the true one"}, scored{"segments that count"};
-    Finding largest{"largest error of 20 test sets", std::vector<double>(names.size())};
-    std::vector<std::vector<double>> errors(names.size());
-    Scores first;
-    for (int draw = 0; draw < draws; ++draw) {
-        Sequence numbers(key(options, "test set " + std::to_string(draw)));
-        const Scores scores = score(draw_segments(numbers));
-        if (draw == 0) first = scores;
-        for (std::size_t variant = 0; variant < names.size(); ++variant) {
-            errors[variant].push_back(scores.bleu[variant] - scores.bleu[0]);
-            largest.values[variant] = std::max(largest.values[variant], std::abs(errors[variant].back()));
-        }
-    }
-    bleu.values = first.bleu;
-    scored.values = first.scored;
-    for (const std::vector<double>& each : errors) error.values.push_back(each[0]);
-    return {.variants = names, .findings = {bleu, error, scored, largest}, .figures = {over_batches(first), over_draws(errors)}};
+    Sequence numbers(key(options, "test set"));
+    const Scores scores = score(draw_segments(numbers));
+    std::vector<double> error;
+    for (const double bleu : scores.bleu) error.push_back(bleu - scores.bleu[0]);
+    return {.variants = names,
+            .findings = {{"BLEU", scores.bleu}, {"above the true one", error}, {"segments that count", scores.scored}},
+            .figures = {over_batches(scores)}};
 }
 
 }  // namespace
@@ -155,8 +131,8 @@ Experiment experiment() {
         .why =
             "BLEU is a ratio of sums over the whole test set: matches over n-grams, and one brevity penalty. Segments that are "
             "left out are seldom typical (short ones matter least, since they have no 4-grams), and a mean over batches either "
-            "gives the first segments the most weight or averages the ratios of small sums. If each segment's counts are "
-            "summed and divided once at the end, the score is that of the whole file, however it was batched.",
+            "gives the first segments the most weight or averages the ratios of small sums. If each segment's counts are summed "
+            "and divided once at the end, the score is that of the whole file, however it was batched.",
         .wrong = R"(
 double mean = 0;
 for (std::size_t i = 0; i < full_batches; ++i)  // loses the rest

@@ -125,10 +125,9 @@ Experiment experiment() {
         .caught_by = "Transformer.CrossAttentionMapsAreNotTheSelfAttentionMaps",
         .why =
             "Self-attention and cross-attention weights have the same shape as long as source and target are equally long, and "
-            "the rows of both sum to one, so tests of shapes and sums pass. Only the cross-attention map depends on the "
-            "source: it changes when the source changes, has one key for each source word, and can look ahead, which the "
-            "causal map cannot. A test that changes the source and checks which maps change tells them apart without any "
-            "training.",
+            "the rows of both sum to one, so tests of shapes and sums pass. Only the cross-attention map depends on the source: "
+            "it changes when the source changes, has one key for each source word, and can look ahead, which the causal map "
+            "cannot. A test that changes the source and checks which maps change tells them apart without any training.",
         .wrong = R"(
 x = self_attention.forward(x, spans, {.weights = &self_map});
 x = cross_attention.forward(x, spans, memory, memory_spans);

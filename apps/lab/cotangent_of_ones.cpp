@@ -64,8 +64,8 @@ Experiment experiment() {
             "The probabilities of a row sum to one whatever the logits are, so the gradient of their sum is zero. Zero times "
             "1000, 0 or -1 is still zero: the check compares zeros with zeros and passes. A random cotangent (the gradient of "
             "the output that backward starts from, here 1 everywhere) tests a direction in which the output really changes, and "
-            "all three mistakes are far outside the tolerance. (Heddle's gradcheck "
-            "refuses a gradient of zero unless the caller declares it, as the wrong check does here.)",
+            "all three mistakes are far outside the tolerance. (Heddle's gradcheck refuses a gradient of zero unless the caller "
+            "declares it, as the wrong check does here.)",
         .wrong = R"(
 // refused unless the gradient of zero is declared
 const GradcheckReport report = gradcheck(

@@ -132,11 +132,11 @@ Experiment experiment() {
         .title = "dropout that is never applied, or never switched off",
         .caught_by = "DropoutPlaces.EachProbabilityActsInTrainingAloneAndNeverInEvaluation",
         .why =
-            "Dropout makes a layer's units useful without each other, which keeps a wide layer from memorising its points; if "
-            "it is defined but never applied, it has no effect, and nothing fails. If it stays on in evaluation, the loss is "
-            "that of a thinned network: it is too high and differs from one evaluation to the next. The module records whether "
-            "it is in training mode, every dropout checks that, and a test requires two evaluations to agree bit for bit and "
-            "two training passes to differ.",
+            "Dropout makes a layer's units useful without each other, which keeps a wide layer from memorising its points; if it "
+            "is defined but never applied, it has no effect, and nothing fails. If it stays on in evaluation, the loss is that "
+            "of a thinned network: it is too high and differs from one evaluation to the next. The module records whether it is "
+            "in training mode, every dropout checks that, and a test requires two evaluations to agree bit for bit and two "
+            "training passes to differ.",
         .wrong = R"(
 const double probability = 0.3;  // never used
 const Variable hidden = ops::relu(inner.forward(x));

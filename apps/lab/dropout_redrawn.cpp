@@ -100,20 +100,11 @@ Run run(const Options& options, const Task& task, bool redrawn) {
 Result measure(const Options& options) {
     const Task task{Variable(normal({rows, width}, 1, key(options, "inputs"))), words(rows, vocabulary, key(options, "targets"))};
     const Run same = run(options, task, false), redrawn = run(options, task, true);
-    picture::Series errors{"drawn anew", {}, {}};
-    for (const double probability : {0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5}) {
-        errors.x.push_back(probability);
-        errors.y.push_back(gradient_error(options, task, probability, true));
-    }
     const picture::LineChart losses{.title = "memorising 64 rows, six layers, dropout 0.3",
                                     .x = {.label = "step"},
                                     .y = {.label = "loss", .logarithmic = true},
                                     .series = {curve("same mask", same.losses), curve("drawn anew", redrawn.losses)},
                                     .levels = {{"ln 16", std::log(vocabulary)}}};
-    const picture::LineChart error{.title = "error of the first step's gradient",
-                                   .x = {.label = "dropout"},
-                                   .y = {.label = "|error| / |gradient|", .from = 0},
-                                   .series = {errors}};
     Finding at_01{"relative error of the gradient, dropout 0.1"}, at_03{"relative error of the gradient, dropout 0.3"};
     for (const bool anew : {false, true}) {
         at_01.values.push_back(gradient_error(options, task, 0.1, anew));
@@ -125,8 +116,7 @@ Result measure(const Options& options) {
                          {"loss after 300 steps, dropout 0.3", {same.losses.back(), redrawn.losses.back()}},
                          {"the same without dropout", {same.without_dropout, redrawn.without_dropout}}},
             .figures = {
-                {svg(mistakes_first(losses)), "Shallow networks tolerate it; here training goes well at first, then diverges."},
-                {svg(error), "With the same mask the error is zero throughout."}}};
+                {svg(mistakes_first(losses)), "Shallow networks tolerate it; here training goes well at first, then diverges."}}};
 }
 
 }  // namespace
@@ -139,8 +129,8 @@ Experiment experiment() {
             .why =
                 "Backward multiplies the gradient of one thinned network by the activations of another: a unit that took part "
                 "may get no gradient, and one that did not may get some. The product is the gradient of no function; at a "
-                "dropout of 0.1 its error is larger than the gradient itself, and the loss of the first steps does not show "
-                "it. Masks derived from the layer's name and the step are the same however often they are drawn.",
+                "dropout of 0.1 its error is larger than the gradient itself, and the loss of the first steps does not show it. "
+                "Masks derived from the layer's name and the step are the same however often they are drawn.",
             .wrong = R"(
 // in backward: runs the layers again, with new masks
 const Variable input(gradients.saved(0), true);

@@ -159,8 +159,8 @@ Experiment experiment() {
         .why =
             "Each token multiplies the probability by less than one, so a truncated translation may well be more probable than "
             "the whole one, and a good search finds it. How often that happens depends on the training data: here one pair in "
-            "five is truncated. Dividing the score by an increasing function of the length compares averages per token, and "
-            "the whole translation wins; both forms do this, the second one less strongly.",
+            "five is truncated. Dividing the score by an increasing function of the length compares averages per token, and the "
+            "whole translation wins; both forms do this, the second one less strongly.",
         .wrong = R"(
 const auto best = std::ranges::max_element(
     found, {}, &nn::Hypothesis::log_probability);

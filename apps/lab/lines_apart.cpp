@@ -101,10 +101,9 @@ Experiment experiment() {
         .caught_by = "Formats.ThatPartAreAnErrorWithBothCountsAndThePlace",
         .why =
             "Files that are cleaned one by one fall out of step at the first line that only one of them keeps, and every pair "
-            "behind "
-            "it is wrong: half of the corpus on average, and nothing fails. A sentence that begins with a heart, <3, looks like "
-            "a tag and does the same. Read both files together: each metadata line has to stand opposite one of the same "
-            "element, a tag has a letter behind its <, and an error names the lines where the files part.",
+            "behind it is wrong: half of the corpus on average, and nothing fails. A sentence that begins with a heart, <3, "
+            "looks like a tag and does the same. Read both files together: each metadata line has to stand opposite one of the "
+            "same element, a tag has a letter behind its <, and an error names the lines where the files part.",
         .wrong = R"(
 for (app::TextFile* file : {&german, &english})
     std::erase_if(file->lines, [](const std::string& line) {

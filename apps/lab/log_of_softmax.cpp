@@ -78,8 +78,8 @@ Experiment experiment() {
             .caught_by = "LogSoftmax.StaysFiniteWhereTheProbabilityUnderflows",
             .why =
                 "1 / e^-90 overflows f32, while e^-90 itself still has a logarithm: the loss looks fine, but its gradient "
-                "involves infinity times zero, or infinity minus infinity, which is NaN. At e^-104 and below, the probability "
-                "is zero and the loss infinite. The log-softmax subtracts logits, whose difference is just 90 or 104, and its "
+                "involves infinity times zero, or infinity minus infinity, which is NaN. At e^-104 and below, the probability is "
+                "zero and the loss infinite. The log-softmax subtracts logits, whose difference is just 90 or 104, and its "
                 "gradient is p - 1.",
             .wrong = R"(
 const Variable log_p = ops::log(ops::softmax(logits));

@@ -140,10 +140,10 @@ Experiment experiment() {
         .caught_by = "Softmax.GivesZerosAndZeroGradientsWhereNothingAttends",
         .why =
             "A large negative number is a score like any other: if all scores are equal, all weights are 1/6, and the query "
-            "reads padding, which then receives gradients. Minus infinity minus itself is NaN, and zero times NaN is NaN, so "
-            "one such row spoils the gradients of the value and output weights, and of all layers below, even if the loss "
-            "ignores it. A mask that excludes positions leaves an empty sum: the weights and gradients are zero, and the rest "
-            "of the batch trains as usual.",
+            "reads padding, which then receives gradients. Minus infinity minus itself is NaN, and zero times NaN is NaN, so one "
+            "such row spoils the gradients of the value and output weights, and of all layers below, even if the loss ignores "
+            "it. A mask that excludes positions leaves an empty sum: the weights and gradients are zero, and the rest of the "
+            "batch trains as usual.",
         .wrong = R"(
 // or -inf, which a softmax of exp and sum turns into NaN
 const Variable low(Tensor::full({1}, -1e9, DType::f32));

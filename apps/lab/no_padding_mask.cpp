@@ -91,27 +91,16 @@ double share_right(const Tensor& tokens, const std::vector<double>& logits) {
     return right / static_cast<double>(tokens.numel());
 }
 
-// The first layer's weights for the first sentence's words, averaged over the heads: [length, longest].
-std::vector<double> first_weights(const Net& net, const Tensor& tokens, bool masked) {
+// The share of the first layer's weight that the first sentence's words put on padding, averaged over heads and words.
+double on_padding(const Net& net, const Tensor& tokens, bool masked) {
     nn::AttentionMaps maps;
     net.logits(filled_up(tokens, longest), spans_of(masked, longest), &maps);
     const Tensor& weights = maps.encoder[0];  // [sentences, heads, longest query, longest key]
-    const std::int64_t heads = weights.dim(1), queries = weights.dim(2), keys = weights.dim(3);
-    const std::vector<double> all = weights.to_vector();
-    std::vector<double> result(length * longest, 0);
-    for (std::int64_t head = 0; head < heads; ++head)
-        for (std::int64_t query = 0; query < length; ++query)
-            for (std::int64_t place = 0; place < keys; ++place)
-                result[static_cast<std::size_t>(query * longest + place)] +=
-                    all[static_cast<std::size_t>((head * queries + query) * keys + place)] / static_cast<double>(heads);
-    return result;
-}
-
-double on_padding(const std::vector<double>& weights) {
+    const std::vector<double> all = weights.slice(0, 1).to_vector();
     double sum = 0;
-    for (std::size_t i = 0; i < weights.size(); ++i)
-        if (i % longest >= length) sum += weights[i] / length;
-    return sum;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i / longest % longest < length && i % longest >= length) sum += all[i];
+    return sum / static_cast<double>(weights.dim(1) * length);
 }
 
 Result measure(const Options& options) {
@@ -138,21 +127,10 @@ Result measure(const Options& options) {
             line.x.push_back(static_cast<double>(time));
             line.y.push_back(share_right(tokens, answers(net, tokens, time, masked)));
         }
-        const std::vector<double> weights = first_weights(net, tokens, masked);
         const double change = relative_change(alone, answers(net, tokens, longest, masked));
-        result.add(std::array{change, line.y.front(), line.y.back(), on_padding(weights)});
-        result.figures.insert(result.figures.begin(), {svg(picture::HeatMap{.title = "attention of the first layer: " + name,
-                                                                            .rows = length,
-                                                                            .cols = longest,
-                                                                            .values = weights,
-                                                                            .row_title = "query",
-                                                                            .col_title = "key",
-                                                                            .from = 0}),
-                                                       masked ? "All weight lies on the five words."
-                                                              : "Most of the weight lies on the 35 padding positions."});
+        result.add(std::array{change, line.y.front(), line.y.back(), on_padding(net, tokens, masked)});
     }
-    result.figures.insert(result.figures.begin(),
-                          {svg(mistakes_first(accuracy)), "The same model and sentences; only the longest sentence differs."});
+    result.figures = {{svg(mistakes_first(accuracy)), "The same model and sentences; only the longest sentence differs."}};
     return result;
 }
 

@@ -159,13 +159,10 @@ Experiment experiment() {
             .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
             .why =
                 "A norm after every sum scales down the residual, once per sublayer: after twelve layers the tokens of a "
-                "sentence look "
-                "alike, the last layers get gradients several times as large as in pre-norm, and at the full rate from the first "
-                "step "
-                "the stack stays at the loss of guessing; with a warm-up it starts to improve. Without residuals nothing of the "
-                "token "
-                "is left, and without norms the sums, and with them the gradients, grow from layer to layer. A norm before each "
-                "sublayer bounds the sublayer's input and leaves the residual path untouched.",
+                "sentence look alike, the last layers get gradients several times as large as in pre-norm, and at the full rate "
+                "from the first step the stack stays at the loss of guessing; with a warm-up it starts to improve. Without "
+                "residuals nothing of the token is left, and without norms the sums, and with them the gradients, grow from "
+                "layer to layer. A norm before each sublayer bounds the sublayer's input and leaves the residual path untouched.",
             .wrong = R"(
 // twelve times, at the full rate from the first step on
 x = norm.forward(ops::add(x, attention.forward(x, spans)));

@@ -120,8 +120,8 @@ Experiment experiment() {
         .why =
             "The output of the encoder's last layer is the result of all its layers; with paired layers, five of six decoder "
             "layers never see it. Only one decoder layer then reads the last encoder layer, and changing that leaves the other "
-            "five bit for bit the same. With the last layer's output as the memory, every decoder layer uses the whole "
-            "encoder, and the two stacks may have different numbers of layers.",
+            "five bit for bit the same. With the last layer's output as the memory, every decoder layer uses the whole encoder, "
+            "and the two stacks may have different numbers of layers.",
         .wrong = R"(
 for (std::size_t i = 0; i < decoder.size(); ++i)
     y = decoder[i]->forward(y, spans, encoded[i].sum,

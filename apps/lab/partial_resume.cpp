@@ -200,8 +200,8 @@ Experiment experiment() {
             "Adam's moments set the size of each weight's step, and the number of updates sets the bias correction, the "
             "scheduled rate and here the dropout masks: without them, or with those of another epoch, the next steps have the "
             "wrong size, and part of what was learned is lost. Without its position in the epoch a run sees about half of the "
-            "pairs twice, which its loss does not show. After restoring the whole state, the run continues with the same bits "
-            "as if it had never stopped, and a test can check that.",
+            "pairs twice, which its loss does not show. After restoring the whole state, the run continues with the same bits as "
+            "if it had never stopped, and a test can check that.",
         .wrong = R"(
 parameters.values.copy_(saved.weights);
 // new moments, update 0, the epoch from its first batch

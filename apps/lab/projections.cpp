@@ -142,10 +142,10 @@ Experiment experiment() {
         .title = "ReLU on queries, keys and values, or no output projection",
         .caught_by = "Attention.IsTheFormulaOnNamedWeights",
         .why =
-            "With a ReLU on the projections no score is negative, so no key can score below an irrelevant one, and half of "
-            "every value is lost. Without an output projection each column of the result belongs to one head, whose weights "
-            "are positive and sum to one: the results of two heads are never added or subtracted. Linear projections keep the "
-            "sign, and W_O lets every head write to every column.",
+            "With a ReLU on the projections no score is negative, so no key can score below an irrelevant one, and half of every "
+            "value is lost. Without an output projection each column of the result belongs to one head, whose weights are "
+            "positive and sum to one: the results of two heads are never added or subtracted. Linear projections keep the sign, "
+            "and W_O lets every head write to every column.",
         .wrong = R"(
 const Variable q = ops::relu(query.forward(x));
 const Variable k = ops::relu(key.forward(x));

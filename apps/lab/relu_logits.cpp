@@ -91,8 +91,8 @@ Experiment experiment() {
         .title = "a ReLU between the last projection and the softmax",
         .caught_by = "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero",
         .why =
-            "The ReLU maps a negative target logit to zero and passes no gradient to it; at the start that is about half of "
-            "all targets. They recover only by luck, if an update for another row happens to raise their logit; most keep the "
+            "The ReLU maps a negative target logit to zero and passes no gradient to it; at the start that is about half of all "
+            "targets. They recover only by luck, if an update for another row happens to raise their logit; most keep the "
             "probability of words that never occur. A softmax takes logits of any sign and gives every target the gradient p - "
             "1.",
         .wrong = R"(

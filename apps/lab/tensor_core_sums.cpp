@@ -115,11 +115,11 @@ Experiment experiment() {
             .title = "a long sum of products in one accumulator of a tensor core",
             .caught_by = "TensorCoreSums.TheResultIsTruncatedTowardZero",
             .why =
-                "Tensor cores cut each sum toward zero instead of rounding it, once for every 16 of k (on Ampere and Ada "
-                "for every 8). In a long chain these errors all point the same way and add up, and a result differs from a "
-                "sum rounded to the nearest in nearly every case. Pieces of 128 added in f32 outside of the tensor cores keep "
-                "the shift small, as kernels for FP8 do (DeepSeek-V3, arXiv 2412.19437); a comparison needs a tolerance, "
-                "never the same bits.",
+                "Tensor cores cut each sum toward zero instead of rounding it, once for every 16 of k (on Ampere and Ada for "
+                "every 8). In a long chain these errors all point the same way and add up, and a result differs from a sum "
+                "rounded to the nearest in nearly every case. Pieces of 128 added in f32 outside of the tensor cores keep the "
+                "shift small, as kernels for FP8 do (DeepSeek-V3, arXiv 2412.19437); a comparison needs a tolerance, never the "
+                "same bits.",
             .wrong = R"(
 Accumulator16x8 sum;
 for (int i = 0; i < 512 / 16; ++i) mma(sum, a[i], b[i]);

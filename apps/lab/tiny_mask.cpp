@@ -90,9 +90,9 @@ Experiment experiment() {
             .title = "logits multiplied by tiny negative numbers instead of masked",
             .caught_by = "Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor",
             .why =
-                "A logit times a tiny number is nearly zero, and the exponential of zero is one: every future position gets "
-                "the weight of a position with an average logit. The first of 16 tokens puts about 15/16 of its weight on "
-                "tokens that it has to predict. A mask leaves these positions out of the sum, so their weight is exactly zero.",
+                "A logit times a tiny number is nearly zero, and the exponential of zero is one: every future position gets the "
+                "weight of a position with an average logit. The first of 16 tokens puts about 15/16 of its weight on tokens "
+                "that it has to predict. A mask leaves these positions out of the sum, so their weight is exactly zero.",
             .wrong = R"(
 // factor [T, T]: 1 for the past, -1e-9 for the future
 const Variable masked = ops::mul(scores, factor);

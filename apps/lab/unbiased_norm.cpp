@@ -103,9 +103,9 @@ Experiment experiment() {
         .caught_by = "LayerNorm.GradientOfAConstantRowIsBoundedByTheRootOfEps",
         .why =
             "Outside the root, a constant row is divided by eps itself, 1e-6; inside, by its root, 1e-3. So the gradient of a "
-            "constant row (padding, a dead unit) is larger by a factor of 1 / sqrt(eps), a thousand or more, and if the "
-            "standard deviation is composed with a plain root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and "
-            "eps inside, the gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
+            "constant row (padding, a dead unit) is larger by a factor of 1 / sqrt(eps), a thousand or more, and if the standard "
+            "deviation is composed with a plain root, 1 / sqrt(0) times 0 makes it NaN. With the biased variance and eps inside, "
+            "the gradient is at most |dy| / sqrt(eps), and rows have variance 1 at every width.",
         .wrong = R"(
 const Variable centred = ops::sub(x, ops::mean(x, -1, true));
 const Variable squares = ops::mul(centred, centred);

@@ -142,10 +142,10 @@ Experiment experiment() {
         .title = "decoding that recomputes every prefix and does not stop at the end mark",
         .caught_by = "BeamSearch.ReadsEachTokenOnceAndStopsAtTheEndMark",
         .why =
-            "The keys and values of a token depend only on the tokens up to it, so later steps can reuse them; recomputing "
-            "them makes the work of a translation grow with the square of its length. What a decoder computes after the end "
-            "mark is useless, and a batch that always runs to the maximum length spends most of its work there. With a cache a "
-            "step computes one row for each open sentence, and not one token differs.",
+            "The keys and values of a token depend only on the tokens up to it, so later steps can reuse them; recomputing them "
+            "makes the work of a translation grow with the square of its length. What a decoder computes after the end mark is "
+            "useless, and a batch that always runs to the maximum length spends most of its work there. With a cache a step "
+            "computes one row for each open sentence, and not one token differs.",
         .wrong = R"(
 for (std::int64_t t = 1; t <= longest; ++t) {  // to the end
     const Variable y = model.decode(  // all t rows again

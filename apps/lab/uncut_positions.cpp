@@ -72,9 +72,9 @@ Experiment experiment() {
         .caught_by = "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence",
         .why =
             "The table has a row for each possible position, most sentences are shorter, and broadcasting works only if the "
-            "extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single token "
-            "silently becomes sixteen rows, which every later op takes for a sentence. Cut the table to the sentence, starting "
-            "at the sentence's first position, and test lengths of one, of the whole table, and in between.",
+            "extents are equal or one of them is 1. So the longest sentence works, most others fail, and a single token silently "
+            "becomes sixteen rows, which every later op takes for a sentence. Cut the table to the sentence, starting at the "
+            "sentence's first position, and test lengths of one, of the whole table, and in between.",
         .wrong = R"(
 // x [sentences, time, d], table [longest, d]
 const Variable y = ops::add(x, table);
