@@ -96,10 +96,11 @@ double on_padding(const Net& net, const Tensor& tokens, bool masked) {
     nn::AttentionMaps maps;
     net.logits(filled_up(tokens, longest), spans_of(masked, longest), &maps);
     const Tensor& weights = maps.encoder[0];  // [sentences, heads, longest query, longest key]
+    const auto queries = static_cast<std::size_t>(weights.dim(2)), keys = static_cast<std::size_t>(weights.dim(3));
     const std::vector<double> all = weights.slice(0, 1).to_vector();
     double sum = 0;
     for (std::size_t i = 0; i < all.size(); ++i)
-        if (i / longest % longest < length && i % longest >= length) sum += all[i];
+        if (i / keys % queries < length && i % keys >= length) sum += all[i];
     return sum / static_cast<double>(weights.dim(1) * length);
 }
 
