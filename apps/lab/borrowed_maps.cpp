@@ -122,7 +122,7 @@ Experiment experiment() {
         .name = "borrowed-maps",
         .group = "Attention",
         .title = "self-attention maps returned as the cross-attention maps",
-        .caught_by = "Transformer.CrossAttentionMapsAreNotTheSelfAttentionMaps",
+        .caught_by = "Transformer.AttentionRowsSumToOneAndMaskedPlacesAreExactlyZero",
         .why =
             "Self-attention and cross-attention weights have the same shape as long as source and target are equally long, and "
             "the rows of both sum to one, so tests of shapes and sums pass. Only the cross-attention map depends on the source: "

@@ -152,7 +152,7 @@ Experiment experiment() {
         .name = "embedding-scale",
         .group = "Embeddings and positions",
         .title = "embeddings added to the position codes without the factor sqrt(d)",
-        .caught_by = "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence",
+        .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
         .why =
             "With Xavier initialisation, or a standard deviation of d^-0.5, an embedding has a norm of about 1, against 16 for "
             "the position code: their sum is nearly all position, words can hardly be told apart, and copying is not learned. "

@@ -105,7 +105,7 @@ Experiment experiment() {
     return {.name = "error-above-tolerance",
             .group = "Checks",
             .title = "a check written error > tolerance: NaN passes",
-            .caught_by = "Gradcheck.CatchesANaN",
+            .caught_by = "Gradcheck.NamesPlantedMistakes",
             .why =
                 "Every comparison with NaN is false, so NaN is never 'too large', and a gradient full of NaN passes. Taking the "
                 "maximum first drops the NaN before the comparison, because std::max also tests whether one value is larger. The "

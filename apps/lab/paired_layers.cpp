@@ -116,7 +116,7 @@ Experiment experiment() {
         .name = "paired-layers",
         .group = "The whole model",
         .title = "decoder layer i attends to the encoder's layer i",
-        .caught_by = "Transformer.EveryDecoderLayerReadsTheEncodersLastLayer",
+        .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
         .why =
             "The output of the encoder's last layer is the result of all its layers; with paired layers, five of six decoder "
             "layers never see it. Only one decoder layer then reads the last encoder layer, and changing that leaves the other "

@@ -140,7 +140,7 @@ Experiment experiment() {
         .name = "projections",
         .group = "Attention",
         .title = "ReLU on queries, keys and values, or no output projection",
-        .caught_by = "Attention.IsTheFormulaOnNamedWeights",
+        .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
         .why =
             "With a ReLU on the projections no score is negative, so no key can score below an irrelevant one, and half of every "
             "value is lost. Without an output projection each column of the result belongs to one head, whose weights are "

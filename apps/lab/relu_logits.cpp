@@ -89,7 +89,7 @@ Experiment experiment() {
         .name = "relu-logits",
         .group = "The loss",
         .title = "a ReLU between the last projection and the softmax",
-        .caught_by = "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero",
+        .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
         .why =
             "The ReLU maps a negative target logit to zero and passes no gradient to it; at the start that is about half of all "
             "targets. They recover only by luck, if an update for another row happens to raise their logit; most keep the "

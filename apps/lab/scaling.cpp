@@ -107,7 +107,7 @@ Experiment experiment() {
         .name = "scaling",
         .group = "Attention",
         .title = "dot products that are not scaled, or by another width's root",
-        .caught_by = "Attention.IsTheFormulaOnNamedWeights",
+        .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
         .why =
             "A dot product of d_k independent terms has d_k times the variance of one term, so the spread of the scores grows "
             "with the width until one key has all the weight. A softmax with one weight near 1 passes almost no gradient: "

@@ -74,7 +74,7 @@ Experiment experiment() {
     return {.name = "softmax-twice",
             .group = "The loss",
             .title = "a softmax before a cross entropy that applies it again",
-            .caught_by = "Transformer.LossIsTheCrossEntropyOfItsLogitsAndGoesDownToZero",
+            .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
             .why =
                 "Probabilities lie between 0 and 1, so the second softmax cannot give the target more than e times the weight of "
                 "any other word: the loss of a perfect model is ln(1 + (V-1)/e). The gradient passes through the first softmax, "

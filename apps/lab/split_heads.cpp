@@ -145,7 +145,7 @@ Experiment experiment() {
         .name = "split-heads",
         .group = "Attention",
         .title = "heads split by reshape, without transposing heads and time",
-        .caught_by = "Attention.AFutureTokenChangesEarlierOutputsByExactlyNothing",
+        .caught_by = "Transformer.FutureTokensChangeEarlierOutputsByExactlyZero",
         .why =
             "A row of the projection holds all heads of one token, so a reshape that puts heads before time distributes pieces "
             "of rows: each head gets a different part of the sentence, and its row t is no longer token t. Once the heads are "

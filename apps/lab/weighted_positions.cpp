@@ -108,7 +108,7 @@ Experiment experiment() {
     return {.name = "weighted-positions",
             .group = "Embeddings and positions",
             .title = "words and positions in a weighted sum",
-            .caught_by = "EmbeddingModule.ScalesBySqrtOfDModelAndAddsPositionsOfEachSentence",
+            .caught_by = "Parity.ForwardLossAndEveryGradientEqualPyTorchInF64",
             .why =
                 "A weighted sum can represent nothing that two tables cannot, but it determines the first layer's input before "
                 "training. With a weight of 0.9 for the word, the position is less than one percent of that input: no query can "
