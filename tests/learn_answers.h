@@ -1,10 +1,5 @@
-// The answers in the folders of `heddle learn`'s exercises, and what its check says of them.
-//
-// An exercise's wrong.txt lists its wrong answers, each below a line "NAME: VERDICT" with the kind, the lines and words of the
-// text of its verdict: "one-guard: race line 7 and 9: without a barrier". Then follow hunks, with a line "@@" between two of
-// them, of lines that begin with ' ', '-' or '+', as in a unified diff without line numbers. The lines with ' ' and '-' must
-// follow each other at exactly one place in the solution, where those with '-' are removed and those with '+' inserted. A first
-// hunk of '+' alone replaces the whole solution.
+// The answers to `heddle learn`'s exercises, and what its check says of them. The wrong ones are those of
+// tests/program/wrong_answers.txt.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,57 +20,45 @@
 
 namespace heddle {
 
-/// The text with `hunks` applied in their order. Error that names `answer` and the hunk if one does not occur exactly once, or
-/// has a line without a mark.
-inline std::string edited(const std::string& text, const std::string& hunks, const std::string& answer) {
-    std::string result = "\n" + text, before = "\n", after = "\n";  // hunks begin behind the end of a line
-    int hunk = 1;
-    const auto apply = [&] {
-        const bool is_whole = hunk == 1 && before == "\n" && after != "\n";
-        const std::size_t at = is_whole ? 0 : result.find(before);
-        check(at != std::string::npos && (is_whole || result.find(before, at + 1) == std::string::npos),
-              "{}: hunk {} occurs {}:{}", answer, hunk, at == std::string::npos ? "nowhere" : "more than once", before);
-        result.replace(at, is_whole ? result.size() : before.size(), after);
-        before = after = "\n";
-    };
-    std::istringstream lines(hunks);
-    for (std::string line; std::getline(lines, line);) {
-        if (line == "@@") {
-            apply();
-            ++hunk;
-            continue;
-        }
-        if (line.empty()) line.push_back(' ');  // editors remove blanks at the end
-        check(std::string(" -+").find(line[0]) != std::string::npos, "{}: hunk {}: a line without a mark: {}", answer, hunk,
-              line);
-        if (line[0] != '+') before += line.substr(1) + "\n";
-        if (line[0] != '-') after += line.substr(1) + "\n";
-    }
-    apply();
-    return result.substr(1);
+/// The text with a change "OLD => NEW" or "[2] OLD => NEW". A line that is left blank is removed. Error that names `answer`
+/// unless there is such a place, and without a number only one.
+inline std::string changed(std::string text, const std::string& change, const std::string& answer) {
+    static const std::regex form(R"((?:\[(\d)\] )?(.+?) =>(?: (.+))?)");
+    std::smatch found;
+    check(std::regex_match(change, found, form), "{}: not OLD => NEW: {}", answer, change);
+    const std::string before = found[2], after = found[3];
+    std::size_t at = text.find(before);
+    for (int number = found[1].matched ? std::stoi(found[1]) : 1; number > 1 && at != std::string::npos; --number)
+        at = text.find(before, at + 1);
+    check(at != std::string::npos && (found[1].matched || text.find(before, at + 1) == std::string::npos),
+          "{}: this stands there {}: {}", answer, at == std::string::npos ? "nowhere" : "more than once", before);
+    text.replace(at, before.size(), after);
+    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1, end = text.find('\n', at);
+    if (after.empty() && text.find_first_not_of(' ', begin) == end) text.erase(begin, end + 1 - begin);
+    return text;
 }
 
 struct WrongAnswer {
     std::string name, verdict, text;
 };
 
-/// The wrong answers that `listed`, the text of a wrong.txt, makes of the solution, in their order.
-inline std::vector<WrongAnswer> wrong_answers_in(const std::string& listed, const std::string& solution) {
-    static const std::regex heading("([a-z0-9-]+): (.+)");
-    std::vector<WrongAnswer> answers;  // their texts are the hunks at first
-    std::istringstream lines(listed);
-    for (std::string line; std::getline(lines, line);) {
-        std::smatch found;
-        if (std::regex_match(line, found, heading)) {
-            answers.push_back({found[1], found[2], ""});
-            continue;
+/// The wrong answers that the table makes of the exercise's solution, in their order.
+inline std::vector<WrongAnswer> wrong_answers_in(const std::string& table, const std::string& exercise,
+                                                 const std::string& solution) {
+    std::vector<WrongAnswer> answers;
+    std::istringstream lines(table);
+    std::string line, before;
+    while (std::getline(lines, line) && line != "== " + exercise) continue;
+    while (std::getline(lines, line) && !line.starts_with("== ")) {
+        if (!line.starts_with("  ")) {
+            const std::size_t colon = line.find(": ");
+            answers.push_back({line.substr(0, colon), line.substr(colon + 2), solution});
+        } else if (line.find(" =>") == std::string::npos) {
+            before = line.substr(2);  // the change goes on in the next line
+        } else {
+            answers.back().text = changed(answers.back().text, before + line.substr(before.empty() ? 2 : 1), answers.back().name);
+            before.clear();
         }
-        check(!answers.empty(), "no NAME: VERDICT before {}", line);
-        answers.back().text += line + "\n";
-    }
-    for (WrongAnswer& answer : answers) {
-        while (answer.text.ends_with("\n\n")) answer.text.pop_back();  // the empty line before the next answer
-        answer.text = edited(solution, answer.text, answer.name);
     }
     return answers;
 }
@@ -86,7 +69,7 @@ inline const learn::ExercisePage& exercise_page(const std::string& name) {
 }
 
 inline std::vector<WrongAnswer> wrong_answers(const std::string& exercise) {
-    return wrong_answers_in(project_file("apps/learn/exercises/" + exercise + "/wrong.txt"), exercise_page(exercise).solution());
+    return wrong_answers_in(project_file("tests/program/wrong_answers.txt"), exercise, exercise_page(exercise).solution());
 }
 
 /// The text of "map/solution", "map/starter" or "map/wrong/strides".

@@ -84,6 +84,8 @@ std::string cut(const std::string& text, bool starter) {
             keeps = !keeps;
         else if (line == "#endif")
             keeps = true;
+        else if (line.starts_with("//: "))
+            kept += starter ? "// " + line.substr(4) + "\n" : "";
         else if (keeps)
             kept += line + "\n";
     }

@@ -43,7 +43,7 @@ struct ExercisePage {
 };
 
 /// The starter or the solution that solution.cu holds: one branch of each of its #ifdef STARTER, #ifndef STARTER, #else and
-/// #endif.
+/// #endif. A comment that begins with //: is the starter's alone.
 std::string cut(const std::string& text, bool starter);
 
 /// All exercises in the order of the tracks. Error for a page without its first line.

@@ -39,7 +39,7 @@ std::vector<std::string> names() {
     return all;
 }
 
-// A verdict in a wrong.txt: "race line 7 and 9: without a barrier".
+// A verdict of the table: "race line 7 and 9: without a barrier".
 struct Expected {
     std::string kind, words;
     int line = -1, other_line = -1;  // -1: any
@@ -93,11 +93,9 @@ TEST_P(Learn, WrongAnswersGetTheirVerdict) {
 }
 
 TEST_P(Learn, AnExerciseIsWhole) {
-    std::set<std::string> files, names;
-    for (const auto& entry : fs::directory_iterator(page().folder)) files.insert(entry.path().filename().string());
-    EXPECT_THAT(files, testing::ElementsAre("harness.cpp", "page.md", "solution" + page().extension(), "wrong.txt"));
+    std::set<std::string> names;
     const std::vector<WrongAnswer> answers = wrong_answers(GetParam());
-    EXPECT_GE(answers.size(), 5u);
+    EXPECT_GE(answers.size(), 3u);
     for (const WrongAnswer& wrong : answers) {
         EXPECT_NE(expected_of(wrong).kind, "pass") << wrong.name;
         EXPECT_NE(wrong.text, page().solution()) << wrong.name;
@@ -112,36 +110,21 @@ TEST_P(Learn, AnExerciseIsWhole) {
 }
 
 TEST(LearnAnswers, TheStarterAndTheSolutionAreCutFromOneText) {
-    const std::string text =
-        "#ifdef STARTER\n// To do\n#endif\na\n#ifndef STARTER\nb\nc\n#else\nd\n#endif\n\n#ifndef STARTER\ne\n#endif\nf\n";
+    const std::string text = "//: To do\na\n#ifndef STARTER\nb\nc\n#else\nd\n#endif\n\n#ifndef STARTER\ne\n#endif\nf\n";
     EXPECT_EQ(learn::cut(text, true), "// To do\na\nd\n\nf\n");
     EXPECT_EQ(learn::cut(text, false), "a\nb\nc\n\ne\nf\n");
 }
 
-TEST(LearnAnswers, WrongAnswersAreReadOneAfterTheOther) {
-    const std::string solution = "a\nb\n\nc\n", listed = "no-b: values line 2: 3\n-b\n\n\nother: race\n+new\n+\n";
-    const std::vector<WrongAnswer> answers = wrong_answers_in(listed, solution);
-    ASSERT_EQ(answers.size(), 2u);
+TEST(LearnAnswers, WrongAnswersAreChangesOfTheSolution) {
+    const std::string table = "== other\nno-a: race\n  a =>\n== it\nno-b: values line 2: 3\n  [2] b =>\n  c\n  => d e\n== last\n";
+    const std::vector<WrongAnswer> answers = wrong_answers_in(table, "it", "a\nb\n  b\nc\n");
+    ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].name, "no-b");
     EXPECT_EQ(answers[0].verdict, "values line 2: 3");
-    EXPECT_EQ(answers[0].text, "a\n\nc\n");
-    EXPECT_EQ(answers[1].text, "new\n\n") << "a whole file";
-    expect_error([&] { wrong_answers_in("-b\n", solution); }, "no NAME: VERDICT before -b");
-    EXPECT_THAT(project_file("apps/learn/exercises/block-sum/wrong.txt"),
-                HasSubstr(fenced_blocks("docs/learn.md", "diff").at(0)));
-}
-
-TEST(LearnAnswers, AnEditAppliesExactlyOnce) {
-    const std::string text = "a\nb\n\nb\nc\n";
-    EXPECT_EQ(edited(text, " a\n-b\n@@\n\n b\n+new\n", "one"), "a\n\nb\nnew\nc\n");
-    const auto complains = [&](const std::string& edit, const std::string& words) {
-        expect_error([&] { edited(text, edit, "one"); }, words);
-    };
-    complains(" a\n-b\n@@\n-a\n-b\n", "one: hunk 2 occurs nowhere:\na\nb\n");
-    complains("-b\n", "one: hunk 1 occurs more than once:\nb\n");
-    complains("-c\n>d\n", "one: hunk 1: a line without a mark: >d");
-    complains("-c\n@@\n+d\n", "one: hunk 2 occurs more than once:\n");
-    complains("", "one: hunk 1 occurs more than once:\n");
+    EXPECT_EQ(answers[0].text, "a\nb\nd e\n");
+    expect_error([&] { changed("a\nb\nb\n", "b => c", "one"); }, "one: this stands there more than once: b");
+    expect_error([&] { changed("a\n", "b =>", "one"); }, "one: this stands there nowhere: b");
+    EXPECT_THAT(project_file("tests/program/wrong_answers.txt"), HasSubstr(fenced_blocks("docs/learn.md", "diff").at(0)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Exercises, Learn, testing::ValuesIn(names()), [](const testing::TestParamInfo<std::string>& info) {

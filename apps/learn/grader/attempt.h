@@ -1,17 +1,17 @@
 // The functions that an exercise's harness calls: arrays on the emulated device, launches of the learner's kernel, wanted
 // results.
 //
-//     void run(Attempt& attempt, const Sizes& sizes) {
-//         const std::vector<float> x = numbers(sizes[0]);
-//         const float* const x_device = attempt.input("x", x);
-//         float* const y = attempt.output<float>("y", {sizes[0]});
+//     const Exercise map_exercise("map", {"n"}, {{128}, {1024}}, [](Attempt& attempt, const Sizes& sizes) {
+//         const auto [n] = extents<1>(sizes);
+//         const auto* const x_device = attempt.input("x", numbers(n));
+//         auto* const y = attempt.output<float>("y", {sizes[0]});
 //         attempt.launch<decltype(scale)>("scale", {.grid = ..., .block = 128}, x_device, y, 2.5f);
 //         attempt.expect(y, wanted);
 //         attempt.allow({.sectors = ...});
-//     }
-//     const Exercise exercise("map", {"n"}, {{128}, {1024}}, run);
+//     });
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,6 +34,13 @@ struct Failed {
 };
 
 using Sizes = std::vector<int>;
+/// The first `count` sizes as unsigned numbers.
+template <std::size_t count>
+std::array<unsigned, count> extents(const Sizes& sizes) {
+    std::array<unsigned, count> result;
+    for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<unsigned>(sizes[i]);
+    return result;
+}
 
 /// `count` numbers in [-4, 4) that are multiples of 1/8: sums of a few thousand of them and of their products are exact in any
 /// order. The same each time for the same `series`.

@@ -2,12 +2,12 @@
 // Variables that records a node. The harness says what its result and its gradients should be, and which wrong gradients have a
 // known cause.
 //
-//     std::string run(const Answer& answer) {
+//     std::string product_rule(const Answer& answer) {
 //         auto* const product = answer.function<decltype(::product)>("product", "_Z7productRKN6heddle8VariableES2_");
 //         const TapeOp op = {.inputs = {"x", "y"}, .result = "z", .function = ..., .value = ..., .gradients = ...};
 //         return prove(answer, op, {{tensor({5}, 1), tensor({5}, 2)}});
 //     }
-//     const TapeExercise exercise("product-rule", run);
+//     const TapeExercise product_rule_exercise("product-rule", product_rule);
 #pragma once
 
 #include <functional>

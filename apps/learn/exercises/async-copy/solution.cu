@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise async-copy: each tile of 256 numbers backwards, with asynchronous copies. The page is async-copy.md.
-#endif
+//: Exercise async-copy: each tile of 256 numbers backwards, with asynchronous copies. The page is async-copy.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [256 tiles], y [256 tiles]; one block of 64 threads.
-#endif
+//: x [256 tiles], y [256 tiles]; one block of 64 threads.
 __global__ void reverse_tiles(const float* x, float* y, int tiles) {
     SharedArena arena;
 #ifndef STARTER

@@ -1,12 +1,8 @@
-#ifdef STARTER
-// Exercise attention-backward: the gradients of causal attention, in tiles. The page is attention-backward.md.
-#endif
+//: Exercise attention-backward: the gradients of causal attention, in tiles. The page is attention-backward.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// queries, keys, values, dout and the three gradients [length, 32], logsum and delta [length]; blocks of 32 x 8 threads, one warp
-// for each row.
-#endif
+//: queries, keys, values, dout and the three gradients [length, 32], logsum and delta [length]; blocks of 32 x 8 threads, one warp
+//: for each row.
 __global__ void attention_backward(const float* queries, const float* keys, const float* values, const float* dout,
                                    const float* logsum, const float* delta, float* dqueries, float* dkeys, float* dvalues,
                                    int length) {

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise attention: causal attention over a whole sentence, in tiles of keys. The page is attention.md.
-#endif
+//: Exercise attention: causal attention over a whole sentence, in tiles of keys. The page is attention.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// queries, keys, values and out [length, 32]; blocks of 32 x 8 threads, one warp for each query.
-#endif
+//: queries, keys, values and out [length, 32]; blocks of 32 x 8 threads, one warp for each query.
 __global__ void attention(const float* queries, const float* keys, const float* values, float* out, int length) {
 #ifndef STARTER
     SharedArena arena;

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise barrier-in-a-branch: y[i] = x[i] - x[i - 1] in each block. Find the mistake. The page is barrier-in-a-branch.md.
-#endif
+//: Exercise barrier-in-a-branch: y[i] = x[i] - x[i - 1] in each block. Find the mistake. The page is barrier-in-a-branch.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n]; (n + 127) / 128 blocks of 128 threads.
-#endif
+//: x [n], y [n]; (n + 127) / 128 blocks of 128 threads.
 __global__ void differences(const float* x, float* y, int n) {
     SharedArena arena;
     float* tile = arena.take<float>(128);

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise block-sum: sums[b] = the sum of block b's 128 numbers. The page is block-sum.md.
-#endif
+//: Exercise block-sum: sums[b] = the sum of block b's 128 numbers. The page is block-sum.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], sums [(n + 127) / 128]; one block of 128 threads for each sum.
-#endif
+//: x [n], sums [(n + 127) / 128]; one block of 128 threads for each sum.
 __global__ void block_sums(const float* x, float* sums, int n) {
     SharedArena arena;
     float* tile = arena.take<float>(128);

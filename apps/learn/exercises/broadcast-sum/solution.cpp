@@ -1,6 +1,4 @@
-#ifdef STARTER
-// Exercise broadcast-sum: the gradient of a bias that is added to each row. The page is broadcast-sum.md.
-#endif
+//: Exercise broadcast-sum: the gradient of a bias that is added to each row. The page is broadcast-sum.md.
 #include "exercise.h"
 
 Variable add_bias(const Variable& x, const Variable& b) {

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise double-buffer: c = a b with one barrier in each step. The page is double-buffer.md.
-#endif
+//: Exercise double-buffer: c = a b with one barrier in each step. The page is double-buffer.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// a [m, depth], b [depth, n], c [m, n]; a block of 16 x 16 threads for each tile of c.
-#endif
+//: a [m, depth], b [depth, n], c [m, n]; a block of 16 x 16 threads for each tile of c.
 __global__ void product(const float* a, const float* b, float* c, int m, int n, int depth) {
     SharedArena arena;
 #ifndef STARTER

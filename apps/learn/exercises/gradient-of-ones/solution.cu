@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise gradient-of-ones: dx = y (dy - the sum of dy y). Find the mistake. The page is gradient-of-ones.md.
-#endif
+//: Exercise gradient-of-ones: dx = y (dy - the sum of dy y). Find the mistake. The page is gradient-of-ones.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// y [rows, cols], dy [rows, cols], dx [rows, cols]; one warp for each row.
-#endif
+//: y [rows, cols], dy [rows, cols], dx [rows, cols]; one warp for each row.
 __global__ void softmax_gradient(const float* y, const float* dy, float* dx, int cols) {
     const int lane = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * cols;
     float sum = 0;

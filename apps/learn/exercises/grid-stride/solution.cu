@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise grid-stride: x[i] += y[i] for every n with 256 threads. The page is grid-stride.md.
-#endif
+//: Exercise grid-stride: x[i] += y[i] for every n with 256 threads. The page is grid-stride.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n]; always 4 blocks of 64 threads.
-#endif
+//: x [n], y [n]; always 4 blocks of 64 threads.
 __global__ void add_residual(float* x, const float* y, int n) {
 #ifndef STARTER
     const int threads = static_cast<int>(gridDim.x * blockDim.x);

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise guard: y[i] = x[i]^2 for every n. The page is guard.md.
-#endif
+//: Exercise guard: y[i] = x[i]^2 for every n. The page is guard.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n]; (n + 127) / 128 blocks of 128 threads.
-#endif
+//: x [n], y [n]; (n + 127) / 128 blocks of 128 threads.
 __global__ void square(const float* x, float* y, int n) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
 #ifndef STARTER

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise index-2d: y[r, c] = x[r, c] + bias[c]. The page is index-2d.md.
-#endif
+//: Exercise index-2d: y[r, c] = x[r, c] + bias[c]. The page is index-2d.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], bias [cols], y [rows, cols]; blocks of 32 x 8 threads, x along the columns.
-#endif
+//: x [rows, cols], bias [cols], y [rows, cols]; blocks of 32 x 8 threads, x along the columns.
 __global__ void add_bias(const float* x, const float* bias, float* y, int rows, int cols) {
 #ifndef STARTER
     // x runs along the columns: a warp reads 32 neighbouring elements of one row.

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise layer-norm-backward: the gradient of a layer norm. The page is layer-norm-backward.md.
-#endif
+//: Exercise layer-norm-backward: the gradient of a layer norm. The page is layer-norm-backward.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], gamma [cols], mean [rows], rstd [rows], dy [rows, cols], dx [rows, cols], cols <= 128; one warp for each row.
-#endif
+//: x [rows, cols], gamma [cols], mean [rows], rstd [rows], dy [rows, cols], dx [rows, cols], cols <= 128; one warp for each row.
 __global__ void layer_norm_backward(const float* x, const float* gamma, const float* mean, const float* rstd, const float* dy,
                                     float* dx, int cols) {
     const int lane = static_cast<int>(threadIdx.x), row = static_cast<int>(blockIdx.x), first = row * cols;

@@ -1,6 +1,4 @@
-#ifdef STARTER
-// Exercise layer-norm-gradient: the node of a layer norm. The page is layer-norm-gradient.md.
-#endif
+//: Exercise layer-norm-gradient: the node of a layer norm. The page is layer-norm-gradient.md.
 #include <cmath>
 
 #include "exercise.h"

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise layer-norm: a layer norm that reads each row once. The page is layer-norm.md.
-#endif
+//: Exercise layer-norm: a layer norm that reads each row once. The page is layer-norm.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], gamma [cols], beta [cols], y [rows, cols], cols <= 128; one warp for each row.
-#endif
+//: x [rows, cols], gamma [cols], beta [cols], y [rows, cols], cols <= 128; one warp for each row.
 __global__ void layer_norm(const float* x, const float* gamma, const float* beta, float* y, int cols, float eps) {
     const int lane = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * cols;
 #ifdef STARTER

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise linear-gelu: y = gelu(x weight^T + bias), without bank conflicts. The page is linear-gelu.md.
-#endif
+//: Exercise linear-gelu: y = gelu(x weight^T + bias), without bank conflicts. The page is linear-gelu.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, depth], weight [cols, depth], bias [cols], y [rows, cols]; a block of 16 x 16 threads for each tile of y.
-#endif
+//: x [rows, depth], weight [cols, depth], bias [cols], y [rows, cols]; a block of 16 x 16 threads for each tile of y.
 __global__ void linear_gelu(const float* x, const float* weight, const float* bias, float* y, int rows, int cols, int depth) {
     SharedArena arena;
     float* x_tile = arena.take<float>(16 * 16);  // [row, k]

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise map: y[i] = a x[i], one thread for each element. The page is map.md.
-#endif
+//: Exercise map: y[i] = a x[i], one thread for each element. The page is map.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n]; n / 128 blocks of 128 threads.
-#endif
+//: x [n], y [n]; n / 128 blocks of 128 threads.
 __global__ void scale(const float* x, float* y, float a) {
 #ifndef STARTER
     // The blocks before this one have blockIdx.x * blockDim.x threads; neighbouring threads get neighbouring elements.

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise order-of-sums: *sum += x[0] + ... + x[n - 1], with the same bits in every run. The page is order-of-sums.md.
-#endif
+//: Exercise order-of-sums: *sum += x[0] + ... + x[n - 1], with the same bits in every run. The page is order-of-sums.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], sum [1]; one block of 256 threads.
-#endif
+//: x [n], sum [1]; one block of 256 threads.
 __global__ void total(const float* x, float* sum, int n) {
     const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     float own = 0;

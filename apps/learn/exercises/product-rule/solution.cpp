@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise product-rule: a node of the tape for z = x y. The page is product-rule.md.
-#endif
+//: Exercise product-rule: a node of the tape for z = x y. The page is product-rule.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// The elements of a and b multiplied: a new tensor of their shape.
-#endif
+//: The elements of a and b multiplied: a new tensor of their shape.
 Tensor times(const Tensor& a, const Tensor& b) {
     Tensor result = Tensor::empty(a.shape(), DType::f64);
     for (std::size_t i = 0; i < a.values<double>().size(); ++i)

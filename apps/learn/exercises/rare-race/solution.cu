@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise rare-race: y[r, c] = x[r, c] - the mean of row r. Find the mistake. The page is rare-race.md.
-#endif
+//: Exercise rare-race: y[r, c] = x[r, c] - the mean of row r. Find the mistake. The page is rare-race.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], y [rows, cols], cols <= 128; 2 blocks of 128 threads.
-#endif
+//: x [rows, cols], y [rows, cols], cols <= 128; 2 blocks of 128 threads.
 __global__ void subtract_mean(const float* x, float* y, int rows, int cols) {
     SharedArena arena;
     float* tile = arena.take<float>(128);

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise scan: y[i] = the sum of the block's elements up to i. The page is scan.md.
-#endif
+//: Exercise scan: y[i] = the sum of the block's elements up to i. The page is scan.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n]; (n + 127) / 128 blocks of 128 threads.
-#endif
+//: x [n], y [n]; (n + 127) / 128 blocks of 128 threads.
 __global__ void running_sums(const float* x, float* y, int n) {
     SharedArena arena;
     float* tile = arena.take<float>(128);

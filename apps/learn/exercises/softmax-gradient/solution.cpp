@@ -1,6 +1,4 @@
-#ifdef STARTER
-// Exercise softmax-gradient: the node of a softmax over rows. The page is softmax-gradient.md.
-#endif
+//: Exercise softmax-gradient: the node of a softmax over rows. The page is softmax-gradient.md.
 #include <algorithm>
 #include <cmath>
 

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise softmax: a softmax with a mask, in two passes over the row. The page is softmax.md.
-#endif
+//: Exercise softmax: a softmax with a mask, in two passes over the row. The page is softmax.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], lengths [rows], y [rows, cols]; one warp for each row.
-#endif
+//: x [rows, cols], lengths [rows], y [rows, cols]; one warp for each row.
 __global__ void masked_softmax(const float* x, const int* lengths, float* y, int cols) {
     const int lane = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * cols, length = lengths[blockIdx.x];
     float largest = -INFINITY, sum = 0;

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise strided-copy: y[r, c] = x[r, first + c]. The page is strided-copy.md.
-#endif
+//: Exercise strided-copy: y[r, c] = x[r, first + c]. The page is strided-copy.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, pitch], y [rows, cols]; one block of 64 threads for each row.
-#endif
+//: x [rows, pitch], y [rows, cols]; one block of 64 threads for each row.
 __global__ void take_columns(const float* x, float* y, int pitch, int first, int cols) {
 #ifndef STARTER
     const int row = static_cast<int>(blockIdx.x), threads = static_cast<int>(blockDim.x);

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise tail: y[i] = -x[i] for every n. Find the mistake. The page is tail.md.
-#endif
+//: Exercise tail: y[i] = -x[i] for every n. Find the mistake. The page is tail.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n]; blocks of 64 threads, n / 4 + 3 threads or more.
-#endif
+//: x [n], y [n]; blocks of 64 threads, n / 4 + 3 threads or more.
 __global__ void negate(const float* x, float* y, int n) {
     const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), groups = n / 4;
     if (t < groups) {

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise tiled-product: c = a b, in tiles of 16 x 16. The page is tiled-product.md.
-#endif
+//: Exercise tiled-product: c = a b, in tiles of 16 x 16. The page is tiled-product.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// a [m, depth], b [depth, n], c [m, n]; a block of 16 x 16 threads for each tile of c.
-#endif
+//: a [m, depth], b [depth, n], c [m, n]; a block of 16 x 16 threads for each tile of c.
 __global__ void product(const float* a, const float* b, float* c, int m, int n, int depth) {
 #ifndef STARTER
     SharedArena arena;

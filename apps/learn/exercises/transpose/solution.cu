@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise transpose: y[c, r] = x[r, c]. The page is transpose.md.
-#endif
+//: Exercise transpose: y[c, r] = x[r, c]. The page is transpose.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], y [cols, rows]; a block of 32 x 8 threads for each tile of 32 x 32.
-#endif
+//: x [rows, cols], y [cols, rows]; a block of 32 x 8 threads for each tile of 32 x 32.
 __global__ void transpose(const float* x, float* y, int rows, int cols) {
 #ifndef STARTER
     constexpr int kPitch = 33;  // one more than the tile is wide: its columns lie in different banks, too

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise unset-sums: sums[c] = the sum of column c. Find the mistake. The page is unset-sums.md.
-#endif
+//: Exercise unset-sums: sums[c] = the sum of column c. Find the mistake. The page is unset-sums.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [rows, cols], sums [cols]; blocks of 64 threads, cols threads or more.
-#endif
+//: x [rows, cols], sums [cols]; blocks of 64 threads, cols threads or more.
 __global__ void column_sums(const float* x, float* sums, int rows, int cols) {
     const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (column >= cols) return;

@@ -1,11 +1,7 @@
-#ifdef STARTER
-// Exercise vector-loads: y[i] = a x[i], four floats in one access. The page is vector-loads.md.
-#endif
+//: Exercise vector-loads: y[i] = a x[i], four floats in one access. The page is vector-loads.md.
 #include "exercise.h"
 
-#ifdef STARTER
-// x [n], y [n], n a multiple of 4; blocks of 64 threads, n / 4 threads or more.
-#endif
+//: x [n], y [n], n a multiple of 4; blocks of 64 threads, n / 4 threads or more.
 __global__ void scale(const float* x, float* y, float a, int n) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
 #ifndef STARTER

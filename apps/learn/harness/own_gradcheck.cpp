@@ -10,7 +10,8 @@
 #include "core/error.h"
 #include "own-gradcheck/exercise.h"
 
-namespace heddle::learn::own_gradcheck_harness {
+namespace heddle::learn {
+namespace {
 
 using Arguments = std::span<const Variable>;
 
@@ -296,6 +297,7 @@ std::string run(const Answer& answer) {
     return fmt::format("accepts {} right gradients and refuses {} wrong ones", right, static_cast<int>(all.size()) - right);
 }
 
-const TapeExercise exercise("own-gradcheck", run);
+const TapeExercise own_gradcheck_exercise("own-gradcheck", run);
 
-}  // namespace heddle::learn::own_gradcheck_harness
+}  // namespace
+}  // namespace heddle::learn
