@@ -1,21 +1,9 @@
 #!/usr/bin/env bash
-# Writes the pages of docs/explained into FOLDER, and the pictures of the chapters into KERNELS/<op>:
-#     bash docs/make-explained.sh PROGRAM docs/explained kernels
-# A test compares both with what comes out.
+# Draws the pictures of the chapters into KERNELS/<op>:
+#     bash docs/make-explained.sh PROGRAM kernels
+# A test compares them with what comes out.
 set -euo pipefail
-program=$1 folder=$2 kernels=$3
-mkdir -p "$folder"
-
-# keep PAGE WORDS...: the page that heddle explain WORDS... makes. The pages share explain.js and explain.css.
-keep() {
-  "$program" explain "${@:2}" --kilobytes 160 --shared-scripts --out "$folder/$1.html" >/dev/null
-}
-
-keep coalescing --beside softmax-naive softmax-warp --shape 16,40
-keep barriers softmax-block --shape 2,128
-keep transpose --beside permute-tile permute-padding --shape 32,32
-keep bank-conflicts attention-tiles --shape 32,32
-keep tensor-cores matmul-swizzle --shape 32,32,64
+program=$1 kernels=$2
 
 # A chapter names the steps that it is about in a comment above their picture:
 #     <!-- heddle explain EXAMPLE --shape SHAPE --picture "STEPS" -->

@@ -39,7 +39,7 @@ if [ "$program" != none ]; then
     bash docs/make-command-line.sh "$program" > "$pages/docs/command-line.md"
     "$program" explain list > "$pages/explain/list.txt"
     while read -r name _; do
-        "$program" explain "$name" --shared-scripts --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }
+        "$program" explain "$name" --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }
     done < "$pages/explain/list.txt"
     "$program" lab all --out "$pages/lab" > /dev/null
 fi

@@ -37,11 +37,6 @@ OptionTable explain_table(ExplainOptions& options) {
     table.add("out", options.out, "the page, or the picture")
         .defaults_to("NAME.html, A-beside-B.html or NAME.svg; none with --json")
         .called("FILE");
-    table.add("kilobytes", options.kilobytes, "the most that the page may have: it shows the steps of as many warps as fit")
-        .at_least(1)
-        .defaults_to("about 1500");
-    table.add("shared-scripts", options.shared_scripts,
-              "a page that loads its script and style from explain.js and explain.css beside it, which a folder of pages shares");
     return table;
 }
 

@@ -2,8 +2,6 @@
 // again: so the help is available in builds without traced kernels, too.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,8 +16,6 @@ struct ExplainOptions {
     std::string shape;                           ///< "4,64"; empty: the kernel's default
     std::string picture;                         ///< steps to draw (apps/explain/step_picture.h); empty: a page instead
     std::string out;                             ///< empty: no file with --json, else NAME.html, A-beside-B.html or NAME.svg
-    std::optional<std::int64_t> kilobytes;       ///< that the page may have
-    bool shared_scripts = false;                 ///< script and style in files beside the page
     bool json = false;
 };
 

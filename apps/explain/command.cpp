@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include "apps/command/explain.h"
@@ -66,31 +65,6 @@ std::vector<std::int64_t> extents_of(const std::string& text) {
     return extents;
 }
 
-// Error if `path` is a file that no `heddle explain` drew: a picture's label begins with the command that drew it.
-void check_picture_replaceable(const std::filesystem::path& path) {
-    if (!picture::check_regular(path)) return;
-    std::string begin(512, '\0');
-    std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    check(begin.find("aria-label=\"heddle explain ") != std::string::npos,
-          "{}: this file is no picture that heddle drew; choose another name, or move the file away", path.string());
-}
-
-constexpr std::string_view kSharedName = "explain";
-
-// The page with the steps that fit.
-picture::Page page_within(const ExplainOptions& options, std::span<const explain::Explanation> explanations) {
-    const auto with = [&](std::size_t step_bytes) {
-        return explain::page_of(explanations, explain::json_of(explanations, step_bytes));
-    };
-    if (!options.kilobytes) return with(explain::kStepBytes);
-    const picture::Page least = with(0);
-    const std::size_t most = 1000 * static_cast<std::size_t>(*options.kilobytes),
-                      without_steps = (options.shared_scripts ? least.shared(kSharedName).html : least.html()).size();
-    check_usage(without_steps <= most, fmt::format("--kilobytes {}: the page without any steps has {}", *options.kilobytes,
-                                                   (without_steps + 999) / 1000));
-    return with(std::min(explain::kStepBytes, most - without_steps));
-}
-
 }  // namespace
 
 int explain_command(Arguments arguments) {
@@ -121,19 +95,12 @@ int explain_command(Arguments arguments) {
     }
     const bool is_picture = table.given("picture");
     check_usage(!is_picture || !both, "--picture draws steps of one kernel: leave --beside out");
-    check_usage(!is_picture || !options.kilobytes, "--kilobytes applies only to pages: leave it out with --picture");
-    check_usage(!is_picture || !options.shared_scripts, "--shared-scripts applies only to pages: leave it out with --picture");
     if (options.out.empty() && !options.json)
         options.out = both ? left + "-beside-" + right + ".html" : options.kernel + (is_picture ? ".svg" : ".html");
     check_usage(!is_picture || !options.out.empty(), "--picture has no effect with --json and without --out");
-    check_usage(!options.kilobytes || !options.out.empty(), "--kilobytes applies only to pages, and there is none without --out");
-    check_usage(!options.shared_scripts || !options.out.empty(),
-                "--shared-scripts applies only to pages, and there is none without --out");
     check_usage(options.out != "-", "explain: stdout is for the counts, or for --json; give the name of a file");
     if (is_picture)
-        check_picture_replaceable(options.out);  // now, not after the run
-    else if (options.shared_scripts)
-        picture::check_replaceable(options.out, kSharedName);
+        picture::check_picture_replaceable(options.out);  // now, not after the run
     else if (!options.out.empty())
         picture::check_replaceable(options.out);
     if (!options.out.empty()) const AtomicFile probe(options.out);
@@ -143,10 +110,8 @@ int explain_command(Arguments arguments) {
     if (!options.out.empty()) {
         if (is_picture)
             write_file_atomically(options.out, explain::step_picture(explain::json_of(explanations, whole), options.picture));
-        else if (const picture::Page page = page_within(options, explanations); options.shared_scripts)
-            page.write_shared(options.out, kSharedName);
         else
-            page.write(options.out);
+            explain::page_of(explanations, explain::json_of(explanations, explain::kStepBytes)).write(options.out);
         say(fmt::format("wrote {}", options.out));
     }
     print(options.json ? json_text(explain::json_of(explanations, whole)) + "\n" : explain::text_of(explanations));

@@ -20,8 +20,6 @@ namespace {
 
 // Part of the head of every page, by which commands recognise files that they may replace.
 constexpr std::string_view page_mark = "<meta name=\"generator\" content=\"heddle\"/>";
-// At the beginning of files that pages share.
-constexpr std::string_view shared_mark = "/* generator: heddle */\n";
 
 constexpr std::string_view base_style = R"(
 :root { color-scheme: light dark; --line: #d0d4d9; --soft: #f3f5f7; }
@@ -140,10 +138,6 @@ std::string beginning_of(const std::filesystem::path& path) {
     return begin;
 }
 
-std::filesystem::path beside(const std::filesystem::path& page, std::string_view name, std::string_view ending) {
-    return page.parent_path() / fmt::format("{}.{}", name, ending);
-}
-
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -189,15 +183,6 @@ bool check_regular(const std::filesystem::path& path) {
 void check_replaceable(const std::filesystem::path& path) {
     check(!check_regular(path) || beginning_of(path).find(page_mark) != std::string::npos,
           "{}: this file is no page that heddle wrote; choose another folder, or move the file away", path.string());
-}
-
-void check_replaceable(const std::filesystem::path& path, std::string_view shared_name) {
-    check_replaceable(path);
-    for (const char* ending : {"css", "js"})
-        if (const std::filesystem::path file = beside(path, shared_name, ending); check_regular(file))
-            check(beginning_of(file).starts_with(shared_mark),
-                  "{}: this file was not made by heddle for its pages; choose another folder, or move the file away",
-                  file.string());
 }
 
 void check_picture_replaceable(const std::filesystem::path& path) {
@@ -327,56 +312,24 @@ Page& Page::script(std::string_view text) {
     return *this;
 }
 
-std::vector<std::string_view> Page::all_scripts() const {
-    std::vector<std::string_view> all(scripts_.begin(), scripts_.end());
-    if (answers_) all.push_back(chart_js);
-    return all;
-}
-
-std::string Page::file(std::string_view style_from, std::string_view style, std::string_view scripts_from,
-                       const std::string& scripts) const {
-    // The empty icon keeps browsers from requesting one; the policy blocks all other requests.
-    return fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{8}<title>{0}</title>"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; img-src data:; "
-        "style-src {1}; script-src {2}\"/>"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>\n"
-        "{3}</head>\n<body>\n{4}<h1>{0}</h1>\n{5}{4}{6}{7}</body></html>\n",
-        escaped(title_), style_from, scripts_from, style, navigation_, body_, data_, scripts, page_mark);
-}
-
 std::string Page::html() const {
     std::string scripts;
-    for (const std::string_view one : all_scripts()) scripts += fmt::format("<script>{}</script>\n", one);
-    const bool none = data_.empty() && scripts.empty();
-    return file("&#39;unsafe-inline&#39;", fmt::format("<style>{}{}</style>", base_style, style_),
-                none ? "&#39;none&#39;" : "&#39;unsafe-inline&#39;", scripts);
-}
-
-// A page that is opened from a disk has no origin, so that 'self' would not allow a file beside it: `file:` does.
-Page::Shared Page::shared(std::string_view name) const {
-    Shared shared;
-    shared.css = fmt::format("{}{}{}", shared_mark, base_style, style_);
-    shared.js = shared_mark;
-    for (const std::string_view one : all_scripts()) shared.js += one;
-    const std::string at = address(std::string(name));
-    shared.html =
-        file("&#39;self&#39; file: &#39;unsafe-inline&#39;", fmt::format("<link rel=\"stylesheet\" href=\"{}.css\"/>", at),
-             "&#39;self&#39; file:", fmt::format("<script src=\"{}.js\"></script>\n", at));
-    return shared;
+    for (const std::string& one : scripts_) scripts += fmt::format("<script>{}</script>\n", one);
+    if (answers_) scripts += fmt::format("<script>{}</script>\n", chart_js);
+    // The empty icon keeps browsers from requesting one; the policy blocks all other requests.
+    return fmt::format(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{1}<title>{0}</title>"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; img-src data:; "
+        "style-src &#39;unsafe-inline&#39;; script-src &#39;{2}&#39;\"/>"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>\n"
+        "<style>{3}{4}</style></head>\n<body>\n{5}<h1>{0}</h1>\n{6}{5}{7}{8}</body></html>\n",
+        escaped(title_), page_mark, data_.empty() && scripts.empty() ? "none" : "unsafe-inline", base_style, style_, navigation_,
+        body_, data_, scripts);
 }
 
 void Page::write(const std::filesystem::path& path) const {
     check_replaceable(path);
     write_file_atomically(path, html());
-}
-
-void Page::write_shared(const std::filesystem::path& path, std::string_view name) const {
-    check_replaceable(path, name);
-    const Shared parts = shared(name);
-    write_file_atomically(beside(path, name, "css"), parts.css);
-    write_file_atomically(beside(path, name, "js"), parts.js);
-    write_file_atomically(path, parts.html);
 }
 
 }  // namespace heddle::picture

@@ -30,8 +30,6 @@ std::string standalone(const std::string& svg);
 bool check_regular(const std::filesystem::path& path);
 /// Error if `path` is a file that was not written by Page: users choose the folders of pages, and a page may only replace a page.
 void check_replaceable(const std::filesystem::path& path);
-/// The same for a page and the two files of its Page::Shared.
-void check_replaceable(const std::filesystem::path& path, std::string_view shared_name);
 /// The same for pictures of a Drawing.
 void check_picture_replaceable(const std::filesystem::path& path);
 
@@ -91,16 +89,8 @@ class Page {
 
     /// The whole file.
     std::string html() const;
-    /// The same page without its style and scripts, which it loads from NAME.css and NAME.js in its folder, and these two files.
-    struct Shared {
-        std::string html, css, js;
-    };
-    Shared shared(std::string_view name) const;
     /// Writes html() to `path` atomically. Error if it cannot be written or fails check_replaceable().
     void write(const std::filesystem::path& path) const;
-    /// Writes shared(name) to `path` and to the files beside it. Error as above, and if one of these was
-    /// not written by Page.
-    void write_shared(const std::filesystem::path& path, std::string_view name) const;
 
   private:
     std::string title_;
@@ -109,9 +99,6 @@ class Page {
     std::string style_;
     std::string data_;
     std::vector<std::string> scripts_;
-    std::vector<std::string_view> all_scripts() const;
-    std::string file(std::string_view style_from, std::string_view style, std::string_view scripts_from,
-                     const std::string& scripts) const;
     bool in_parts_ = false;
     bool answers_ = false;  // some figure needs chart_js
 };

@@ -109,9 +109,6 @@ class Collector:
                 place.write_text(github_markdown(self.with_links(page, source.read_text())))
             else:
                 shutil.copyfile(source, place)
-                if page.endswith('.html'):  # with the script and style that pages of its folder share
-                    for name in re.findall(r'<(?:script src|link rel="stylesheet" href)="([^"/]+)"', source.read_text()):
-                        shutil.copyfile(source.parent / name, place.parent / name)
 
 
 def add_explain_pages(docs):

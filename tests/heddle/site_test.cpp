@@ -35,7 +35,7 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
     ASSERT_EQ(made.status, 0) << made.text;
     EXPECT_THAT(made.text, HasSubstr(", 0 dead\n"));
     for (const char* page : {"index.html", "docs/install.html", "core/index.html", "search/search_index.json",
-                             "docs/explained/coalescing.html", "kernels/softmax/softmax.cu.html"})
+                             "kernels/softmax/softmax.cu.html"})
         EXPECT_TRUE(fs::exists(site / page)) << page;
     const std::string first = read_file(site / "index.html");
     for (const auto& folder : fs::directory_iterator(root + "/kernels")) {

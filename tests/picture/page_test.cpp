@@ -206,32 +206,6 @@ TEST(Page, IsWrittenAsAWholeOrAnErrorNamesThePath) {
     expect_error([&] { Page("p").write(folder / "no/p.html"); }, "no/p.html");
 }
 
-TEST(Page, SharesItsStyleAndScriptsWithOthers) {
-    const TemporaryFolder folder;
-    const auto page = [](const std::string& title) {
-        return Page(title).style("b { color: red; }").data("given", "[1]").script("one();\n").script("two();\n");
-    };
-    page("p").write_shared(folder / "p.html", "both");
-    const std::string css = read_file(folder / "both.css"), js = read_file(folder / "both.js"),
-                      html = read_file(folder / "p.html");
-    EXPECT_TRUE(css.ends_with("b { color: red; }"));
-    EXPECT_TRUE(js.ends_with("one();\ntwo();\n"));
-    EXPECT_EQ(markup_of(html).error, "");
-    EXPECT_EQ(html.find("one();"), std::string::npos);
-    EXPECT_EQ(html.find("<style>"), std::string::npos);
-    for (const char* part : {"script-src &#39;self&#39; file:\"", "<link rel=\"stylesheet\" href=\"both.css\"/>"})
-        EXPECT_NE(html.find(part), std::string::npos) << part;
-    EXPECT_LT(html.find("id=\"given\">[1]</script>"), html.find("<script src=\"both.js\"></script>"));
-    EXPECT_NE(html.find("<script src=\"both.js\"></script>"), std::string::npos);
-    page("q").write_shared(folder / "q.html", "both");
-    EXPECT_EQ(read_file(folder / "both.css"), css);
-    EXPECT_EQ(read_file(folder / "both.js"), js);
-
-    write_file_atomically(folder / "both.js", std::string_view("// the user's own"));
-    expect_error([&] { page("p").write_shared(folder / "p.html", "both"); }, "both.js: this file was not made by heddle");
-    EXPECT_EQ(read_file(folder / "both.js"), "// the user's own");
-}
-
 TEST(MarkupReader, SeesWhatIsWrong) {
     for (const char* bad : {"<a>", "<a></b>", "<a b></a>", "<a b=\"1\" b=\"2\"/>", "<a>&nbsp;</a>", "<a>&</a>", "<a/><b/>",
                             "<a b=\"<\"/>", "x<a/>"})

@@ -25,8 +25,6 @@ TEST(ExplainErrors, SaysWhatIsWrong) {
     complains("softmax --shape x", 2, "wanted numbers with commas between them");
     complains("softmax --shape ''", 2, "--shape: wanted numbers with commas between them");
     complains("softmax --shape 99999999999999999999,4", 2, "wanted smaller numbers");
-    complains("relu --kilobytes 10", 2, "--kilobytes 10: the page without any steps has");
-    complains("relu --json --kilobytes 100", 2, "there is none without --out");
     complains("--beside softmax-naive softmaxx", 2, "there is no example of a kernel 'softmaxx'");
     complains("--beside softmax-naive", 2, "--beside");
     complains("relu --beside softmax-naive softmax-warp", 2, "--beside softmax-naive softmax-warp: leave relu out");
@@ -34,9 +32,6 @@ TEST(ExplainErrors, SaysWhatIsWrong) {
     complains("relu --picture 'read z'", 2, "no step 'read z'; it has read x, warps, write y");
     complains("relu --picture 'read x 3'", 2, "no step 'read x 3'");
     complains("relu --picture 'read x,'", 2, "no step ''");
-    complains("relu --picture warps --kilobytes 100", 2, "--kilobytes applies only to pages");
-    complains("relu --picture warps --shared-scripts", 2, "--shared-scripts applies only to pages");
-    complains("relu --json --shared-scripts", 2, "there is none without --out");
     complains("relu --picture warps --json", 2, "--picture has no effect with --json and without --out");
     complains("--beside softmax-naive softmax-warp --picture warps", 2, "--picture draws steps of one kernel");
     complains("matmul", 2, "no example of a kernel 'matmul'; there are matmul-naive, matmul-shared-tile, ");
@@ -53,9 +48,6 @@ TEST(ExplainErrors, SaysWhatIsWrong) {
     EXPECT_THAT(here.read("relu.svg"), HasSubstr("aria-label=\"relu\"")) << "a drawing of the user's own";
     complains("relu --picture warps --out mine.html", 1, "mine.html: this file is no picture that heddle drew");
     EXPECT_EQ(here.read("mine.html"), "not a page of heddle's");
-    here.write("explain.js", "a script of the user's own");
-    complains("relu --shared-scripts", 1, "explain.js: this file was not made by heddle for its pages");
-    EXPECT_EQ(here.read("explain.js"), "a script of the user's own");
     for (int i = 0; i < 2; ++i)
         EXPECT_EQ(here.run("explain relu --picture warps --out warps.svg").status, 0) << "a picture replaces a picture";
 }

@@ -1,5 +1,4 @@
-// The pages of docs/explained and the pictures of the chapters: what `heddle explain --picture` draws, and that the committed
-// files are the program's own.
+// The pictures of the chapters: what `heddle explain --picture` draws, and that the committed files are the program's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,55 +48,19 @@ std::set<std::string> pictures_below(const std::string& kernels) {
 // Byte for byte.
 TEST(ExplainPictures, TheCommittedFilesAreTheProgramsOwn) {
 #if defined(__clang__) || !defined(__x86_64__)
-    GTEST_SKIP() << "the pages are those of GCC on x86-64: which instruction belongs to which line is the compiler's choice";
+    GTEST_SKIP() << "the pictures are those of GCC on x86-64: which instruction belongs to which line is the compiler's choice";
 #endif
     const Workplace here;
-    const std::string root = HEDDLE_SOURCE_DIR, made = here.path("explained"), drawn = here.path("kernels");
-    const ShellOutput script =
-        shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + made + "' '" + drawn + "' 2>&1");
+    const std::string root = HEDDLE_SOURCE_DIR, drawn = here.path("kernels");
+    const ShellOutput script = shell("bash '" + root + "/docs/make-explained.sh' '" HEDDLE_PROGRAM "' '" + drawn + "' 2>&1");
     ASSERT_EQ(script.status, 0) << script.text;
     EXPECT_EQ(pictures_below(drawn), pictures_below(root + "/kernels"));
     for (const std::string& name : pictures_below(drawn)) {
         const std::string svg = read_file(drawn + "/" + name);
         EXPECT_LE(svg.size(), 30'000u) << name;
         EXPECT_TRUE(svg == read_file(root + "/kernels/" + name))
-            << name << " is not what the program draws: bash docs/make-explained.sh PROGRAM docs/explained kernels";
+            << name << " is not what the program draws: bash docs/make-explained.sh PROGRAM kernels";
     }
-    int pages = 0;
-    const auto files = [](const std::string& folder) {
-        std::set<std::string> names;
-        for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
-        return names;
-    };
-    EXPECT_EQ(files(made), files(root + "/docs/explained"));
-    for (const std::string& name : files(made)) {
-        const std::string page = read_file(made + "/" + name);
-        EXPECT_LE(page.size(), 200'000u) << name;
-        EXPECT_TRUE(page == read_file(root + "/docs/explained/" + name))
-            << name << " is not what the program makes: bash docs/make-explained.sh PROGRAM docs/explained kernels";
-        if (!name.ends_with(".html")) continue;
-        for (const char* reader : {"docs/explain.md", "docs/gpu-basics.md"})
-            EXPECT_THAT(project_file(reader), HasSubstr("(explained/" + name + ")")) << reader;
-        ++pages;
-    }
-    EXPECT_EQ(pages, 5);
-}
-
-// The pages share one script: it runs from a disk, though their policy allows no script in the page itself.
-TEST(ExplainPictures, TheCommittedPagesShareAScriptThatRuns) {
-    const std::string folder = HEDDLE_SOURCE_DIR "/docs/explained";
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        if (entry.path().extension() != ".html") continue;
-        const std::string page = read_file(entry.path());
-        EXPECT_THAT(page, AllOf(HasSubstr("<script src=\"explain.js\"></script>"), HasSubstr("script-src &#39;self&#39; file:\""),
-                                testing::Not(HasSubstr("<script>"))));
-    }
-    if (!has_program("chromium")) GTEST_SKIP() << "chromium is missing: the script was not run";
-    const Workplace here;
-    const ShellOutput seen =
-        shell("HOME='" + here.path("") + "' timeout 120 chromium --headless --no-sandbox --disable-gpu " + "--user-data-dir='" +
-              here.path("profile") + "' --dump-dom 'file://" + folder + "/barriers.html' 2>/dev/null");
-    EXPECT_THAT(seen.text, HasSubstr("class=\"lanes\""));
 }
 
 // Each op's chapter has at least one picture, and each picture is in the chapter of its op, with words for those who do not see

@@ -278,23 +278,5 @@ TEST(GpuBasics, ShowsWhatItsCommandsPrint) {
         EXPECT_EQ(here.run((*at)[1]).status, 0) << (*at)[1];
 }
 
-// The page with all kernels: many warps with few steps have as much data around the steps as in them.
-TEST(Explain, APageStaysWithinItsKilobytes) {
-    const Workplace here;
-    for (const auto& [words, kilobytes] : {std::pair{"relu --shape 500,100", 100},
-                                           {"relu --shape 500,100", 300},
-                                           {"softmax --shape 400,32", 150},
-                                           {"--beside softmax-naive softmax-warp --shape 256,8", 200}}) {
-        SCOPED_TRACE(words);
-        const ProgramResult result = here.run(fmt::format("explain {} --kilobytes {} --out page.html", words, kilobytes));
-        ASSERT_EQ(result.status, 0) << result.err;
-        const std::size_t size = here.read("page.html").size();
-        EXPECT_LE(size, 1000u * static_cast<std::size_t>(kilobytes));
-        if (std::string_view(words).find("--beside") == std::string_view::npos) {
-            EXPECT_GE(size, 950u * static_cast<std::size_t>(kilobytes)) << "what fits is there";
-        }
-    }
-}
-
 }  // namespace
 }  // namespace heddle
