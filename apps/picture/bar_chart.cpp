@@ -38,7 +38,7 @@ std::vector<LegendEntry> legend_of(const BarChart& chart) {
     std::vector<LegendEntry> entries;
     for (std::size_t i = 0; i < chart.bars.size(); ++i)
         if (chart.bars.size() > 1)
-            entries.push_back({chart.bars[i].name, series_color(color_of(chart, i)), "", LegendEntry::Mark::box, i});
+            entries.push_back({chart.bars[i].name, series_color(color_of(chart, i)), "", LegendEntry::Mark::box});
     const std::vector<LegendEntry> levels = legend_of(chart.levels);
     entries.insert(entries.end(), levels.begin(), levels.end());
     return entries;
@@ -49,14 +49,6 @@ struct Slots {
     double group = 0;  // width of a group with the gap after it
     double bar = 0;
 };
-
-// "0 1.5 1 nan": the values of a set of bars by group.
-std::string points_of(const Bars& bars) {
-    std::string text;
-    for (std::size_t group = 0; group < bars.values.size(); ++group)
-        text += fmt::format("{}{} {}", group == 0 ? "" : " ", group, data_of(bars.values[group]));
-    return text;
-}
 
 // The value above a bar, or below a negative one; omitted if it would overlap its neighbour.
 void draw_value(Drawing& drawing, double value, double x, double top, double bottom, double room) {
@@ -69,7 +61,6 @@ void draw_value(Drawing& drawing, double value, double x, double top, double bot
 
 void draw_bars(Drawing& drawing, const BarChart& chart, const Area& area, const Scale& y, const Slots& slots, double base) {
     for (std::size_t i = 0; i < chart.bars.size(); ++i) {
-        drawing.open_group("series", {{"name", chart.bars[i].name}, {"points", points_of(chart.bars[i])}});
         for (std::size_t group = 0; group < chart.groups.size(); ++group) {
             const double value = chart.bars[i].values[group];
             const double left = slots.start + slots.group * static_cast<double>(group) + slots.bar * static_cast<double>(i);
@@ -85,7 +76,6 @@ void draw_bars(Drawing& drawing, const BarChart& chart, const Area& area, const 
             drawing.rect(left + slots.bar * 0.05, top, slots.bar * 0.9, bottom - top, series_color(color_of(chart, i)), tip);
             draw_value(drawing, value, middle, top, bottom, chart.bars.size() == 1 ? slots.group : slots.bar);
         }
-        drawing.close();
     }
 }
 
@@ -129,12 +119,7 @@ std::string svg(const BarChart& chart) {
     slots.bar = std::min(slots.group * 0.8 / bars, 90.0);
     slots.start = area.left + (slots.group - slots.bar * bars) / 2;
     const double base = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
-    // The distance between groups, for the script.
-    const double first = slots.start + slots.bar * bars / 2;
-    const Scale places{.range = {0, 1}, .logarithmic = false, .start = first, .end = first + slots.group};
-    drawing.open_group("plot", {{"names", data_of(chart.groups)}, {"x", data_of(places)}, {"y", data_of(y)}});
     draw_bars(drawing, chart, area, y, slots, base);
-    drawing.close();
     draw_base(drawing, area, base);
     draw_levels(drawing, area, y, chart.levels);
     const double depth = draw_groups(drawing, chart, area, slots, slots.bar * bars);

@@ -1,5 +1,4 @@
-// Charts as SVG, which a browser renders without scripts, fonts or network access. They also contain their values, for the page's
-// script (scripts.h).
+// Charts as SVG, which a browser renders without scripts, fonts or network access.
 #pragma once
 
 #include <cstdint>

@@ -70,10 +70,8 @@ void Drawing::open_grid(double x, double y, double width, double height) {
     ends_ += 'g';
 }
 
-void Drawing::open_group(std::string_view name, const std::vector<std::pair<std::string_view, std::string>>& data) {
-    body_ += fmt::format("<g class=\"{}\"", name);
-    for (const auto& [key, value] : data) body_ += attribute(fmt::format("data-{}", key), value);
-    body_ += '>';
+void Drawing::open_group(std::string_view name) {
+    body_ += fmt::format("<g class=\"{}\">", name);
     ends_ += 'g';
 }
 

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace heddle::picture {
 
@@ -43,8 +41,8 @@ class Drawing {
     /// Scales the coordinates of everything drawn until close(): (0, 0) is at (x, y), one unit is `width` across and `height`
     /// down, and edges stay sharp.
     void open_grid(double x, double y, double width, double height);
-    /// Groups everything drawn until close() for a script: class="NAME" data-KEY="VALUE" ...
-    void open_group(std::string_view name, const std::vector<std::pair<std::string_view, std::string>>& data);
+    /// Groups everything drawn until close() under a class, which a page's style may name.
+    void open_group(std::string_view name);
     void close();
 
     /// The whole picture, `width` by `height` pixels at most; `title` is read by screen readers.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "apps/picture/text.h"
 
@@ -23,20 +22,6 @@ void draw_mark(Drawing& drawing, double x, double y, const LegendEntry& entry) {
 
 }  // namespace
 
-std::string data_of(double value) {
-    const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
-    return whole ? fmt::format("{:.0f}", value + 0.0) : fmt::format("{:.6g}", value);  // + 0 drops the sign of -0
-}
-
-std::string data_of(const Scale& scale) {
-    return fmt::format("{:.9g} {:.9g} {} {} {}", scale.range.low, scale.range.high, place(scale.start), place(scale.end),
-                       scale.logarithmic ? 1 : 0);
-}
-
-std::string data_of(const std::vector<std::string>& names) {
-    return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 double draw_head(Drawing& drawing, const std::string& title, const std::vector<LegendEntry>& legend) {
     double y = 10;
     if (!title.empty()) {
@@ -51,10 +36,10 @@ double draw_head(Drawing& drawing, const std::string& title, const std::vector<L
             x = 12;
             y += 18;
         }
-        if (entry.series) drawing.open_group("entry", {{"series", fmt::format("{}", *entry.series)}});
+        drawing.open_group("entry");
         draw_mark(drawing, x, y + 8, entry);
         drawing.text(x + 26, y + 12, name);
-        if (entry.series) drawing.close();
+        drawing.close();
         x += width + 16;
     }
     return legend.empty() ? y + 4 : y + 26;

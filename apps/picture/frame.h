@@ -1,7 +1,6 @@
 // The frame of line and bar charts: title, legend, axes.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +26,7 @@ struct LegendEntry {
     std::string_view color;
     std::string_view dashes = "";
     enum class Mark { line, dot, box } mark = Mark::line;
-    std::optional<std::size_t> series = {};  ///< for a script: the series that a click on this entry hides
 };
-
-/// Data for the script: a value with six digits (integers in full); a scale as "low high start end logarithmic"; names as JSON.
-std::string data_of(double value);
-std::string data_of(const Scale& scale);
-std::string data_of(const std::vector<std::string>& names);
 
 /// Draws the title and, below it, the legend in as many rows as it needs. Returns the y below them.
 double draw_head(Drawing& drawing, const std::string& title, const std::vector<LegendEntry>& legend);

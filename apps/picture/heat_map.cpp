@@ -78,9 +78,6 @@ int level_of(double value, const Range& range) {
     return ramp_level(value / (range.high - range.low) - range.low / (range.high - range.low));
 }
 
-// Large maps do not contain their values, only colours.
-bool is_large(const HeatMap& map) { return map.values.size() > 2500; }
-
 // Cells are drawn as thick horizontal lines, with all of one colour in one path, so a map of a thousand cells stays small.
 void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     std::array<std::string, ramp_levels + 1> paths;  // the last one is for values that are not finite
@@ -96,31 +93,9 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
     drawing.open_grid(layout.area.left, layout.y(0), layout.width, layout.height);
     for (int level = 0; level <= ramp_levels; ++level) {
         const std::string& path = paths[static_cast<std::size_t>(level)];
-        if (path.empty()) continue;
-        const double share = static_cast<double>(level) / (ramp_levels - 1);
-        const double value = range.low * (1 - share) + range.high * share;
-        if (is_large(map))
-            drawing.open_group("level", {{"value", level < ramp_levels ? fmt::format("about {:.2g}", value) : "not finite"}});
-        drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
-        if (is_large(map)) drawing.close();
+        if (!path.empty()) drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
     }
     drawing.close();
-}
-
-// The values that the page's script shows for cells. For a large map the script has only the colours.
-std::vector<std::pair<std::string_view, std::string>> values_of(const HeatMap& map, const Layout& layout) {
-    std::string values;
-    if (!is_large(map))
-        for (const double value : map.values) values += fmt::format("{}{}", values.empty() ? "" : " ", data_of(value));
-    return {{"rows", fmt::format("{}", map.rows)},
-            {"cols", fmt::format("{}", map.cols)},
-            {"box", fmt::format("{} {} {} {}", place(layout.area.left), place(layout.area.top), place(layout.width),
-                                place(layout.height))},
-            {"row", map.row_title.empty() ? "row" : map.row_title},
-            {"col", map.col_title.empty() ? "column" : map.col_title},
-            {"row-names", map.row_labels.empty() ? "" : data_of(map.row_labels)},
-            {"col-names", map.col_labels.empty() ? "" : data_of(map.col_labels)},
-            {"values", values}};
 }
 
 // Writes the values into the cells if they all fit.
@@ -200,9 +175,7 @@ std::string svg(const HeatMap& map) {
     const double top = map.title.empty() ? 6 : 30;
     const Layout layout = layout_of(map, top);
     Drawing drawing;
-    drawing.open_group("map", values_of(map, layout));
     draw_cells(drawing, map, range, layout);
-    drawing.close();
     draw_numbers(drawing, map, range, layout);
     draw_labels(drawing, map, layout);
     double right = layout.area.right + 8;

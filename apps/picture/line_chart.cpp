@@ -76,20 +76,6 @@ void draw(Drawing& drawing, const Series& series, std::size_t index, double widt
     if (!lines.empty()) drawing.path(lines, color, width, series_dashes(color_of(series, index)));
 }
 
-// "x y x y" of the points that can be drawn; of many points a subset, including the last.
-std::string points_of(const Series& series, const Scale& x, const Scale& y) {
-    const std::size_t step = series.x.size() / (2 * static_cast<std::size_t>(chart_width)) + 1;
-    const auto drawn = [&](std::size_t i) {
-        return drawable(series.x[i], x.logarithmic) && drawable(series.y[i], y.logarithmic);
-    };
-    std::size_t end = series.x.size();
-    while (end > 0 && !drawn(end - 1)) --end;
-    std::string text;
-    for (std::size_t i = 0; i < end; i = i + 1 < end ? std::min(i + step, end - 1) : end)
-        if (drawn(i)) text += fmt::format("{}{} {}", text.empty() ? "" : " ", data_of(series.x[i]), data_of(series.y[i]));
-    return text;
-}
-
 std::vector<LegendEntry> legend_of(const LineChart& chart) {
     std::vector<LegendEntry> entries;
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
@@ -99,7 +85,7 @@ std::vector<LegendEntry> legend_of(const LineChart& chart) {
             continue;
         const std::size_t color = color_of(one, i);
         entries.push_back(
-            {name, series_color(color), series_dashes(color), one.dots ? LegendEntry::Mark::dot : LegendEntry::Mark::line, i});
+            {name, series_color(color), series_dashes(color), one.dots ? LegendEntry::Mark::dot : LegendEntry::Mark::line});
     }
     const std::vector<LegendEntry> levels = legend_of(chart.levels);
     entries.insert(entries.end(), levels.begin(), levels.end());
@@ -131,17 +117,12 @@ std::string svg(const LineChart& chart) {
     draw_left_axis(drawing, area, y, y_ticks, chart.y.label);
     draw_bottom_axis(drawing, area, x, x_ticks, chart.x.label);
     draw_levels(drawing, area, y, chart.levels);
-    drawing.open_group("plot", {{"name", chart.x.label}, {"x", data_of(x)}, {"y", data_of(y)}});
     drawing.open_clip(area.left - 2, area.top - 2, area.right - area.left + 4, area.bottom - area.top + 4);
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
         // Wide lines below narrow ones, so that all are visible where they coincide.
         const double above = static_cast<double>(chart.series.size() - 1 - i);
-        const Series& one = chart.series[i];
-        drawing.open_group("series", {{"name", one.name}, {"points", points_of(one, x, y)}});
-        draw(drawing, one, i, std::min(2 + 0.8 * above, 4.4), x, y);
-        drawing.close();
+        draw(drawing, chart.series[i], i, std::min(2 + 0.8 * above, 4.4), x, y);
     }
-    drawing.close();
     drawing.close();
     if (nothing) draw_no_value(drawing, area);
     return drawing.svg(chart_width, area.bottom + (chart.x.label.empty() ? 26 : 46), chart.title);

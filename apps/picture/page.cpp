@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "apps/picture/drawing.h"
-#include "apps/picture/scripts.h"
 #include "apps/terminal/terminal.h"
 #include "apps/translation/text/unicode.h"
 #include "core/file.h"
@@ -103,23 +102,6 @@ double width_of(const std::string& svg) {
     return width;
 }
 
-bool can_answer(const std::string& svg) {
-    return svg.find("<g class=\"plot\"") != std::string::npos || svg.find("<g class=\"map\"") != std::string::npos;
-}
-
-// Removes the values for scripts, data-NAME="..". Text cannot be mistaken for them, because its quotes are escaped.
-std::string without_values(const std::string& svg) {
-    std::string rest;
-    std::size_t end = 0;
-    for (std::size_t at = svg.find(" data-"); at != std::string::npos; at = svg.find(" data-", end)) {
-        const std::size_t value = svg.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at + 1);
-        const bool is_attribute = svg.compare(value, 2, "=\"") == 0;
-        rest += svg.substr(end, (is_attribute ? at : value) - end);
-        end = is_attribute ? svg.find('"', value + 2) + 1 : value;
-    }
-    return rest + svg.substr(end);
-}
-
 std::string figure_html(const Figure& figure) {
     const std::string caption = figure.caption.empty() ? "" : fmt::format("<figcaption>{}</figcaption>", escaped(figure.caption));
     const double width = width_of(figure.svg);
@@ -168,7 +150,7 @@ std::string script_json(std::string_view json) {
 std::string standalone(const std::string& svg) {
     constexpr std::string_view begin = "<svg ";
     if (!svg.starts_with(begin)) fail("a picture begins with '" + svg.substr(0, 20) + "', wanted '<svg '");
-    std::string alone = without_values(svg);
+    std::string alone = svg;
     return alone.insert(alone.find('>') + 1, picture_style) + "\n";
 }
 
@@ -236,8 +218,7 @@ Page& Page::table(const std::vector<std::string>& header, const std::vector<std:
 }
 
 Page& Page::figure(const Figure& figure) {
-    body_ += figure.still ? figure_html({without_values(figure.svg), figure.caption}) : figure_html(figure);
-    answers_ = answers_ || (!figure.still && can_answer(figure.svg));
+    body_ += figure_html(figure);
     return *this;
 }
 
@@ -282,8 +263,7 @@ Page& Page::navigation(const std::vector<Link>& links) {
 Page& Page::cards(const std::vector<Card>& cards) {
     body_ += "<ul class=\"cards\">\n";
     for (const Card& one : cards) {
-        const std::string picture =
-            one.svg.empty() ? "" : fmt::format("<div aria-hidden=\"true\">{}</div>", without_values(one.svg));
+        const std::string picture = one.svg.empty() ? "" : fmt::format("<div aria-hidden=\"true\">{}</div>", one.svg);
         body_ += fmt::format("<li>{}{}<p>{}</p></li>\n", picture, link_html(one.link), escaped(one.text));
     }
     body_ += "</ul>\n";
@@ -315,7 +295,6 @@ Page& Page::script(std::string_view text) {
 std::string Page::html() const {
     std::string scripts;
     for (const std::string& one : scripts_) scripts += fmt::format("<script>{}</script>\n", one);
-    if (answers_) scripts += fmt::format("<script>{}</script>\n", chart_js);
     // The empty icon keeps browsers from requesting one; the policy blocks all other requests.
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>{1}<title>{0}</title>"

@@ -1,5 +1,5 @@
 // A self-contained page: one HTML file that contains its style, pictures and scripts. A content security policy keeps the browser
-// from loading anything else. Pages of one folder can share the files of their style and scripts instead.
+// from loading anything else.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,6 @@ namespace heddle::picture {
 struct Figure {
     std::string svg;
     std::string caption;
-    bool still = false;  ///< does not respond to the pointer: a page of such figures has no script, and is smaller
 };
 
 /// `text` escaped for HTML and SVG: & < > " ' become entities, control characters become U+FFFD.
@@ -52,8 +51,7 @@ class Page {
     Page& table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
     Page& figure(const Figure& figure);
     /// Figures side by side, as many in a row as fit. A picture scales a little with the space available; below three quarters of
-    /// its own width, where its text would be too small, it scrolls. Charts and heat maps respond to the pointer and the arrow
-    /// keys; the page includes the script for that.
+    /// its own width, where its text would be too small, it scrolls.
     Page& figures(const std::vector<Figure>& figures);
     /// Starts a collapsible section with this summary, up to close_section(); `open`: initially expanded.
     Page& open_section(std::string_view text, bool open);
@@ -69,8 +67,7 @@ class Page {
     };
     /// Links at the top and at the bottom of the page.
     Page& navigation(const std::vector<Link>& links);
-    /// Pages in the same folder, each with a summary and a small picture (an <svg>, or empty), which is shown without text and is
-    /// not interactive.
+    /// Pages in the same folder, each with a summary and a small picture (an <svg>, or empty), which is shown without text.
     struct Card {
         Link link;
         std::string text;
@@ -100,7 +97,6 @@ class Page {
     std::string data_;
     std::vector<std::string> scripts_;
     bool in_parts_ = false;
-    bool answers_ = false;  // some figure needs chart_js
 };
 
 }  // namespace heddle::picture

@@ -7,6 +7,5 @@ namespace heddle::picture {
 
 extern const std::string_view attention_css;
 extern const std::string_view attention_js;  ///< for apps/translation/report/attention.h
-extern const std::string_view chart_js;      ///< for pages with charts or heat maps
 
 }  // namespace heddle::picture

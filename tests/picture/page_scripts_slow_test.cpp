@@ -27,10 +27,6 @@ constexpr const char* helpers = R"(
     const one = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
     const key = (element, key) => element.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
     const over = element => element.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
-    const point = (svg, x, y) => {
-        const box = svg.getBoundingClientRect(), place = {clientX: box.left + x * box.width, clientY: box.top + y * box.height};
-        svg.dispatchEvent(new PointerEvent('pointermove', place));
-    };
     const choose = (number, value) => {
         const select = all('select')[number];
         select.value = value;
@@ -156,72 +152,6 @@ TEST_F(PageScripts, AttentionThatIsNotFiniteIsNoZero) {
     EXPECT_EQ(said[2], shown);
     EXPECT_NE(said[3], shown) << "the other head";
     EXPECT_THAT(said[4], HasSubstr("which had not a number."));
-}
-
-TEST_F(PageScripts, AChartTellsItsValuesAndHidesASeries) {
-    picture::LineChart chart{.title = "Loss",
-                             .x = {.label = "update"},
-                             .y = {.label = "nats"},
-                             .series = {{"training", {100, 200, 1300}, {3, 2, 1.5}}, {"validation", {200}, {2.25}}}};
-    picture::Page("p").figure({svg(chart), "caption"}).write(folder_ / "chart.html");
-    const std::vector<std::string> said =
-        answers(folder_ / "chart.html",
-                {"key(one('svg'), 'End'); return one('.readout').textContent;",
-                 "key(one('svg'), 'Home'); key(one('svg'), 'ArrowRight'); return one('.readout').textContent;",
-                 "one('.entry').dispatchEvent(new MouseEvent('click')); return one('.readout').textContent;",
-                 "return one('.series').getAttribute('visibility') + ' ' + one('.entry').getAttribute('aria-pressed');",
-                 "key(one('.entry'), 'Enter'); return one('.readout').textContent;",
-                 "point(one('svg'), 0.99, 0.1); return one('.readout').textContent;",
-                 "key(one('svg'), 'Escape'); return one('.readout').textContent;"});
-    ASSERT_EQ(said.size(), 7u) << said.front();
-    EXPECT_EQ(said[0], "update 1,300: training 1.5");
-    EXPECT_EQ(said[1], "update 200: training 2, validation 2.25");
-    EXPECT_EQ(said[2], "update 200: validation 2.25");
-    EXPECT_EQ(said[3], "hidden false");
-    EXPECT_EQ(said[4], "update 200: training 2, validation 2.25");
-    EXPECT_EQ(said[5], "update 1,300: training 1.5");
-    EXPECT_THAT(said[6], HasSubstr("use the arrow keys"));
-}
-
-TEST_F(PageScripts, BarsAndMapsTellTheirValues) {
-    const picture::BarChart bars{.title = "bars",
-                                 .y = {},
-                                 .groups = {"masked \"row\"", "other"},
-                                 .bars = {{"wrong", {0.123456, std::nan("")}}, {"right", {45188096, 1}}}};
-    const picture::HeatMap small{.title = "small",
-                                 .rows = 2,
-                                 .cols = 3,
-                                 .values = {0, 0.0625, 1, 2, std::nan(""), 3},
-                                 .row_labels = {"ein", "zwei"},
-                                 .col_title = "key"};
-    picture::HeatMap large{.title = "large", .rows = 60, .cols = 60, .values = std::vector<double>(3600, 0), .to = 1};
-    large.values[61] = 0.5;
-    picture::Page("p").figures({{svg(bars), ""}, {svg(small), ""}, {svg(large), ""}}).write(folder_ / "p.html");
-    const std::vector<std::string> said = answers(
-        folder_ / "p.html",
-        {"return all('.readout').map(one => one.textContent.length > 0).join();",
-         "key(all('figure > svg')[0], 'Home'); return all('.readout')[0].textContent;",
-         "key(all('figure > svg')[0], 'ArrowRight'); return all('.readout')[0].textContent;",
-         "all('.entry')[0].dispatchEvent(new MouseEvent('click')); return all('.readout')[0].textContent;",
-         "key(all('figure > svg')[1], 'ArrowDown'); key(all('figure > svg')[1], 'ArrowRight'); return "
-         "all('.readout')[1].textContent;",
-         "key(all('figure > svg')[1], 'ArrowDown'); return all('.readout')[1].textContent;",
-         "key(all('figure > svg')[1], 'End'); return all('.readout')[1].textContent;",
-         "point(all('figure > svg')[1], 0, 0); return all('.readout')[1].textContent + '.';",
-         "const box = all('.map')[1].firstChild.getBoundingClientRect(), svg = all('figure > svg')[2]; "
-         "for (const type of ['pointerdown', 'pointerleave']) svg.dispatchEvent(new PointerEvent(type, {pointerType: 'touch', "
-         "clientX: box.left + 1.5 / 60 * box.width, clientY: box.top + 1.5 / 60 * box.height})); "
-         "return all('.readout')[2].textContent;"});
-    ASSERT_EQ(said.size(), 9u) << said.front();
-    EXPECT_EQ(said[0], "true,false,false") << "how to ask is said once";
-    EXPECT_EQ(said[1], "masked \"row\": wrong 0.1235, right 45,188,096");
-    EXPECT_EQ(said[2], "other: wrong nan, right 1");
-    EXPECT_EQ(said[3], "other: right 1");
-    EXPECT_EQ(said[4], "“ein”, key 1: 0.0625");
-    EXPECT_EQ(said[5], "“zwei”, key 1: nan");
-    EXPECT_EQ(said[6], "“zwei”, key 2: 3");
-    EXPECT_EQ(said[7], ".") << "beside the cells";
-    EXPECT_EQ(said[8], "row 1, column 1: about 0.5") << "and stays when the finger is lifted";
 }
 
 TEST_F(PageScripts, AnErrorInAScriptIsSeenHere) {

@@ -96,8 +96,7 @@ TEST_F(TrainingReport, ReadsWhatTheLogWrote) {
         training_report("RUN", history, {.command = "heddle train --x '<'", .version = "1", .config = "lr = 1", .machine = "m"})
             .html();
     expect_loads_nothing(page);
-    EXPECT_THAT(page, HasSubstr("data-name=\"training\" data-points=\"100 2.5\"")) << "what the script shows; NaN is no value";
-    EXPECT_EQ(markup_of(page).all("script").size(), 1u);
+    EXPECT_TRUE(markup_of(page).all("script").empty());
     for (const char* part : {"heddle train --x &#39;&lt;&#39;", "BLEU", "Accuracy", "Learning rate", "Quelle",
                              "update\u00a0200, averaged", "a &lt;note&gt;", "lr = 1", "training (1 value not finite)"})
         EXPECT_THAT(page, HasSubstr(part));
