@@ -1,4 +1,8 @@
 // The teaching ladders, step by step.
+#include <fmt/format.h>
+
+#include <deque>
+
 #include "apps/explain/examples.h"
 #include "kernels/attention/ladder/attention_ladder.h"
 #include "kernels/feed_forward/feed_forward_ladder.h"
@@ -55,175 +59,110 @@ double matmul_operations(Extents d) { return 2 * product(d); }
 // Operations of q k^T and p v without a mask.
 double attention_operations(Extents d) { return 4 * product(d) * static_cast<double>(d[0]); }
 
-constexpr auto kRows = "rows, cols";
-constexpr auto kProduct = "m, n, k";
-constexpr auto kAttention = "time, head_dim";
-constexpr auto kNetwork = "rows, d_model, d_ff";
+struct Step {
+    std::string_view name, idea;
+    void (*run)(Session&, Extents);
+    std::vector<std::int64_t> shape = {};  ///< default: the ladder's
+    bool bf16 = false;
+};
+struct Ladder {
+    std::string_view name, title, axes;
+    std::vector<std::int64_t> shape;
+    double (*operations)(Extents);
+    std::vector<Step> steps;
+};
 
-}  // namespace
-
-std::vector<Example> ladder_examples() {
+std::vector<Ladder> ladders() {
     using T = TransposeStep;
     using S = SoftmaxStep;
     using L = LayerNormStep;
     using M = MatmulStep;
     using A = AttentionStep;
     using F = FeedForwardStep;
-    return {
-        {"permute-naive", "transposed copy, step 1: a thread an element", kRows, {64, 64}, transpose<T::naive>},
-        {"permute-tile", "transposed copy, step 2: through a tile in shared memory", kRows, {64, 64}, transpose<T::tile>},
-        {"permute-padding",
-         "transposed copy, step 3: rows of the tile begin in different banks",
-         kRows,
-         {64, 64},
-         transpose<T::padding>},
-        {"permute-swizzle",
-         "transposed copy, step 4: each row's columns in another order",
-         kRows,
-         {64, 64},
-         transpose<T::swizzle>},
-        {"softmax-naive", "softmax, step 1: a thread a row", kRows, {32, 64}, softmax<S::naive>},
-        {"softmax-block", "softmax, step 2: a block a row, joined in shared memory", kRows, {32, 64}, softmax<S::block>},
-        {"softmax-warp", "softmax, step 3: a warp a row, joined by shuffles", kRows, {32, 64}, softmax<S::warp>},
-        {"softmax-online", "softmax, step 4: maximum and sum in one pass", kRows, {32, 64}, softmax<S::online>},
-        {"softmax-registers", "softmax, step 5: the row stays in registers", kRows, {32, 64}, softmax<S::registers>},
-        {"softmax-vectors", "softmax, step 6: 16 bytes an access", kRows, {32, 64}, softmax<S::vectors>},
-        {"layer-norm-naive", "layer norm, step 1: a thread a row", kRows, {32, 64}, layer_norm<L::naive>},
-        {"layer-norm-warp", "layer norm, step 2: a warp a row", kRows, {32, 64}, layer_norm<L::warp>},
-        {"layer-norm-one-pass", "layer norm, step 3: mean and variance in one pass", kRows, {32, 64}, layer_norm<L::one_pass>},
-        {"layer-norm-registers", "layer norm, step 4: the row stays in registers", kRows, {32, 64}, layer_norm<L::registers>},
-        {"layer-norm-vectors", "layer norm, step 5: 16 bytes an access", kRows, {32, 64}, layer_norm<L::vectors>},
-        {"matmul-naive",
-         "matrix product, step 1: one element a thread",
-         kProduct,
-         {16, 32, 16},
-         matmul<M::naive>,
-         matmul_operations},
-        {"matmul-shared-tile",
-         "matrix product, step 2: tiles in shared memory",
-         kProduct,
-         {32, 32, 64},
-         matmul<M::shared_tile>,
-         matmul_operations},
-        {"matmul-register-tile",
-         "matrix product, step 3: 8 x 8 elements a thread",
-         kProduct,
-         {64, 64, 16},
-         matmul<M::register_tile>,
-         matmul_operations},
-        {"matmul-vector-loads",
-         "matrix product, step 4: 16 bytes an access",
-         kProduct,
-         {64, 64, 16},
-         matmul<M::vector_loads>,
-         matmul_operations},
-        {"matmul-warp-tile",
-         "matrix product, step 5: 64 x 64 elements a warp",
-         kProduct,
-         {64, 64, 16},
-         matmul<M::warp_tile>,
-         matmul_operations},
-        {"matmul-tensor-cores",
-         "matrix product, step 6: tensor cores",
-         kProduct,
-         {64, 64, 64},
-         matmul<M::tensor_cores, DType::bf16>,
-         matmul_operations,
-         true},
-        {"matmul-copies-ahead",
-         "matrix product, step 7: the next tiles are on their way",
-         kProduct,
-         {64, 64, 64},
-         matmul<M::copies_ahead, DType::bf16>,
-         matmul_operations,
-         true},
-        {"matmul-swizzle",
-         "matrix product, step 8: tiles without padding",
-         kProduct,
-         {64, 64, 64},
-         matmul<M::swizzle, DType::bf16>,
-         matmul_operations,
-         true},
-        {"matmul-whole-lines",
-         "matrix product, step 9: C in whole sectors",
-         kProduct,
-         {64, 64, 64},
-         matmul<M::whole_lines, DType::bf16>,
-         matmul_operations,
-         true},
-        {"attention-naive",
-         "attention, step 1: three kernels, the scores in memory",
-         kAttention,
-         {32, 32},
-         attention<A::naive>,
-         attention_operations},
-        {"attention-fused",
-         "attention, step 2: one kernel, a row of scores in shared memory",
-         kAttention,
-         {32, 32},
-         attention<A::fused>,
-         attention_operations},
-        {"attention-online",
-         "attention, step 3: the softmax runs along with the keys",
-         kAttention,
-         {32, 32},
-         attention<A::online>,
-         attention_operations},
-        {"attention-tiles",
-         "attention, step 4: tiles of keys and values for eight queries",
-         kAttention,
-         {32, 32},
-         attention<A::tiles>,
-         attention_operations},
-        {"attention-padding",
-         "attention, step 5: rows of a tile begin in different banks",
-         kAttention,
-         {32, 32},
-         attention<A::padding>,
-         attention_operations},
-        {"attention-rows",
-         "attention, step 6: four queries a warp",
-         kAttention,
-         {32, 32},
-         attention<A::rows>,
-         attention_operations},
-        {"feed-forward-naive",
-         "feed-forward, step 1: two products, two passes",
-         kNetwork,
-         {16, 32, 64},
-         feed_forward<F::naive>,
-         feed_forward_operations},
-        {"feed-forward-epilogue",
-         "feed-forward, step 2: bias and ReLU where a product ends",
-         kNetwork,
-         {16, 32, 64},
-         feed_forward<F::epilogue>,
-         feed_forward_operations},
-        {"feed-forward-tiles",
-         "feed-forward, step 3: tiles of both factors in shared memory",
-         kNetwork,
-         {16, 32, 64},
-         feed_forward<F::tiles>,
-         feed_forward_operations},
-        {"feed-forward-fused",
-         "feed-forward, step 4: one kernel, h in shared memory",
-         kNetwork,
-         {16, 32, 64},
-         feed_forward<F::fused>,
-         feed_forward_operations},
-        {"feed-forward-rows",
-         "feed-forward, step 5: a weight is used for four rows",
-         kNetwork,
-         {16, 32, 64},
-         feed_forward<F::rows>,
-         feed_forward_operations},
-        {"feed-forward-copies-ahead",
-         "feed-forward, step 6: the next weights are on their way",
-         kNetwork,
-         {16, 32, 64},
-         feed_forward<F::copies_ahead>,
-         feed_forward_operations},
-    };
+    constexpr DType bf16 = DType::bf16;
+    return {{"permute",
+             "transposed copy",
+             "rows, cols",
+             {64, 64},
+             nullptr,
+             {{"naive", "a thread an element", transpose<T::naive>},
+              {"tile", "through a tile in shared memory", transpose<T::tile>},
+              {"padding", "rows of the tile begin in different banks", transpose<T::padding>},
+              {"swizzle", "each row's columns in another order", transpose<T::swizzle>}}},
+            {"softmax",
+             "softmax",
+             "rows, cols",
+             {32, 64},
+             nullptr,
+             {{"naive", "a thread a row", softmax<S::naive>},
+              {"block", "a block a row, joined in shared memory", softmax<S::block>},
+              {"warp", "a warp a row, joined by shuffles", softmax<S::warp>},
+              {"online", "maximum and sum in one pass", softmax<S::online>},
+              {"registers", "the row stays in registers", softmax<S::registers>},
+              {"vectors", "16 bytes an access", softmax<S::vectors>}}},
+            {"layer-norm",
+             "layer norm",
+             "rows, cols",
+             {32, 64},
+             nullptr,
+             {{"naive", "a thread a row", layer_norm<L::naive>},
+              {"warp", "a warp a row", layer_norm<L::warp>},
+              {"one-pass", "mean and variance in one pass", layer_norm<L::one_pass>},
+              {"registers", "the row stays in registers", layer_norm<L::registers>},
+              {"vectors", "16 bytes an access", layer_norm<L::vectors>}}},
+            {"matmul",
+             "matrix product",
+             "m, n, k",
+             {64, 64, 16},
+             matmul_operations,
+             {{"naive", "one element a thread", matmul<M::naive>, {16, 32, 16}},
+              {"shared-tile", "tiles in shared memory", matmul<M::shared_tile>, {32, 32, 64}},
+              {"register-tile", "8 x 8 elements a thread", matmul<M::register_tile>},
+              {"vector-loads", "16 bytes an access", matmul<M::vector_loads>},
+              {"warp-tile", "64 x 64 elements a warp", matmul<M::warp_tile>},
+              {"tensor-cores", "tensor cores", matmul<M::tensor_cores, bf16>, {64, 64, 64}, true},
+              {"copies-ahead", "the next tiles are on their way", matmul<M::copies_ahead, bf16>, {64, 64, 64}, true},
+              {"swizzle", "tiles without padding", matmul<M::swizzle, bf16>, {64, 64, 64}, true},
+              {"whole-lines", "C in whole sectors", matmul<M::whole_lines, bf16>, {64, 64, 64}, true}}},
+            {"attention",
+             "attention",
+             "time, head_dim",
+             {32, 32},
+             attention_operations,
+             {{"naive", "three kernels, the scores in memory", attention<A::naive>},
+              {"fused", "one kernel, a row of scores in shared memory", attention<A::fused>},
+              {"online", "the softmax runs along with the keys", attention<A::online>},
+              {"tiles", "tiles of keys and values for eight queries", attention<A::tiles>},
+              {"padding", "rows of a tile begin in different banks", attention<A::padding>},
+              {"rows", "four queries a warp", attention<A::rows>}}},
+            {"feed-forward",
+             "feed-forward",
+             "rows, d_model, d_ff",
+             {16, 32, 64},
+             feed_forward_operations,
+             {{"naive", "two products, two passes", feed_forward<F::naive>},
+              {"epilogue", "bias and ReLU where a product ends", feed_forward<F::epilogue>},
+              {"tiles", "tiles of both factors in shared memory", feed_forward<F::tiles>},
+              {"fused", "one kernel, h in shared memory", feed_forward<F::fused>},
+              {"rows", "a weight is used for four rows", feed_forward<F::rows>},
+              {"copies-ahead", "the next weights are on their way", feed_forward<F::copies_ahead>}}}};
+}
+
+}  // namespace
+
+std::vector<Example> ladder_examples() {
+    static std::deque<std::string> texts;  // the examples view them
+    std::vector<Example> examples;
+    for (const Ladder& ladder : ladders()) {
+        int number = 0;
+        for (const Step& step : ladder.steps) {
+            const std::string& name = texts.emplace_back(fmt::format("{}-{}", ladder.name, step.name));
+            const std::string& title = texts.emplace_back(fmt::format("{}, step {}: {}", ladder.title, ++number, step.idea));
+            examples.push_back({name, title, ladder.axes, step.shape.empty() ? ladder.shape : step.shape, step.run,
+                                ladder.operations, step.bf16});
+        }
+    }
+    return examples;
 }
 
 }  // namespace heddle::explain

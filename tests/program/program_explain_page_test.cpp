@@ -100,9 +100,9 @@ place.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: tr
 seen = {moved: location.hash, shuffle: now(), key: place.querySelector('.key').textContent};
 place.querySelectorAll('.lanes button')[1].focus();
 seen.lane = place.querySelectorAll('.said')[1].textContent;
-history.replaceState(null, '', '#step=1&warp=0.1&kernel=1&note=why%3F');
+history.replaceState(null, '', '#step=1&warp=0.1&kernel=1');
 window.dispatchEvent(new HashChangeEvent('hashchange'));
-seen.restored = {now: now(), warp: place.querySelectorAll('select')[1].value, note: place.querySelector('textarea').value,
+seen.restored = {now: now(), warp: place.querySelectorAll('select')[1].value,
                  link: place.querySelector('.tools a').getAttribute('href')};
 const original = URL.createObjectURL, kinds = [];
 URL.createObjectURL = blob => { kinds.push(blob.type); return original.call(URL, blob); };
@@ -116,8 +116,7 @@ seen.saved = kinds;
     EXPECT_THAT(seen["lane"].get<std::string>(), AllOf(HasSubstr("lane 1: gives "), HasSubstr(", from lane 17")));
     EXPECT_THAT(seen["restored"]["now"].get<std::string>(), HasSubstr("reads x"));
     EXPECT_EQ(seen["restored"]["warp"], "block 0, warp 1");
-    EXPECT_EQ(seen["restored"]["note"], "why?");
-    EXPECT_EQ(seen["restored"]["link"], "#step=1&warp=0.1&kernel=1&note=why%3F");
+    EXPECT_EQ(seen["restored"]["link"], "#step=1&warp=0.1&kernel=1");
     EXPECT_EQ(seen["saved"], json::parse(R"(["image/svg+xml"])"));
 }
 

@@ -78,7 +78,7 @@ function first_place() {
     return Math.max(0, found);
 }
 place.addEventListener('keydown', event => {
-    if (event.target.closest('select, input, textarea, .source') || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.target.closest('select, input, .source') || event.ctrlKey || event.altKey || event.metaKey) return;
     const {step} = views[0].at, position = Number(master.value);
     const other_warp = by => {
         views.forEach(view => view.show({warp: view.at.warp + by}));
@@ -95,7 +95,7 @@ place.addEventListener('keydown', event => {
     change();
 });
 
-// ---- playing, links, pictures and notes
+// ---- playing, links and pictures
 
 let timer = 0;
 const speed = make('select', {'aria-label': 'steps in a second'}, ...[.5, 1, 2, 5, 10].map(n => make('option', {value: n, selected: n === 1 && ''}, `${n} a second`)));
@@ -120,43 +120,18 @@ function pause() {
 }
 // "step=12&warp=0.3&kernel=1"; of two versions each has both, with a comma between.
 const here = () => ['step', 'warp', 'kernel'].map(name => `${name}=${views.map(view => view.where()[name]).join(',')}`).join('&');
-const notes = new Map();
 const link = make('a', {}, 'link to this step');
-const own = make('textarea', {rows: 2, 'aria-label': 'your note on this step', placeholder: 'your note on this step', oninput: () => {
-    if (own.value) notes.set(here(), own.value);
-    else notes.delete(here());
-    remember();
-}});
-const noted = make('span', {class: 'noted'});
-const chooser = make('input', {type: 'file', accept: '.json', hidden: '', onchange: async () => {
-    try {
-        const read = JSON.parse(await chooser.files[0].text());
-        for (const [where, text] of Object.entries(read.notes)) if (/^step=/.test(where) && typeof text === 'string') notes.set(where, text);
-        remember();
-    } catch {
-        noted.textContent = 'This file has no notes of an explain page.';
-    }
-    chooser.value = '';
-}});
-const save_step = (as, view) => {
+const save_step = view => {
     const {sheet, name} = view.drawn();
-    if (as === 'svg') save(name + '.svg', new Blob([sheet.svg()], {type: 'image/svg+xml'}));
-    else sheet.canvas().toBlob(blob => save(name + '.png', blob), 'image/png');
+    save(name + '.svg', new Blob([sheet.svg()], {type: 'image/svg+xml'}));
 };
 const sides = shared ? [' left', ' right'] : [''];
 place.querySelector('.bar').append(player, make('label', {}, 'speed', speed));
-place.append(make('div', {class: 'bar tools'}, link,
-    ...views.flatMap((view, i) => ['svg', 'png'].map(as => button(`save${sides[i]} ${as.toUpperCase()}`, `save this step${sides[i]} as ${as.toUpperCase()}`, () => save_step(as, view))))),
-    make('div', {class: 'bar notes'}, own, button('save notes', 'save all notes in a file', () =>
-        save('notes.json', new Blob([JSON.stringify({page: document.title, notes: Object.fromEntries(notes)}, null, 1)], {type: 'application/json'}))),
-    button('load notes', 'load notes from a file', () => chooser.click()), chooser, noted));
-// The address and the note follow the step.
+place.append(make('div', {class: 'bar tools'}, link, ...views.map((view, i) => button(`save${sides[i]} SVG`, `save this step${sides[i]} as SVG`, () => save_step(view)))));
+// The address follows the step.
 function remember() {
-    const now = here(), note = notes.get(now);
-    const hash = '#' + now + (note ? '&note=' + encodeURIComponent(note) : '');
+    const hash = '#' + here();
     link.href = hash;
-    if (document.activeElement !== own || own.value !== (note ?? '')) own.value = note ?? '';
-    noted.replaceChildren(...[...notes].map(([where]) => make('a', {href: `#${where}`}, where.replace(/&/g, ', ').replace(/=/g, ' '))));
     try {
         history.replaceState(null, '', hash);
     } catch {}  // a browser may refuse many changes in a short time
@@ -173,7 +148,6 @@ function restore() {
         const exact = places.findIndex(pair => pair[0] === left && pair[1] === right);
         master.value = exact >= 0 ? exact : Math.max(0, places.findIndex(pair => pair[0] >= left));
     }
-    if (words.get('note')) notes.set(here(), words.get('note'));
     remember();
     return true;
 }

@@ -30,8 +30,8 @@ const kinds = {reads: 'read', writes: 'write', meets: 'collective of a warp, or 
 const kind_colors = {reads: '--read', writes: '--write', meets: '--other', stops: '--stop', '': '--soft'};
 const main_color = one => color(kind_colors[kind_of(one)]);
 const button = (text, label, onclick) => make('button', {type: 'button', 'aria-label': label, onclick}, text);
-function paper(canvas, width, height, least_scale = 1) {
-    const scale = Math.max(least_scale, window.devicePixelRatio || 1);
+function paper(canvas, width, height) {
+    const scale = Math.max(1, window.devicePixelRatio || 1);
     canvas.width = width * scale;
     canvas.height = height * scale;
     canvas.style.width = width + 'px';

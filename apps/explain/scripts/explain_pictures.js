@@ -84,7 +84,7 @@ function draw_exchange(paper, room, one, chosen_lane) {
     return 'Each lane above gives a value; a line leads to the lane that has it after. Point at a lane to see its own.';
 }
 
-// A sheet takes what a canvas's pen takes (rectangles, lines, text), and becomes an SVG or is drawn again on a canvas.
+// A sheet takes what a canvas's pen takes (rectangles, lines, text), and becomes an SVG.
 class Sheet {
     constructor(width) {
         Object.assign(this, {width, y: 8, shapes: [], at: [0, 0], globalAlpha: 1, lineWidth: 1, font: '11px', fillStyle: '', strokeStyle: '', path: []});
@@ -139,19 +139,6 @@ class Sheet {
         const height = Math.ceil(this.y + 8);
         return `<svg xmlns="${['http', '//www.w3.org/2000/svg'].join(':')}" width="${this.width}" height="${height}" viewBox="0 0 ${this.width} ${height}" font-family="system-ui, sans-serif">\n` +
             `<rect width="100%" height="100%" fill="${color('--page')}"/>\n${this.shapes.map(shape).join('\n')}\n</svg>\n`;
-    }
-    canvas() {
-        const canvas = make('canvas', {}), pen = paper(canvas, this.width, Math.ceil(this.y + 8), 2);
-        pen.fillStyle = color('--page');
-        pen.fillRect(0, 0, this.width, this.y + 8);
-        for (const one of this.shapes) {
-            [pen.globalAlpha, pen.fillStyle, pen.strokeStyle, pen.lineWidth] = [one.alpha ?? 1, one.fill ?? '', one.stroke ?? '', one.line ?? 1];
-            if (one.text !== undefined) pen.font = `${one.bold ? 'bold ' : ''}${one.size}px system-ui, sans-serif`, pen.fillText(one.text, one.x, one.y);
-            else if (one.from) pen.beginPath(), pen.moveTo(...one.from), pen.lineTo(...one.to), pen.stroke();
-            else if (one.stroke) pen.strokeRect(one.x, one.y, one.width, one.height);
-            else pen.fillRect(one.x, one.y, one.width, one.height);
-        }
-        return canvas;
     }
 }
 // Gives the reader a file.
