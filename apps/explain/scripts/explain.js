@@ -95,7 +95,7 @@ place.addEventListener('keydown', event => {
     change();
 });
 
-// ---- playing, links and pictures
+// ---- playing and links
 
 let timer = 0;
 const speed = make('select', {'aria-label': 'steps in a second'}, ...[.5, 1, 2, 5, 10].map(n => make('option', {value: n, selected: n === 1 && ''}, `${n} a second`)));
@@ -121,13 +121,8 @@ function pause() {
 // "step=12&warp=0.3&kernel=1"; of two versions each has both, with a comma between.
 const here = () => ['step', 'warp', 'kernel'].map(name => `${name}=${views.map(view => view.where()[name]).join(',')}`).join('&');
 const link = make('a', {}, 'link to this step');
-const save_step = view => {
-    const {sheet, name} = view.drawn();
-    save(name + '.svg', new Blob([sheet.svg()], {type: 'image/svg+xml'}));
-};
-const sides = shared ? [' left', ' right'] : [''];
 place.querySelector('.bar').append(player, make('label', {}, 'speed', speed));
-place.append(make('div', {class: 'bar tools'}, link, ...views.map((view, i) => button(`save${sides[i]} SVG`, `save this step${sides[i]} as SVG`, () => save_step(view)))));
+place.append(make('div', {class: 'bar tools'}, link));
 // The address follows the step.
 function remember() {
     const hash = '#' + here();

@@ -118,8 +118,7 @@ function show_source(file, number) {
 
 // ---- pictures
 
-let surface = paper, sheet_room = 0;  // where pictures are drawn: on the page, or on a sheet that is saved
-const room = () => sheet_room || Math.max(240, right.clientWidth);
+const room = () => Math.max(240, right.clientWidth);
 
 // Of the lanes whose access is that of a mistake.
 function wrong_lanes(one) {
@@ -150,7 +149,7 @@ function draw_global(one) {
     const shown_rows = tensor ? to - from : Math.min(last_row - first_row + 1, 32);
     const cell = Math.max(2, Math.min(16, Math.floor(room() / Math.min(shown_cols, cols))));
     const height = Math.max(3, Math.min(cell, 14));
-    const pen = surface(picture, shown_cols * cell, shown_rows * height);
+    const pen = paper(picture, shown_cols * cell, shown_rows * height);
     for (let row = 0; row < shown_rows; ++row)
         for (let col = 0; col < shown_cols; ++col) {
             const index = (row + (tensor ? from : first_row)) * cols + col + first_col;
@@ -182,7 +181,7 @@ function draw_shared(one) {
     }
     const cell = Math.max(7, Math.min(18, Math.floor(room() / 32))), height = one.cycles > 16 ? 5 : 12, gap = 6;
     const deep = [...parts.values()].map(banks => Math.max(...banks.map(words => words.size)));
-    const pen = surface(picture, 32 * cell, deep.reduce((sum, n) => sum + n * height + gap, 0) + 16);
+    const pen = paper(picture, 32 * cell, deep.reduce((sum, n) => sum + n * height + gap, 0) + 16);
     let y = 0;
     [...parts.values()].forEach((banks, i) => {
         banks.forEach((words, bank) => {
@@ -209,7 +208,7 @@ function draw_picture() {
     picture.hidden = legend.hidden = !one || !(is_access(one) || fragments || one.from);
     if (picture.hidden) return;
     if (!is_access(one)) {
-        legend.textContent = (fragments ? draw_fragments : draw_exchange)((width, height) => surface(picture, width, height), room(), fragments ? what : one, at.lane);
+        legend.textContent = (fragments ? draw_fragments : draw_exchange)(picture, room(), fragments ? what : one, at.lane);
         picture.setAttribute('aria-label', legend.textContent);
     }
     else if (one.memory === 'shared') draw_shared(one);
@@ -334,24 +333,6 @@ function show_where({step, warp, kernel}) {
     const found = data.launches[number].warps.findIndex(one => `${one.block}.${one.warp}` === warp);
     show({launch: number, warp: Math.max(0, found), step: Number(step) - 1 || 0});
 }
-// This step on a sheet of its own: sentence, source line, lanes, picture.
-function drawn() {
-    const sheet = new Sheet(760), {step: number, warp: name} = where(), one = step();
-    sheet.words(`${data.op}, ${launch().kernel}: warp ${name.split('.')[1]} of block ${name.split('.')[0]}, step ${number} of ${steps().length}`, 13, true);
-    sheet.words(now.textContent, 12);
-    const text = one && (data.sources[site().file] ?? '').split('\n')[site().line - 1]?.trim();
-    if (text) sheet.words(`${site().file.split('/').at(-1)}:${site().line}:  ${text}`, 11);
-    sheet.cells(cells_of(one));
-    if (!picture.hidden) {
-        [surface, sheet_room] = [(_, width, height) => sheet.room(width, height), 744];
-        draw_picture();
-        [surface, sheet_room] = [paper, 0];
-        sheet.end_room();
-        sheet.words(legend.textContent, 11);
-        draw_picture();
-    }
-    return {sheet, name: `${data.op}-kernel${at.launch + 1}-warp${name}-step${number}`};
-}
 function show(change) {
     Object.assign(at, change);
     const warps = launch().warps;
@@ -415,5 +396,5 @@ function show_access({launch, block, warp, step, lane}) {
 choose_launch.append(...data.launches.map(one => make('option', {}, one.kernel)));
 const first = found?.accesses.findLast(one => one.step >= 0);
 if (first) show_access(first);
-return {go, show, show_index, show_where, where, index, labels, jump, drawn, at, last: () => steps().length - 1};
+return {go, show, show_index, show_where, where, index, labels, jump, at, last: () => steps().length - 1};
 }
