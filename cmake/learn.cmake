@@ -9,7 +9,34 @@ set(HEDDLE_LEARN_HEADERS
     kernels/emulator/cuda/symbols.h kernels/emulator/include/driver_types.h kernels/emulator/include/vector_types.h
     kernels/emulator/interface.h kernels/emulator/kernel.h kernels/emulator/place.h)
 
-# Writes each exercise's header, the block under "## exercise.h" of its page, to FOLDER/NAME/exercise.h.
+# What stands above the declarations in every exercise.h: of kernels, and of ops on the tape.
+set(HEDDLE_KERNEL_PROLOGUE [[
+#pragma once
+
+#include "kernels/device/cuda.h"
+#include "kernels/device/pipeline.h"
+#include "kernels/device/shared.h"
+#include "kernels/device/vector.h"
+
+using heddle::device::copy_async, heddle::device::load_vector, heddle::device::store_vector;
+using heddle::device::Pipeline, heddle::device::SharedArena, heddle::device::Vector;
+
+]])
+set(HEDDLE_TAPE_PROLOGUE [[
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "autograd/tape.h"
+
+using heddle::backward, heddle::record;
+using heddle::DType, heddle::Gradients, heddle::Tensor, heddle::Variable, heddle::Where;
+
+]])
+
+# Writes each exercise's header, the declarations under "## exercise.h" of its page below their prologue, to FOLDER/NAME/exercise.h.
 function(heddle_exercise_headers folder)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/learn/exercises/*/page.md)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})
@@ -18,8 +45,14 @@ function(heddle_exercise_headers folder)
     if(NOT text MATCHES "\n## exercise\\.h\n\n```cpp\n(.*)```\n\n## Hints\n")
       message(FATAL_ERROR "${page}: wanted ## exercise.h with a block of C++, then ## Hints")
     endif()
-    get_filename_component(exercise ${page} DIRECTORY)
-    get_filename_component(exercise ${exercise} NAME)
-    file(CONFIGURE OUTPUT ${folder}/${exercise}/exercise.h CONTENT "${CMAKE_MATCH_1}" @ONLY)
+    set(declared "${CMAKE_MATCH_1}")
+    get_filename_component(source ${page} DIRECTORY)
+    get_filename_component(exercise ${source} NAME)
+    if(EXISTS ${source}/solution.cu)
+      set(declared "${HEDDLE_KERNEL_PROLOGUE}extern \"C\" {\n${declared}}\n")
+    else()
+      set(declared "${HEDDLE_TAPE_PROLOGUE}${declared}")
+    endif()
+    file(CONFIGURE OUTPUT ${folder}/${exercise}/exercise.h CONTENT "${declared}" @ONLY)
   endforeach()
 endfunction()

@@ -91,7 +91,7 @@ Verdict compiler_verdict(const std::string& messages, const std::string& source)
         }
         if (!is_error) continue;
         const std::string words = in_common_words(said.substr(error + std::string_view("error: ").size()));
-        verdict = {.kind = "compile", .line = last_line, .text = words + advice_on(said), .shape = "", .cost = {}};
+        verdict = {.kind = "compile", .line = last_line, .text = words + advice_on(said)};
         in_header = !in_source;
     }
     return verdict;
@@ -146,13 +146,13 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
     std::string line;
     for (int i = 0; i < verdict.line; ++i) std::getline(lines, line);
     verdict.text = const_write(verdict.text, line);
-    if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(built, longest), .shape = "", .cost = {}};
+    if (verdict.passed()) verdict = {.kind = "compile", .text = why_it_failed(built, longest)};
     return verdict;
 }
 
 // The verdict where the grader left none.
 Verdict verdict_without_result(const app::ChildResult& ran, std::chrono::seconds longest) {
-    Verdict verdict = {.kind = "crash", .text = "", .shape = "", .cost = {}};
+    Verdict verdict = {.kind = "crash", .text = ""};
     if (ran.stopped_by != 0) {
         verdict.text = fmt::format("the program stopped itself: {}", strsignal(ran.stopped_by));
     } else if (ran.too_long) {

@@ -95,7 +95,7 @@ TEST_P(Learn, WrongAnswersGetTheirVerdict) {
 TEST_P(Learn, AnExerciseIsWhole) {
     std::set<std::string> names;
     const std::vector<WrongAnswer> answers = wrong_answers(GetParam());
-    EXPECT_GE(answers.size(), 3u);
+    EXPECT_GE(answers.size(), 4u);
     for (const WrongAnswer& wrong : answers) {
         EXPECT_NE(expected_of(wrong).kind, "pass") << wrong.name;
         EXPECT_NE(wrong.text, page().solution()) << wrong.name;
@@ -166,15 +166,6 @@ TEST(LearnCommand, ALearnerStartsChecksAndPasses) {
     EXPECT_EQ(list[1]["passed"], false);
 }
 
-TEST(LearnCommand, AWriteToAnInputNamesIt) {
-    const Workplace here;
-    ASSERT_EQ(here.run("learn start map").status, 0);
-    here.write("heddle-learn/map.cu", std::regex_replace(answer_of("map/solution"), std::regex(R"(y\[i\] = )"), "x[i] = "));
-    const json verdict = checked(here, "map", here.path("heddle-learn/map.cu"));
-    EXPECT_EQ(verdict["kind"], "compile") << verdict;
-    EXPECT_THAT(verdict["text"].get<std::string>(), HasSubstr("this writes to x, but x is const: an input"));
-}
-
 // Also one that has passed.
 TEST(LearnCommand, WhatWasEditedLastIsChecked) {
     const Workplace here;
@@ -225,18 +216,6 @@ TEST(LearnCommand, AGradientCheckShowsWhatItPrintedLast) {
     const json verdict = checked(here, "own-gradcheck", here.path("own-gradcheck.cpp"));
     EXPECT_EQ(verdict["kind"], "missed") << verdict;
     EXPECT_EQ(verdict["printed"], "function 2\n") << "the second one is wrong";
-}
-
-// Heddle's own ops are linked into the grader, but an answer sees only the headers installed for it.
-TEST(LearnCommand, TheLibrarysOpIsNoAnswer) {
-    const Workplace here;
-    here.write("softmax-gradient.cpp",
-               "#include \"exercise.h\"\n#include \"autograd/ops.h\"\n"
-               "Variable softmax(const Variable& x) { return heddle::ops::softmax(x); }\n");
-    const json verdict = checked(here, "softmax-gradient", here.path("softmax-gradient.cpp"));
-    EXPECT_EQ(verdict["kind"], "compile") << verdict;
-    EXPECT_EQ(verdict["line"], 2) << verdict;
-    EXPECT_THAT(verdict["text"].get<std::string>(), HasSubstr("autograd/ops.h: No such file"));
 }
 
 TEST(LearnCommand, SaysWhatIsWrong) {

@@ -1,10 +1,10 @@
 #include "apps/learn/grader/attempt.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -13,12 +13,6 @@
 
 namespace heddle::learn {
 namespace {
-
-std::string number_text(double value) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.7g", value);
-    return text;
-}
 
 // Constant memory has a cache of its own: reading it moves no sectors.
 bool reads_constants(const emulator::Request& request, const emulator::TracedLaunch& launch) {
@@ -88,10 +82,7 @@ void* Attempt::add(const std::string& name, const void* values, DType dtype, std
 void* Attempt::find(const char* name) const {
     void* const kernel = dlsym(library_, name);
     if (kernel == nullptr)
-        throw Failed{{.kind = "compile",
-                      .text = source_ + " defines no kernel '" + name + "' with the parameters that exercise.h declares",
-                      .shape = "",
-                      .cost = {}}};
+        refuse("compile", source_ + " defines no kernel '" + name + "' with the parameters that exercise.h declares");
     return kernel;
 }
 
@@ -126,10 +117,8 @@ void Attempt::check_written(const Array& array) const {
     }
     if (missing == 0) return;
     std::string text = array.element_name(first) + " was never written";
-    if (missing > 1)
-        text +=
-            "; nor were " + std::to_string(missing - 1) + " more of the " + std::to_string(count) + " elements of " + array.name;
-    throw Failed{{.kind = "unwritten", .text = text, .shape = "", .cost = {}}};
+    if (missing > 1) text += fmt::format("; nor were {} more of the {} elements of {}", missing - 1, count, array.name);
+    refuse("unwritten", text);
 }
 
 std::string Attempt::last_writer(const std::byte* address, std::size_t bytes, int& line) const {
@@ -141,8 +130,7 @@ std::string Attempt::last_writer(const std::byte* address, std::size_t bytes, in
             if (event->address >= first + bytes || event->address + event->bytes <= first) continue;
             line = line_in(launch->trace.sites[event->site].place, source_);
             if (line == 0) return "";
-            return ", written in line " + std::to_string(line) + " by thread " + std::to_string(event->thread) + " of block " +
-                   std::to_string(event->block);
+            return fmt::format(", written in line {} by thread {} of block {}", line, event->thread, event->block);
         }
     return launches_.empty() ? "" : ", which is its value from before the launch";
 }
@@ -166,11 +154,12 @@ void Attempt::compare(const Array& array, const std::vector<double>& wanted, dou
     if (wrong == 0) return;
     int line = 0;
     const std::string writer = last_writer(array.start + first * sizeof(T), sizeof(T), line);
-    std::string text = array.element_name(first) + " is " + number_text(static_cast<double>(got[first])) + writer + "; wanted " +
-                       number_text(wanted[first]) + ". ";
-    text += wrong == 1 ? "The other elements are right"
-                       : std::to_string(wrong) + " of the " + std::to_string(count) + " elements of " + array.name + " are wrong";
-    throw Failed{{.kind = "values", .line = line, .text = text, .shape = "", .cost = {}}};
+    refuse("values",
+           fmt::format("{} is {:.7g}{}; wanted {:.7g}. {}", array.element_name(first), static_cast<double>(got[first]), writer,
+                       wanted[first],
+                       wrong == 1 ? "The other elements are right"
+                                  : fmt::format("{} of the {} elements of {} are wrong", wrong, count, array.name)),
+           line);
 }
 
 void Attempt::expect(const float* array, const std::vector<double>& wanted, double tolerance) {
@@ -190,14 +179,11 @@ void Attempt::reads_by_copies() {
         for (const emulator::TraceEvent& event : trace.events) {
             if (event.shared || event.action != emulator::Action::read) continue;
             const int line = line_in(trace.sites[event.site].place, source_);
-            throw Failed{
-                {.kind = "cost",
-                 .line = line,
-                 .text =
-                     "right, but line " + std::to_string(line) +
-                     " reads global memory with ordinary loads, and the thread waits for them; asynchronous copies do not wait",
-                 .shape = "",
-                 .cost = cost()}};
+            refuse("cost",
+                   fmt::format("right, but line {} reads global memory with ordinary loads, and the thread waits for them; "
+                               "asynchronous copies do not wait",
+                               line),
+                   line, cost());
         }
 }
 
@@ -210,12 +196,11 @@ void Attempt::copies_ahead() {
             if (event.address > 0) return;  // the number of groups that the wait leaves on their way
             line = line_in(trace.sites[event.site].place, source_);
         }
-    throw Failed{{.kind = "cost",
-                  .line = line,
-                  .text = "right, but line " + std::to_string(line) +
-                          " waits for all copies: none is on its way while a tile is used; begin the next one before",
-                  .shape = "",
-                  .cost = cost()}};
+    refuse(
+        "cost",
+        fmt::format("right, but line {} waits for all copies: none is on its way while a tile is used; begin the next one before",
+                    line),
+        line, cost());
 }
 
 const std::vector<RecordedLaunch>& Attempt::counted() {

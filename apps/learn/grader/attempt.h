@@ -28,11 +28,6 @@
 
 namespace heddle::learn {
 
-/// Thrown by the functions of an Attempt when the answer is wrong.
-struct Failed {
-    Verdict verdict;
-};
-
 using Sizes = std::vector<int>;
 /// The first `count` sizes as unsigned numbers.
 template <std::size_t count>

@@ -1,7 +1,8 @@
 // Compares an answer's cost with its budget: the line that costs most, and the cost that would be enough there.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <tuple>
@@ -64,20 +65,18 @@ const LineCost& heaviest(const std::vector<LineCost>& lines, Weight weight) {
 
 // "4", "4.5".
 std::string per_request(std::uint64_t sum, std::uint64_t requests) {
-    char text[32];
     const double value = static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(requests, 1));
-    std::snprintf(text, sizeof text, value == std::floor(value) ? "%.0f" : "%.1f", value);
-    return text;
+    return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
 }
 
 // "writes of y by neighbouring lanes in line 6".
 std::string what(const LineCost& line, const char* whose = "") {
-    return std::string(line.reads ? "reads" : "writes") + (line.array == nullptr ? "" : " of " + line.array->name) + whose +
-           " in line " + std::to_string(line.line);
+    return fmt::format("{}{}{} in line {}", line.reads ? "reads" : "writes",
+                       line.array == nullptr ? "" : " of " + line.array->name, whose, line.line);
 }
 
 Verdict too_dear(int line, const std::string& text, const Cost& cost) {
-    return {.kind = "cost", .line = line, .text = "right, but " + text, .shape = "", .cost = cost};
+    return {.kind = "cost", .line = line, .text = "right, but " + text, .cost = cost};
 }
 
 // The numbers of different sectors of each array that are read and that are written. With `by_block` each block's are counted
@@ -131,10 +130,10 @@ std::pair<int, std::string> repeated_accesses(const std::vector<LineCost>& lines
         most = line.totals.sectors;
     }
     const std::uint64_t all = moved[worst], once = different.at(worst);
-    std::string text = (worst.first == nullptr ? "memory" : worst.first->name) + " is " + (worst.second ? "read " : "written ") +
-                       per_request(all, once) + " times " + list_of(numbers);
+    std::string text = fmt::format("{} is {} {} times {}", worst.first == nullptr ? "memory" : worst.first->name,
+                                   worst.second ? "read" : "written", per_request(all, once), list_of(numbers));
     const std::uint64_t enough = all > excess ? (all - excess + once / 2) / once : 0;
-    if (enough > 0 && enough * once < all) text += "; " + std::to_string(enough) + " would do";
+    if (enough > 0 && enough * once < all) text += fmt::format("; {} would do", enough);
     return {number, text};
 }
 
@@ -142,18 +141,20 @@ Verdict sectors_verdict(const std::vector<RecordedLaunch>& launches, const std::
                         const Cost& most, const std::vector<Array>& arrays) {
     const LineCost& waste = heaviest(lines, [](const LineCost& line) { return line.totals.sectors - line.least_sectors; });
     if (waste.totals.sectors > waste.least_sectors)
-        return too_dear(waste.line,
-                        "each request touches " + per_request(waste.totals.sectors, waste.totals.global_requests) +
-                            " sectors of 32 bytes where " + per_request(waste.least_sectors, waste.totals.global_requests) +
-                            " would do: the " + what(waste, " by neighbouring lanes") + " do not lie side by side in memory",
-                        cost);
+        return too_dear(
+            waste.line,
+            fmt::format("each request touches {} sectors of 32 bytes where {} would do: the {} do not lie side by side in "
+                        "memory",
+                        per_request(waste.totals.sectors, waste.totals.global_requests),
+                        per_request(waste.least_sectors, waste.totals.global_requests), what(waste, " by neighbouring lanes")),
+            cost);
+    const std::string moves = fmt::format("it moves {} sectors of 32 bytes where {} would do: ", cost.sectors, most.sectors);
     const LineCost& most_sectors = heaviest(lines, [](const LineCost& line) { return line.totals.sectors; });
     if (most_sectors.lanes < 16 * most_sectors.totals.global_requests) {
         const std::string lanes = per_request(most_sectors.lanes, most_sectors.totals.global_requests);
         return too_dear(most_sectors.line,
-                        "it moves " + std::to_string(cost.sectors) + " sectors of 32 bytes where " +
-                            std::to_string(most.sectors) + " would do: of the 32 lanes of a warp only " + lanes +
-                            (lanes == "1" ? " takes" : " take") + " part in the " + what(most_sectors),
+                        fmt::format("{}of the 32 lanes of a warp only {} {} part in the {}", moves, lanes,
+                                    lanes == "1" ? "takes" : "take", what(most_sectors)),
                         cost);
     }
     // A block could keep what it accesses twice in registers or shared memory. If no block does, several blocks access the same.
@@ -162,10 +163,7 @@ Verdict sectors_verdict(const std::vector<RecordedLaunch>& launches, const std::
     for (const auto& [key, sectors] : different) once += sectors;
     if (once >= cost.sectors) different = sectors_of_arrays(launches, arrays, false);
     const auto [line, repeats] = repeated_accesses(lines, different, cost.sectors - most.sectors);
-    return too_dear(line,
-                    "it moves " + std::to_string(cost.sectors) + " sectors of 32 bytes where " + std::to_string(most.sectors) +
-                        " would do: " + repeats,
-                    cost);
+    return too_dear(line, moves + repeats, cost);
 }
 
 std::uint64_t warps_of(const std::vector<RecordedLaunch>& launches) {
@@ -206,39 +204,37 @@ Verdict cost_verdict(const std::vector<RecordedLaunch>& launches, const Cost& mo
     if (exceeds(cost.sectors, most.sectors)) return sectors_verdict(launches, lines, cost, most, arrays);
     if (exceeds(cost.requests, most.requests)) {
         const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.totals.global_requests; });
-        return too_dear(line.line,
-                        "it makes " + std::to_string(cost.requests) + " requests to memory where " +
-                            std::to_string(most.requests) + " would do: in the " + what(line) + " each lane asks for " +
-                            std::to_string(line.asked_a_lane) + " bytes at a time",
-                        cost);
+        return too_dear(
+            line.line,
+            fmt::format("it makes {} requests to memory where {} would do: in the {} each lane asks for {} bytes at a time",
+                        cost.requests, most.requests, what(line), line.asked_a_lane),
+            cost);
     }
     if (exceeds(cost.shared_cycles, most.shared_cycles)) {
         const LineCost& line = heaviest(lines, [](const LineCost& one) { return one.totals.cycles - one.totals.parts; });
         if (line.totals.cycles > line.totals.parts)
-            return too_dear(line.line,
-                            "a bank conflict: in the " + what(line) + " up to " + std::to_string(line.totals.degree) +
-                                " lanes want different words of one bank, so that a request takes " +
-                                per_request(line.totals.cycles, line.totals.shared_requests) +
-                                " cycles of shared memory where " +
-                                per_request(line.totals.parts, line.totals.shared_requests) + " would do; in all " +
-                                std::to_string(cost.shared_cycles) + " cycles, and " + std::to_string(most.shared_cycles) +
-                                " are allowed",
-                            cost);
+            return too_dear(
+                line.line,
+                fmt::format("a bank conflict: in the {} up to {} lanes want different words of one bank, so that a request "
+                            "takes {} cycles of shared memory where {} would do; in all {} cycles, and {} are allowed",
+                            what(line), line.totals.degree, per_request(line.totals.cycles, line.totals.shared_requests),
+                            per_request(line.totals.parts, line.totals.shared_requests), cost.shared_cycles, most.shared_cycles),
+                cost);
         const LineCost& busiest = heaviest(lines, [](const LineCost& one) { return one.totals.cycles; });
         return too_dear(busiest.line,
-                        "shared memory is busy for " + std::to_string(cost.shared_cycles) + " cycles where " +
-                            std::to_string(most.shared_cycles) + " would do, most of them for the " + what(busiest),
+                        fmt::format("shared memory is busy for {} cycles where {} would do, most of them for the {}",
+                                    cost.shared_cycles, most.shared_cycles, what(busiest)),
                         cost);
     }
     if (exceeds(cost.barriers, most.barriers)) {
         const std::uint64_t warps = std::max<std::uint64_t>(warps_of(launches), 1);
         const int line = busiest_barrier(launches, source);
         return too_dear(line,
-                        "each warp waits at " + per_request(cost.barriers, warps) + " barriers where " +
-                            per_request(most.barriers, warps) + " would do, most often in line " + std::to_string(line),
+                        fmt::format("each warp waits at {} barriers where {} would do, most often in line {}",
+                                    per_request(cost.barriers, warps), per_request(most.barriers, warps), line),
                         cost);
     }
-    return {.text = "", .shape = "", .cost = cost};
+    return {.text = "", .cost = cost};
 }
 
 }  // namespace heddle::learn

@@ -49,9 +49,7 @@ class Grader {
                 if (result.verdict.passed() && order > 1 && result.bits != first)
                     result.verdict = {
                         .kind = "bits",
-                        .text = "the results differ in their last bits from run to run: they depend on the order of threads",
-                        .shape = "",
-                        .cost = {}};
+                        .text = "the results differ in their last bits from run to run: they depend on the order of threads"};
                 if (!result.verdict.passed()) return keep(std::move(result), sizes);
                 if (order == 1) first = std::move(result.bits);
             }
@@ -161,7 +159,7 @@ int run(const std::string& name, const char* library, const std::string& source,
         std::string why = dlerror();
         if (const std::size_t at = why.find("undefined symbol: "); at != std::string::npos)
             why = "it uses " + heddle::emulator::demangled(why.substr(at + 18).c_str()) + ", which is nowhere defined";
-        verdict = {.kind = "compile", .text = why, .shape = "", .cost = {}};
+        verdict = {.kind = "compile", .text = why};
     } else if (on_tape != nullptr) {
         verdict = grade(*on_tape, Answer(opened, source));
     } else {

@@ -19,10 +19,6 @@ namespace {
 // Marks memory that the answer has not written: a NaN that no arithmetic makes.
 constexpr std::uint64_t kUnwritten = 0x7ff8'5eed'0bad'f00d;
 
-[[noreturn]] void refuse(const char* kind, const std::string& text) {
-    throw Failed{{.kind = kind, .text = text, .shape = "", .cost = {}}};
-}
-
 Values values_of(const Tensor& tensor) {
     const std::span<const double> values = tensor.values<double>();
     return {values.begin(), values.end()};
@@ -77,11 +73,7 @@ Verdict verdict_of_exception(const std::string& source) {
     } catch (const Error& error) {
         return verdict_of_error(error.what(), source);
     } catch (...) {
-        return {.kind = "crash",
-                .line = line_of_last_throw(source),
-                .text = text_of(std::current_exception()),
-                .shape = "",
-                .cost = {}};
+        return {.kind = "crash", .line = line_of_last_throw(source), .text = text_of(std::current_exception())};
     }
 }
 
@@ -315,7 +307,7 @@ Verdict verdict_of_error(const std::string& error, const std::string& source) {
     std::string text = on_one_line(error);
     if ((is_gift && found[3] == "f32") || says("are f32, but were asked for as f64"))
         text += "; Tensor::empty(shape, DType::f64) makes f64, and so do Tensor::zeros and Tensor::full";
-    return {.kind = kind, .line = line, .text = text, .shape = "", .cost = {}};
+    return {.kind = kind, .line = line, .text = text};
 }
 
 std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases) {
@@ -344,7 +336,7 @@ TapeExercise::TapeExercise(const char* exercise, Run body) : name(exercise), run
 
 Verdict grade(const TapeExercise& exercise, const Answer& answer) {
     try {
-        return {.text = exercise.run(answer), .shape = "", .cost = {}};
+        return {.text = exercise.run(answer)};
     } catch (const Failed& failed) {
         return failed.verdict;
     } catch (...) {

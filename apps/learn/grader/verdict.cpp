@@ -62,6 +62,10 @@ std::string without_folders(std::string text, const std::string& source) {
     return text;
 }
 
+void refuse(const std::string& kind, const std::string& text, int line, const Cost& cost) {
+    throw Failed{{.kind = kind, .line = line, .text = text, .cost = cost}};
+}
+
 Verdict verdict_of_report(const std::string& report, const std::string& source) {
     Verdict verdict;
     verdict.kind = kind_of_report(report);

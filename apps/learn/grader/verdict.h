@@ -21,11 +21,18 @@ struct Verdict {
     int line = 0;               ///< line of the learner's file; 0: no single line
     int other_line = 0;         ///< line of a race's earlier access
     std::string text;           ///< one line
-    std::string shape;          ///< the sizes that show it: "n = 33"; may be empty
-    Cost cost;                  ///< for a pass, and for an answer that is right but costs too much
+    std::string shape = {};     ///< the sizes that show it: "n = 33"; may be empty
+    Cost cost = {};             ///< for a pass, and for an answer that is right but costs too much
 
     bool passed() const { return kind == "pass"; }
 };
+
+/// Thrown when an answer is wrong.
+struct Failed {
+    Verdict verdict;
+};
+/// Throws Failed with this verdict.
+[[noreturn]] void refuse(const std::string& kind, const std::string& text, int line = 0, const Cost& cost = {});
 
 /// The verdict of a report: kind, lines in `source`, and the text without the seed. Arrays have the names with which the harness
 /// allocated them.

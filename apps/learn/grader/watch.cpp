@@ -133,7 +133,7 @@ void watch_over(pthread_t watched, const Limits& limits, const std::string& sour
                 const std::function<bool()>& at_the_end) {
     const auto end_with = [&](const std::string& kind, const std::string& text, const std::function<int()>& find_line) {
         const auto write = [&](int line) {
-            write_verdict({.kind = kind, .line = line, .text = text + at(source, line), .shape = "", .cost = {}}, result);
+            write_verdict({.kind = kind, .line = line, .text = text + at(source, line)}, result);
         };
         // The stopped thread may hold a lock that is needed from here on: then the alarm ends the process, and this verdict
         // stands.

@@ -282,8 +282,7 @@ std::string run(const Answer& answer) {
         if (!calls.inputs_are_kept())
             throw Failed{{.kind = "changed",
                           .text = "the check changes the inputs that it was given: change a clone()",
-                          .shape = subject.what,
-                          .cost = {}}};
+                          .shape = subject.what}};
         right += subject.right;
         if (accepted == subject.right) continue;
         std::string text =
@@ -292,7 +291,7 @@ std::string run(const Answer& answer) {
         if (!subject.hint.empty() && !cause.starts_with("backward never ran")) cause = subject.hint;
         if (cause.empty()) cause = subject.otherwise;
         if (!cause.empty()) text += ": " + cause;
-        throw Failed{{.kind = subject.right ? "refused" : "missed", .text = text, .shape = subject.what, .cost = {}}};
+        throw Failed{{.kind = subject.right ? "refused" : "missed", .text = text, .shape = subject.what}};
     }
     return fmt::format("accepts {} right gradients and refuses {} wrong ones", right, static_cast<int>(all.size()) - right);
 }
