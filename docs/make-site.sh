@@ -41,6 +41,12 @@ if [ "$program" != none ]; then
     while read -r name _; do
         "$program" explain "$name" --out "$pages/explain/$name.html" > "$work/said" 2>&1 < /dev/null || { cat "$work/said" >&2; exit 1; }
     done < "$pages/explain/list.txt"
+    for pair in 'softmax-naive softmax-warp 16,40' 'permute-tile permute-padding 32,32'; do
+        read -r left right shape <<< "$pair"
+        both=$left-beside-$right
+        "$program" explain --beside "$left" "$right" --shape "$shape" --out "$pages/explain/$both.html" > "$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
+        echo "$both  $shape  $left beside $right" >> "$pages/explain/list.txt"
+    done
     "$program" lab all --out "$pages/lab" > /dev/null
 fi
 if [ "${2-}" != none ] && command -v doxygen > /dev/null; then
