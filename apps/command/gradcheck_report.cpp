@@ -61,7 +61,7 @@ Figure chart_of(const GradientCase& one, const CaseReport& report) {
             if (y == 0) y = std::nan("");
     const std::string slope = std::isnan(errors.taylor_slope) ? "Linear along this direction: the remainder is rounding."
                                                               : fmt::format("Taylor slope {:.2f}.", errors.taylor_slope);
-    return {svg(chart), slope, true};
+    return {svg(chart), slope};
 }
 
 std::vector<std::string> row_of(const GradientCase& one, const CaseReport& report) {
