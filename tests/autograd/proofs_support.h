@@ -32,15 +32,6 @@ inline std::string case_name(const testing::TestParamInfo<std::size_t>& info) {
     return name + "_" + std::to_string(info.index);
 }
 
-/// Expects every case of `cases` to pass the gradient check, and at least one to be there.
-inline void expect_proven(const std::vector<GradientCase>& cases) {
-    EXPECT_FALSE(cases.empty());
-    for (const GradientCase& each : cases) {
-        const GradcheckReport report = gradcheck(each.function, each.inputs, each.options);
-        EXPECT_TRUE(report.passed) << each.op << ", " << each.what << ": " << report.message;
-    }
-}
-
 /// The gradients of a case's function at `inputs`, computed by its ops on a fresh tape; zeros where none arrived.
 inline std::vector<Tensor> gradients_of(const GradientFunction& function, std::span<const Tensor> inputs,
                                         const std::vector<bool>& needs, const Tensor& cotangent) {

@@ -127,6 +127,8 @@ TEST(Edges, BinaryLossesHaveNoNaNAtCertainty) {
     expect_near(rest, {2.0611536e-9, 2.0611536e-9, 0, 0}, 1e-6);
     rest.sum().backward();
     expect_near(x.grad(), {2.0611536e-9, -2.0611536e-9, 0, 0}, 1e-6);
+    EXPECT_EQ(bce_with_logits(x, t.slice(0, 4) > 0.5).item(), bce_with_logits(x, t.slice(0, 4)).item());
+    EXPECT_EQ(huber_loss(x, row({0, 1, 0, 1}), 2, Reduction::none).to_vector()[3], 2 * (1e4 - 1) - 2);
     EXPECT_NEAR(bce_with_logits(row({-20}), row({0}), {.positive_weight = row({3})}).item(), 2.0611536e-9, 1e-14);
 }
 
