@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes unicode_tables.cpp: what Python says about case, spaces, letters and canonical decompositions, as sorted tables.
+"""Writes what Python says about case, spaces, letters and canonical decompositions into unicode_tables.cpp, between its two marks of clang-format.
 
-    python3 apps/translation/text/make_unicode_tables.py > apps/translation/text/unicode_tables.cpp
+    python3 apps/translation/text/make_unicode_tables.py
 
 BLEU has to lower case and split at spaces exactly as sacrebleu does, and sacrebleu does it with Python's str. The properties of the sigma rule
 (cased, case-ignorable) have no name in Python; they are read off from what str.lower() does with a capital sigma. sacrebleu's tokenizer intl asks the
 package `regex` (pip install regex) for the categories P, S and N, and that has a newer Unicode than Python.
 """
 import importlib.metadata
+import pathlib
 import sys
+import textwrap
 import unicodedata
 
 import regex
@@ -18,7 +20,7 @@ SIGMA, FINAL = "\u03a3", "\u03c2"
 
 
 def ranges(wanted):
-    """[first, last], or [first] of one code point."""
+    """[first, last]"""
     out = []
     for c in CODE_POINTS:
         if not wanted(c):
@@ -27,7 +29,7 @@ def ranges(wanted):
             out[-1][1] = c
         else:
             out.append([c, c])
-    return [one[:1] if one[0] == one[1] else one for one in out]
+    return out
 
 
 def lower_ranges():
@@ -73,52 +75,57 @@ def class_ranges():
 
 
 def decompositions():
-    """[code point, first], or [code point, first, second, 1 if NFC keeps it], without the Hangul syllables, which follow a formula."""
+    """[code point, first part, second part or 0, whether NFC keeps it], without the Hangul syllables, which follow a formula."""
     out = []
     for c in CODE_POINTS:
         parts = unicodedata.decomposition(chr(c))
         if parts and not parts.startswith("<"):
-            kept = [1] if unicodedata.normalize("NFC", chr(c)) == chr(c) else []
-            out.append([c] + [int(part, 16) for part in parts.split()] + kept)
+            first, second = ([int(part, 16) for part in parts.split()] + [0])[:2]
+            out.append([c, first, second, unicodedata.normalize("NFC", chr(c)) == chr(c)])
     return out
 
 
-def table(name, rows, form, code_points=2):
-    print(f"constexpr {form} {name}[] = {{")
-    line = "   "
-    for row in rows:
-        cell = " {" + ", ".join(f"0x{v:X}" if i < code_points else str(v) for i, v in enumerate(row)) + "},"
-        if len(line) + len(cell) > 130:
-            print(line)
-            line = "   "
-        line += cell
-    print(line + "\n};\n")
+def gaps(rows):
+    """Of each range the gap to the one before it, how many code points follow its first one, and the rest."""
+    last = 0
+    for first, end, *rest in rows:
+        yield from [first - last, end - first, *rest]
+        last = end
+
+
+def steps(rows):
+    """Of each decomposition the steps from the one before it to its code point and first part, and the second part, negative where NFC drops it."""
+    before = (0, 0)
+    for composed, first, second, kept in rows:
+        yield from [composed - before[0], first - before[1], second if kept else -second]
+        before = (composed, first)
+
+
+def table(name, numbers):
+    text = textwrap.fill(", ".join(map(str, numbers)), 126, break_long_words=False)
+    return f"constexpr int {name}[] = {{\n{textwrap.indent(text, '    ')},\n}};\n\n"
 
 
 def main():
     special = [c for c in CODE_POINTS if len(chr(c).lower()) > 1]
     if special != [0x130]:
         sys.exit(f"lower case of more than one code point: {special}; unicode.cpp knows U+0130 only")
-    print(f"// Made by make_unicode_tables.py from Unicode {unicodedata.unidata_version} as Python has it; not to be edited by hand.")
     newer = regex.search(r"supports Unicode ([\d.]+\d)", importlib.metadata.metadata("regex").get_payload())[1]
-    print(f"// Punctuation, symbols and numbers: from Unicode {newer} as the package regex {regex.__version__} has it.")
-    print('#include "apps/translation/text/unicode_tables.h"\n\nnamespace heddle::app {\nnamespace {\n\n// clang-format off')
-    table("lower_table", lower_ranges(), "LowerRange")
-    table("cased_table", ranges(ends_word), "CodeRange")
-    table("ignorable_table", ranges(is_ignorable), "CodeRange")
-    table("word_table", ranges(lambda c: unicodedata.category(chr(c))[0] in "LMN"), "CodeRange")
-    table("space_table", ranges(lambda c: chr(c).isspace()), "CodeRange")
+    text = f"// Made by make_unicode_tables.py from Unicode {unicodedata.unidata_version} as Python has it; not to be edited by hand.\n"
+    text += f"// Punctuation, symbols and numbers: from Unicode {newer} as the package regex {regex.__version__} has it.\n"
+    text += table("lower", gaps(lower_ranges()))
+    text += table("cased", gaps(ranges(ends_word)))
+    text += table("ignorable", gaps(ranges(is_ignorable)))
+    text += table("word", gaps(ranges(lambda c: unicodedata.category(chr(c))[0] in "LMN")))
+    text += table("space", gaps(ranges(lambda c: chr(c).isspace())))
     for name, letter in (("punctuation", "P"), ("symbol", "S"), ("number", "N")):
-        table(f"{name}_table", ranges(in_category(letter)), "CodeRange")
-    table("class_table", class_ranges(), "ClassRange")
-    table("decomposition_table", decompositions(), "Decomposition", code_points=3)
-    print("// clang-format on\n\n}  // namespace\n")
-    print("std::span<const LowerRange> lower_ranges() { return lower_table; }")
-    for name in ("cased", "ignorable", "word", "space", "punctuation", "symbol", "number"):
-        print(f"std::span<const CodeRange> {name}_ranges() {{ return {name}_table; }}")
-    print("std::span<const ClassRange> class_ranges() { return class_table; }")
-    print("std::span<const Decomposition> decompositions() { return decomposition_table; }")
-    print("\n}  // namespace heddle::app")
+        text += table(name, gaps(ranges(in_category(letter))))
+    text += table("classes", gaps(class_ranges()))
+    text += table("composed", steps(decompositions()))
+    path = pathlib.Path(__file__).with_name("unicode_tables.cpp")
+    off, on = "// clang-format off\n", "// clang-format on\n"
+    before, rest = path.read_text().split(off)
+    path.write_text(before + off + text + on + rest.split(on)[1])
 
 
 main()
