@@ -10,7 +10,6 @@
 #include "apps/command/run_search.h"
 #include "apps/tasks/tasks.h"
 #include "apps/terminal/terminal.h"
-#include "apps/translation/decoding/far_text.h"
 #include "apps/translation/decoding/translate.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/run/clock.h"
@@ -140,13 +139,10 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     check_outputs(options, pairs.files());
     const auto start = std::chrono::steady_clock::now();
     Translator translator(*run.model, run.vocabularies, options.decode, decoders_on(ranks, *run.model));
-    FarText far("the test set", source_characters_of(options.run), say);
-    translator.show(far);
     if (options.unknown.replace) translator.replace_unknown(*options.unknown.replace);
     const std::vector<std::string> hypotheses = translator.best(test.sources());
     const double seconds = seconds_since(start);
     say(fmt::format("{} sentences translated in {:.2f} s", hypotheses.size(), seconds));
-    far.report();
     translator.report_cuts();
     translator.report_limit();
     say_longer(test, run.settings.training.max_words);

@@ -144,15 +144,6 @@ Run open_run(const std::filesystem::path& run, const std::string& weights, const
     return opened;
 }
 
-std::optional<double> source_characters_of(const std::filesystem::path& run) {
-    try {
-        const std::filesystem::path save = latest_save(run);
-        if (!save.empty()) return read_state(save).source_characters;
-    } catch (const std::exception&) {  // the weights could be read: not an error
-    }
-    return {};
-}
-
 std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights) {
     const DataOptions& data = opened.settings.data;
     const std::string languages = data.source.empty() ? "" : fmt::format(" {} to {},", data.source, data.target);

@@ -48,9 +48,6 @@ std::string weights_file(const WeightsChoice& weights, const std::filesystem::pa
 Run open_run(const std::filesystem::path& run, const std::string& weights = "model.safetensors",
              const MachineOptions& machine = {});
 
-/// characters_per_token() of the run's training text, for FarText; empty if no save records it.
-std::optional<double> source_characters_of(const std::filesystem::path& run);
-
 /// "runs/first: de to en, 2,187,904 parameters, update 4,400 (epoch 12)", for messages; unknown parts are omitted.
 std::string description(const std::filesystem::path& run, const Run& opened, const WeightsChoice& weights);
 

@@ -256,9 +256,7 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     LineStream input(STDIN_FILENO, options.replace_invalid, options.format,
                      {.role = SegmentRole::source, .language = run.runs.front().settings.data.source});
     UnknownText unknown("standard input", *run.vocabularies().source, say);
-    FarText far("standard input", source_characters_of(options.runs.front()), say);
     translator.show(unknown);
-    translator.show(far);
     if (options.unknown.replace) translator.replace_unknown(*options.unknown.replace);
     const bool dropped = options.unknown.replace == UnknownWords::drop;
     if (isatty(STDIN_FILENO) == 1) greet(options, run);
@@ -287,7 +285,6 @@ void translate(TranslateOptions& options, Ranks* ranks) {
     }
     input.say_changes(say);
     unknown.report();
-    far.report();
     translator.report_cuts();
     translator.report_limit();
 }

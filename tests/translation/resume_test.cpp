@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/translation/run/json.h"
 #include "core/digest.h"
@@ -115,35 +116,28 @@ TEST(Resume, HoldsForEveryOptimizerAndSchedule) {
     }
 }
 
-TEST(Resume, WithMoreEpochsIsTheLongerRun) {
+// A longer run does not have the validation at the end of a shorter one. Once more with nothing to train, a run stays as it is.
+TEST(Resume, WithALargerLimitIsTheLongerRun) {
     const TrainingData data = copy_data(40, 6);
-    TrainingOptions options = eventful_training();
-    options.patience = 0;
-    options.save_every = 0;
-    options.valid_every = 0;
-    options.epochs = 5;
-    const TemporaryFolder here;
-    const Ended longer = train_in(here / "longer", data, options);
-    options.epochs = 2;
-    train_in(here / "run", data, options);
-    options.epochs = 5;
-    const Ended resumed = train_in(here / "run", data, options);
-    EXPECT_EQ(resumed.weights, longer.weights);
-    EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
-}
-
-// A longer run does not have the validation at the end of a shorter one.
-TEST(Resume, WithMoreUpdatesIsTheLongerRun) {
-    const TrainingData data = copy_data(40, 6);
-    TrainingOptions options = training_of_updates(17);
-    options.save_every = 5;
-    const TemporaryFolder here;
-    const Ended longer = train_in(here / "longer", data, options);
-    options.updates = 8;  // validations are at 6 and 9
-    train_in(here / "run", data, options);
-    options.updates = 17;
-    EXPECT_EQ(train_in(here / "run", data, options).weights, longer.weights);
-    EXPECT_EQ(events_of(here / "run"), events_of(here / "longer"));
+    for (const bool by_updates : {false, true}) {
+        TrainingOptions options = training_of_updates(17);  // validations are at 6 and 9
+        options.save_every = by_updates ? 5 : 0;
+        auto& limit = by_updates ? options.updates : options.epochs;
+        if (!by_updates) {
+            options.updates.reset();
+            options.valid_every = 0;
+            options.epochs = 5;
+        }
+        const TemporaryFolder here;
+        const Ended longer = train_in(here / "longer", data, options);
+        const auto whole = std::exchange(limit, by_updates ? 8 : 2);
+        train_in(here / "run", data, options);
+        limit = whole;
+        for (int i = 0; i < 2; ++i) {
+            EXPECT_EQ(train_in(here / "run", data, options).weights, longer.weights) << by_updates;
+            EXPECT_EQ(events_of(here / "run"), events_of(here / "longer")) << by_updates;
+        }
+    }
 }
 
 // In each epoch one sentence that cannot be learned from is skipped; the run still ends well, at once or in two parts.
@@ -184,20 +178,6 @@ TEST(Resume, GoesOnBehindASkippedUpdate) {
         EXPECT_EQ(train(path, 1000), whole) << stop_after;
         EXPECT_EQ(events_of(path), events_of(here / "whole")) << stop_after;
     }
-}
-
-TEST(Resume, OfAnEndedRunDoesNothing) {
-    const TrainingData data = copy_data(40, 6);
-    TrainingOptions options = eventful_training();
-    options.patience = 0;
-    options.epochs = 2;
-    const TemporaryFolder here;
-    const Ended first = train_in(here / "run", data, options);
-    const std::vector<std::string> events = events_of(here / "run");
-    const Ended again = train_in(here / "run", data, options);
-    EXPECT_EQ(again.weights, first.weights);
-    EXPECT_EQ(again.result.updates, first.result.updates);
-    EXPECT_EQ(events_of(here / "run"), events);
 }
 
 // Stopped before its first save, the resumed run continues as if the later saves had never existed.
@@ -312,26 +292,13 @@ TEST(TrainingState, SurvivesItsText) {
     state.best_loss = 1.0 / 3;
     state.text = {3, "abc", 0, "def"};
     state.cpu_level = "v3 (AVX2)";
-    state.source_characters = 4.25;
     const std::string text = state.serialized();
     EXPECT_EQ(TrainingState::parse(text, "state").serialized(), text);
     EXPECT_EQ(*TrainingState::parse(text, "state").best_loss, 1.0 / 3);
     EXPECT_EQ(TrainingState::parse(text, "state").event_interval.tokens, 7);
     EXPECT_EQ(TrainingState::parse(text, "state").text, state.text);
     EXPECT_EQ(TrainingState::parse(text, "state").cpu_level, "v3 (AVX2)");
-    EXPECT_EQ(TrainingState::parse(text, "state").source_characters, 4.25);
     EXPECT_FALSE(TrainingState::parse(TrainingState().serialized(), "state").best_loss);
-}
-
-TEST(TrainingState, ReadsSavesFromBeforeSourceCharacters) {
-    TrainingState state;
-    state.source_characters = 4.25;
-    nlohmann::ordered_json object = nlohmann::ordered_json::parse(state.serialized());
-    object.erase("digest");
-    object.erase("source_characters");
-    EXPECT_FALSE(TrainingState::parse(sealed_json(object), "state").source_characters);
-    object.erase("cpu_level");
-    expect_error([&] { TrainingState::parse(sealed_json(object), "state"); }, "state: the file is damaged");
 }
 
 TEST(TrainingState, NoticesEveryChangedByte) {

@@ -57,7 +57,6 @@ std::vector<HypothesisLists> Translator::decoded(std::span<const SourceBatch> ba
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines, std::int64_t window) {
     std::vector<nn::Tokens> encoded = encode_lines(*vocabularies_.source, lines);
     if (unknown_ != nullptr) unknown_->look_at(lines, encoded);
-    if (far_ != nullptr) far_->look_at(lines, encoded);
     cut_ += cut_to(encoded, models_.position_table() - 1);
     std::vector<std::vector<Translation>> translations(lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i)

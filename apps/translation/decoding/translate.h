@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/translation/decoding/far_text.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
 #include "core/enum_words.h"
@@ -63,9 +62,8 @@ class Translator {
     /// The text of the best translation of each line.
     std::vector<std::string> best(const std::vector<std::string>& lines);
 
-    /// From now on shows the lines and their tokens to `unknown` or `far`, which must outlive this.
+    /// From now on shows the lines and their tokens to `unknown`, which must outlive this.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
-    void show(FarText& far) { far_ = &far; }
     /// From now on replaces the unknown words of translations; copying takes one model, and samples cannot have any.
     void replace_unknown(UnknownWords how) { replace_ = how; }
 
@@ -91,7 +89,6 @@ class Translator {
     std::int64_t translations_ = 0;
     std::int64_t at_limit_ = 0, at_table_ = 0;  // translations cut at the maximum length, and at the position table
     UnknownText* unknown_ = nullptr;
-    FarText* far_ = nullptr;
     std::optional<UnknownWords> replace_;
 };
 

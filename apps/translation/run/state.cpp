@@ -20,9 +20,6 @@ void visit_sums(const std::string& prefix, Sums& sums, Field&& field) {
     field(prefix + "seconds", sums.seconds);
 }
 
-// Omitted if it has no value, as in saves from before the field existed.
-constexpr std::string_view optional_field = "source_characters";
-
 // Applies `field` to every field with its JSON name; used for writing and for reading.
 template <class State, class Field>
 void visit(State& state, Field&& field) {
@@ -48,7 +45,6 @@ void visit(State& state, Field&& field) {
     field("validation_digest", state.text.validation);
     field("options", state.options);
     field("cpu_level", state.cpu_level);
-    field(std::string(optional_field), state.source_characters);
 }
 
 template <class T>
@@ -74,9 +70,7 @@ bool is_count(const nlohmann::json& value, std::string_view name) {
 
 std::string TrainingState::serialized() const {
     Json object;
-    visit(*this, [&](const std::string& name, const auto& field) {
-        if (name != optional_field || source_characters) put(object[name], field);
-    });
+    visit(*this, [&](const std::string& name, const auto& field) { put(object[name], field); });
     return sealed_json(object);
 }
 
@@ -86,7 +80,6 @@ TrainingState TrainingState::parse(std::string_view text, std::string_view name)
     check(is_sealed_json(text), "{}: the file is damaged or was changed since it was written", name);
     const nlohmann::json object = bounded_json(text);
     visit(state, [&](const std::string& field_name, auto& field) {
-        if (field_name == optional_field && !object.contains(field_name)) return;
         try {
             const nlohmann::json& value = object.at(field_name);
             if constexpr (std::is_same_v<decltype(field), std::int64_t&>)

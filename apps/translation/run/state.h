@@ -56,8 +56,6 @@ struct TrainingState {
     TextDigests text = {};       ///< the training text
     OptionTexts options = {};    ///< the options most recently used
     std::string cpu_level = {};  ///< "v3 (AVX2)" computed its updates; empty on CUDA
-    /// characters_per_token() of the sources; older saves have none.
-    std::optional<double> source_characters = {};
 
     bool epoch_is_over() const { return epoch_batches > 0 && batches == epoch_batches; }
 

@@ -41,8 +41,6 @@ Trainer::Trainer(nn::Transformer& model, const TrainingData& data, const Trainin
     state_.text = digests(data);
     if (learner_.parameters().values.device() == Device::cpu) state_.cpu_level = name(cpu_level());
     state_.epoch_batches = batches_per_epoch();
-    if (data.vocabularies.source != nullptr)
-        state_.source_characters = characters_per_token(data.pairs(), *data.vocabularies.source);
     learner_.pack_ahead(plan_.training);
     probe_ = plan_.training.window().batches.front().front();
 }

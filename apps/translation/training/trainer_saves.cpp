@@ -56,10 +56,8 @@ void Trainer::resume(const std::filesystem::path& save, const SafetensorsFile* w
 
     for (const Tensor& each : averaged) average_.add(each);
     const std::string level = state_.cpu_level, warning = other_bits(saved.cpu_level, level);
-    const std::optional<double> characters = state_.source_characters;
     state_ = saved;
     state_.cpu_level = level;
-    state_.source_characters = characters;  // of the same text
     seconds_before_ = saved.seconds;
     saved_at_ = saved.updates;
     learner_.set_updates(saved.updates);
