@@ -3,17 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
-#include "apps/translation/run/output_folder.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "tests/support.h"
@@ -42,18 +38,10 @@ class RunLockTest : public testing::Test {
 
     void write_lock(const std::string& text) const { std::ofstream(run_ / "lock") << text; }
     std::string lock_text() const { return read_file(run_ / "lock"); }
-    static std::string host() {
-        char name[256] = "?";
-        gethostname(name, sizeof name - 1);
-        return name;
-    }
-    static std::string line(pid_t process) { return "process " + std::to_string(process) + " on " + host(); }
-    // The number of a process that has ended.
-    static pid_t ended_process() {
-        const pid_t child = fork();
-        if (child == 0) _exit(0);
-        waitpid(child, nullptr, 0);
-        return child;
+    static std::string line(pid_t process) {
+        char host[256] = "?";
+        gethostname(host, sizeof host - 1);
+        return "process " + std::to_string(process) + " on " + host;
     }
 
     TemporaryFolder folder_;
@@ -120,59 +108,10 @@ TEST_F(RunLockTest, IsTheFileItselfWhereTheFileSystemHasNoFlock) {
     }
     flock_error = EIO;
     expect_error([&] { RunLock lock(run_); }, "cannot be locked: ");
-}
-
-TEST_F(RunLockTest, WithoutFlockIsTakenFromAProcessOfThisMachineThatHasEnded) {
     flock_error = ENOLCK;
-    write_lock(line(ended_process()) + "\n");
-    {
-        const RunLock lock(run_);
-        EXPECT_EQ(lock_text(), line(getpid()) + ", without flock\n");
-    }
-    for (const std::string& other :
-         {"process " + std::to_string(ended_process()) + " on another-" + host() + "\n", line(ended_process()) + "0\n",
-          line(ended_process()) + "0, without flock\n", line(getppid()) + "\n", std::string()}) {
-        write_lock(other);
-        expect_error([&] { RunLock lock(run_); }, "is in use: ");
-        EXPECT_EQ(lock_text(), other) << "nobody knows whether that one has ended";
-    }
-}
-
-TEST_F(RunLockTest, WithoutFlockIsTakenByOneOfManyThatFindItLeftBehind) {
-    flock_error = ENOLCK;
-    for (int round = 0; round < 20; ++round) {
-        write_lock(line(ended_process()) + ", without flock\n");
-        int start[2], taken[2];
-        ASSERT_EQ(pipe(start), 0);
-        ASSERT_EQ(pipe(taken), 0);
-        std::vector<pid_t> children;
-        for (int i = 0; i < 16; ++i) {
-            children.push_back(fork());
-            if (children.back() != 0) continue;
-            close(start[1]);
-            char nothing;
-            [[maybe_unused]] const ssize_t end = read(start[0], &nothing, 1);  // waits until all are there
-            try {
-                const RunLock lock(run_);
-                [[maybe_unused]] const ssize_t one = write(taken[1], "1", 1);
-                sleep(30);  // until killed
-            } catch (const Error&) {
-                [[maybe_unused]] const ssize_t none = write(taken[1], "0", 1);
-            }
-            _exit(0);
-        }
-        close(start[0]);
-        close(start[1]);
-        std::string answers(children.size(), '?');
-        for (char& answer : answers) ASSERT_EQ(read(taken[0], &answer, 1), 1);
-        for (const pid_t child : children) {
-            kill(child, SIGKILL);
-            waitpid(child, nullptr, 0);
-        }
-        close(taken[0]);
-        close(taken[1]);
-        EXPECT_EQ(std::count(answers.begin(), answers.end(), '1'), 1) << "round " << round;
-    }
+    write_lock("process 1 on another machine\n");
+    expect_error([&] { RunLock lock(run_); }, "is in use: process 1 on another machine trains there");
+    EXPECT_EQ(lock_text(), "process 1 on another machine\n") << "nobody knows whether that one has ended";
 }
 
 TEST_F(RunLockTest, HoldsATextThatIsPreparedWithoutFlockToo) {
@@ -188,21 +127,6 @@ TEST_F(RunLockTest, HoldsATextThatIsPreparedWithoutFlockToo) {
     writer.finish();
     EXPECT_FALSE(fs::exists(folder_ / "text" / "lock"));
     EXPECT_EQ(PreparedText(folder_ / "text").size(), 1);
-}
-
-TEST_F(RunLockTest, HoldsAFolderThatIsPutInThePlaceOfAnother) {
-    const fs::path fresh = folder_ / "fresh", target = folder_ / "target", aside = folder_ / "aside";
-    fs::create_directory(target);
-    std::ofstream(target / "old") << "text";
-    expect_error([&] { replace_folder(fresh, target, aside); }, "target: cannot be replaced: ");
-    EXPECT_TRUE(fs::exists(target / "old"));
-    EXPECT_FALSE(fs::exists(aside));
-    fs::create_directory(fresh);
-    const RunLock lock(fresh);
-    const fs::path replaced = replace_folder(fresh, target, aside);
-    EXPECT_TRUE(fs::exists(replaced / "old"));
-    EXPECT_TRUE(fs::exists(target / "lock"));
-    EXPECT_FALSE(fs::exists(target / "old"));
 }
 
 }  // namespace

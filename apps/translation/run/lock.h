@@ -13,8 +13,8 @@ namespace heddle::app {
 inline constexpr const char* lock_file_name = "lock";
 
 /// Holds FOLDER/lock, a file with this process's number, while it exists. The kernel's lock (flock) ends with the process, so
-/// the file of a killed process locks nothing. On file systems without flock the file itself is the lock, and it is removed if
-/// its process ran on this machine and has ended.
+/// the file of a killed process locks nothing. On file systems without flock the file itself is the lock: that of a killed process
+/// is to be removed by hand.
 class RunLock {
   public:
     /// Error that names the other process if there is one, or when the folder cannot be written, or when its `lock` is not ours:
@@ -31,7 +31,6 @@ class RunLock {
 
   private:
     bool take();
-    void remove_left_behind() const;
 
     std::filesystem::path path_;
     std::string work_;
