@@ -86,21 +86,7 @@ void remove_part(const fs::path& part, std::unique_ptr<RunLock> lock) {
 // The folder in which a text is written until it is complete.
 fs::path part_of(const fs::path& out) { return out.string() + ".part"; }
 
-// The folder to which replaced texts are moved until they are removed.
-fs::path aside_of(const fs::path& out) { return out.string() + ".old.part"; }
-
 bool has_content(const fs::path& folder) { return fs::exists(folder) && !fs::is_empty(folder); }
-
-// After a crash during replacement: restores the old text if there is no other, else removes it.
-void settle_aside(const fs::path& out) {
-    const fs::path aside = aside_of(out);
-    if (!fs::exists(fs::symlink_status(aside))) return;
-    check_is_ours(aside);
-    if (!has_content(out) && fs::exists(aside / prepared_header_name)) return rename_onto(aside, out);
-    std::error_code failed;
-    fs::remove_all(aside, failed);
-    check_done(failed, "removed", aside);
-}
 
 template <class T>
 void put(std::string& bytes, T number) {
@@ -145,7 +131,7 @@ void PreparedWriter::check_free(const fs::path& out, bool overwrite) {
 
 void PreparedWriter::remove(const fs::path& out, bool complete) {
     const fs::path whole = whole_path(out);
-    for (const fs::path& each : {part_of(whole), aside_of(whole), whole}) {
+    for (const fs::path& each : {part_of(whole), whole}) {
         if (!fs::exists(fs::symlink_status(each)) || (each == whole && !complete)) continue;
         try {
             remove_part(each, begin_part(each));
@@ -162,8 +148,6 @@ PreparedWriter::PreparedWriter(fs::path out, bool overwrite, const Vocabularies&
     make_folder(out_.parent_path(), "--out");
     lock_ = begin_part(part_);
     try {
-        settle_aside(out_);
-        check_free(out_, overwrite);  // settle_aside() may have restored a text
         vocabularies.save(part_);
         header_.vocabulary_digest = vocabulary_digest(part_);
     } catch (...) {
@@ -236,17 +220,18 @@ PreparedHeader PreparedWriter::finish(std::int64_t left_out, std::map<std::strin
     return header_;
 }
 
+// Where the file system cannot exchange folders, the old text goes first: a process that is killed then leaves none.
 void PreparedWriter::put_in_place() {
-    if (!has_content(out_)) {
+    const bool exchanged = has_content(out_) && exchange_folders(part_, out_);
+    if (!exchanged) {
+        if (has_content(out_)) remove_part(out_, begin_part(out_));
         rename_onto(part_, out_);
-        lock_.reset();
-        return sync_folder(out_.parent_path());
     }
-    const fs::path replaced = replace_folder(part_, out_, aside_of(out_));
     lock_.reset();
     sync_folder(out_.parent_path());
+    if (!exchanged) return;
     try {
-        remove_part(replaced, std::make_unique<RunLock>(replaced, "prepares a text"));
+        remove_part(part_, std::make_unique<RunLock>(part_, "prepares a text"));
     } catch (const Error&) {
         // The new text is in place. The old one is removed by another process that has locked it, or by the next one.
     }

@@ -25,9 +25,8 @@ class PreparedWriter {
     /// other files or are being written are kept.
     static void remove(const std::filesystem::path& out, bool complete);
 
-    /// Starts writing OUT.part, with the vocabularies, after removing what a killed process left there. A text that such a
-    /// process had moved aside without finishing its replacement is moved back to OUT. Errors as check_free(); Error when
-    /// another process prepares this folder, or it cannot be written.
+    /// Starts writing OUT.part, with the vocabularies, after removing what a killed process left there. Errors as check_free();
+    /// Error when another process prepares this folder, or it cannot be written.
     PreparedWriter(std::filesystem::path out, bool overwrite, const Vocabularies& vocabularies,
                    std::int64_t pairs_per_shard = std::int64_t{1} << 20);
     /// Removes OUT.part unless finish() renamed it.

@@ -92,20 +92,13 @@ void rename_onto(const std::filesystem::path& from, const std::filesystem::path&
     check_done(failed, "written", to);
 }
 
-std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& target,
-                                     const std::filesystem::path& aside) {
+bool exchange_folders([[maybe_unused]] const std::filesystem::path& one, [[maybe_unused]] const std::filesystem::path& other) {
 #if defined(__linux__)
     // Called by number: not every C library has a wrapper.
-    if (::syscall(SYS_renameat2, AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return fresh;
+    return ::syscall(SYS_renameat2, AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+#else
+    return false;
 #endif
-    std::error_code failed, lost;
-    std::filesystem::rename(target, aside, failed);
-    check(!failed, "{}: cannot be replaced: {}", target.string(), failed.message());
-    std::filesystem::rename(fresh, target, failed);
-    if (failed) std::filesystem::rename(aside, target, lost);
-    check(!failed, "{}: cannot be replaced: {}{}", target.string(), failed.message(),
-          lost ? fmt::format("; what was there is {} now", aside.string()) : "");
-    return aside;
 }
 
 }  // namespace heddle::app

@@ -37,11 +37,7 @@ void check_done(const std::error_code& failed, std::string_view what, const std:
 /// Renames a file or folder; an existing `to` is replaced. Error, with `to` and the reason, when that fails.
 void rename_onto(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Replaces the existing folder `target` by `fresh`. The two are exchanged; if the file system cannot do that, `target` is
-/// renamed to `aside`, which must not exist, and then `fresh` to `target`, with a moment in between when there is no `target`.
-/// Returns the replaced folder's new path. Error when a renaming fails: `target` is then unchanged, or the message names
-/// `aside`.
-std::filesystem::path replace_folder(const std::filesystem::path& fresh, const std::filesystem::path& target,
-                                     const std::filesystem::path& aside);
+/// Exchanges two folders at once; returns false, with nothing changed, if the file system cannot do that.
+bool exchange_folders(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace heddle::app
