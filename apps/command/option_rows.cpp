@@ -74,7 +74,7 @@ void add_data_options(OptionTable& table, DataOptions& options) {
         .called("RUN");
     table
         .add("embeddings", options.embeddings,
-             "initial word vectors of the embeddings (word2vec text, safetensors); two files: source, target")
+             "initial word vectors of the embeddings (word2vec's text form); two files: source, target")
         .called("FILE...");
     table.add("overwrite", options.overwrite, "replace an existing run").not_in_config();
     table

@@ -1,7 +1,6 @@
-// Word vectors from files: both formats, matching of tokens, and errors.
+// Word vectors from files: matching of tokens, and errors.
 #include "apps/translation/training/pretrained_embeddings.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <fstream>
 
 #include "apps/translation/vocabulary/word_vectors.h"
-#include "core/safetensors.h"
 #include "kernels/linear/linear.h"
 #include "tests/nn/nn_support.h"
 
@@ -103,39 +101,6 @@ TEST_F(PretrainedEmbeddings, ReplaceBytesThatAreNotTextWhenAsked) {
     EXPECT_THAT(row("the"), ElementsAre(4, 5, 6));
     ASSERT_EQ(said.size(), 1u);
     EXPECT_THAT(said[0], HasSubstr("vectors.txt: replaced what is not UTF-8 by U+FFFD in 1 line"));
-}
-
-TEST_F(PretrainedEmbeddings, SayThatSafetensorsIsNoStream) {
-    const std::string path = (folder_.path() / "vectors").string();
-    save_safetensors(path, {{"weight", Tensor::zeros({1, 3}, DType::f32)}}, {{"tokens", "cat"}});
-    const int kept = dup(STDIN_FILENO), in = open(path.c_str(), O_RDONLY);
-    ASSERT_EQ(dup2(in, STDIN_FILENO), STDIN_FILENO);
-    expect_error([&] { load_embedding("-", *vocabulary_, table_); }, "standard input: safetensors is no stream");
-    dup2(kept, STDIN_FILENO);
-    close(kept);
-    close(in);
-}
-
-TEST_F(PretrainedEmbeddings, AreReadFromSafetensorsByTheirTokens) {
-    const std::string path = (folder_.path() / "vectors.bin").string();
-    const Tensor vectors = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
-    save_safetensors(path, {{"weight", vectors}}, {{"tokens", "dog\nsat\n"}});
-    const EmbeddingMatch match = load_embedding(path, *vocabulary_, table_);
-    EXPECT_EQ(match.found, 1);
-    EXPECT_EQ(match.vectors, 2);
-    EXPECT_THAT(row("sat"), ElementsAre(4, 5, 6));
-    EXPECT_THAT(row("cat"), ElementsAre(-1, -1, -1));
-    const auto fails = [&](const std::vector<std::pair<std::string, Tensor>>& tensors, const std::string& tokens,
-                           const char* part) {
-        save_safetensors(path, tensors, {{"tokens", tokens}});
-        expect_error([&] { load_embedding(path, *vocabulary_, table_); }, part);
-    };
-    fails({{"weight", vectors}}, "cat", "has 2 rows, but the metadata names 1 tokens");
-    fails({{"weight", vectors}, {"bias", vectors}}, "cat\nsat", "there are 2 tensors, wanted one");
-    fails({{"weight", Tensor::zeros({2, 4}, DType::f32)}}, "cat\nsat", "wanted [tokens, 3]");
-    fails({{"weight", Tensor::full({2, 3}, std::nan(""), DType::f32)}}, "cat\nsat", "row 0 of weight, of 'cat'");
-    save_safetensors(path, {{"weight", vectors}});
-    expect_error([&] { load_embedding(path, *vocabulary_, table_); }, "no \"tokens\"");
 }
 
 TEST_F(PretrainedEmbeddings, GoToTheSideThatTheyAreOf) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace heddle::app {
 namespace {
@@ -26,9 +25,6 @@ constexpr Magic magics[] = {
     {"PK\3\4"sv, {"a zip archive", "unzip -p"}},
     {"PK\5\6"sv, {"an empty zip archive", "unzip -p"}},
     {"\x28\xB5\x2F\xFD"sv, {"zstd", "zstd -dc"}},
-    {"\x04\x22\x4D\x18"sv, {"lz4", "lz4 -dc"}},
-    {"7z\xBC\xAF\x27\x1C"sv, {"a 7-Zip archive", "7z x -so"}},
-    {"\x1F\x9D"sv, {"packed by compress", "gzip -dc"}},
 };
 
 bool agree(std::string_view bytes, std::string_view magic) {
@@ -37,19 +33,6 @@ bool agree(std::string_view bytes, std::string_view magic) {
 }
 
 std::string iconv(std::string_view encoding) { return fmt::format("iconv -f {} -t UTF-8", encoding); }
-
-// Recognises UTF-16 and UTF-32 without a byte order mark by zeros, which most characters have in the same places.
-std::string_view wide_encoding(std::string_view line) {
-    std::array<std::size_t, 4> zeros{};
-    for (std::size_t i = 0; i < line.size(); ++i) zeros[i % 4] += line[i] == '\0' ? 1 : 0;
-    const std::size_t most = line.size() / 4, many = most - most / 4;
-    if (most == 0) return {};
-    if (zeros[1] >= many && zeros[2] >= many && zeros[3] >= many && zeros[0] < many) return "UTF-32LE";
-    if (zeros[0] >= many && zeros[1] >= many && zeros[2] >= many && zeros[3] < many) return "UTF-32BE";
-    if (zeros[1] >= many && zeros[3] >= many && zeros[0] + zeros[2] == 0) return "UTF-16LE";
-    if (zeros[0] >= many && zeros[2] >= many && zeros[1] + zeros[3] == 0) return "UTF-16BE";
-    return {};
-}
 
 // Windows-1252 has quotes and dashes where Latin-1 has control characters.
 std::string_view narrow_encoding(std::string_view line) {
@@ -73,19 +56,13 @@ bool may_be_packed(std::string_view beginning) {
 }
 
 UnreadableLine unreadable_line(std::string_view line, bool first, bool in_utf8) {
-    constexpr std::size_t tar_mark = 257;
     const auto wide = [](std::string_view encoding) {
         return UnreadableLine{.what = fmt::format("this is {}, wanted UTF-8", encoding), .command = iconv(encoding)};
     };
     if (first && (line.starts_with("\xFF\xFE\0\0"sv) || line.starts_with("\0\0\xFE\xFF"sv))) return wide("UTF-32");
     if (first && (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"))) return wide("UTF-16");
-    if (line.find('\0') != std::string_view::npos) {
-        if (first && line.size() > tar_mark && line.substr(tar_mark).starts_with("ustar"))
-            return {.what = "this is a tar archive, wanted UTF-8 text", .command = "tar -xOf - <"};
-        const std::string_view encoding = first ? wide_encoding(line) : "";
-        if (!encoding.empty()) return wide(encoding);
+    if (line.find('\0') != std::string_view::npos)
         return {.what = "there is a NUL byte in this line; wanted UTF-8 text", .command = "tr -d '\\000' <"};
-    }
     if (in_utf8) return {.what = "this line is not UTF-8, though others are", .command = ""};
     return {.what = "this line is not UTF-8", .command = iconv(narrow_encoding(line))};
 }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <span>
 #include <unordered_map>
 
 #include "core/check.h"
 #include "core/format.h"
-#include "core/safetensors.h"
 #include "core/text.h"
 
 namespace heddle::app {
@@ -51,8 +49,6 @@ class EmbeddingRows {
     EmbeddingMatch match_;
 };
 
-// ---- word2vec's text form
-
 std::vector<std::string_view> fields_of(std::string_view line) {
     std::vector<std::string_view> fields;
     while (!line.empty()) {
@@ -94,7 +90,7 @@ std::size_t fields_of_token(const std::vector<std::string_view>& fields, std::si
     return fields.size() - width;
 }
 
-void read_text(LineReader& lines, std::span<EmbeddingRows> tables) {
+void read_vectors(LineReader& lines, std::span<EmbeddingRows> tables) {
     const EmbeddingRows& first = tables.front();
     lines.keep_whole_lines();
     std::string line;
@@ -122,62 +118,22 @@ void read_text(LineReader& lines, std::span<EmbeddingRows> tables) {
           lines.name(), *promised, first.match().vectors);
 }
 
-// ---- safetensors
-
-// A safetensors file begins with eight bytes for the header's length and the header, which is JSON; text has no zeros.
-bool is_safetensors(std::string_view bytes) { return bytes.size() > 8 && bytes[7] == '\0' && bytes[8] == '{'; }
-
-void read_safetensors(const std::string& path, std::span<EmbeddingRows> tables) {
-    const std::int64_t width = tables.front().numbers();
-    const SafetensorsFile file(path);
-    check(file.names().size() == 1, "{}: there are {} tensors, wanted one, the embedding", path, file.names().size());
-    const std::string& name = file.names().front();
-    const Shape& shape = file.shape(name);
-    check(shape.rank() == 2 && shape[1] == width, "{}: {} is {}, wanted [tokens, {}], which is --d-model", path, name, shape,
-          width);
-    const auto found = file.metadata().find("tokens");
-    check(found != file.metadata().end(), "{}: the metadata has no \"tokens\"; wanted the tokens of the rows there, one a line",
-          path);
-    const Tensor vectors = file.load(name, DType::f32);
-    std::string_view rest = found->second;
-    if (rest.ends_with('\n')) rest.remove_suffix(1);
-    const std::int64_t tokens = rest.empty() ? 0 : 1 + std::count(rest.begin(), rest.end(), '\n');
-    check(tokens == shape[0], "{}: {} has {} rows, but the metadata names {} tokens", path, name, shape[0], tokens);
-    for (std::int64_t row = 0; row < tokens; ++row) {
-        const std::size_t end = std::min(rest.find('\n'), rest.size());
-        const float* vector = vectors.data<float>() + row * width;
-        check(std::all_of(vector, vector + width, [](float x) { return std::isfinite(x); }),
-              "{}: row {} of {}, of '{}', holds a number that is not finite", path, row, name, rest.substr(0, end));
-        for (EmbeddingRows& rows : tables) rows.take(std::string(rest.substr(0, end)), vector);
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-}
-
-void read_vectors(const std::string& path, std::span<EmbeddingRows> tables, const Reading& reading) {
-    LineReader lines(path, reading.replace_invalid);
-    if (is_safetensors(lines.beginning())) {
-        check(path != standard_input && std::filesystem::is_regular_file(path),
-              "{}: safetensors is no stream, its tensors are found by their places; give the path of a file", lines.name());
-        read_safetensors(path, tables);
-    } else {
-        read_text(lines, tables);
-        lines.say_changes(reading.say);
-    }
-    for (const EmbeddingRows& rows : tables)
-        check(rows.match().found > 0,
-              "{}: none of its {} tokens is one of the vocabulary's {}; wanted tokens as the vocabulary writes them",
-              lines.name(), rows.match().vectors, rows.tokens());
-}
-
 }  // namespace
 
 std::vector<EmbeddingMatch> load_word_vectors(const std::string& path, std::span<const EmbeddingTable> tables,
                                               const Reading& reading) {
     std::vector<EmbeddingRows> rows;
     for (const EmbeddingTable& table : tables) rows.emplace_back(table.vocabulary, table.values);
-    read_vectors(path, rows, reading);
+    LineReader lines(path, reading.replace_invalid);
+    read_vectors(lines, rows);
+    lines.say_changes(reading.say);
     std::vector<EmbeddingMatch> matches;
-    for (const EmbeddingRows& each : rows) matches.push_back(each.match());
+    for (const EmbeddingRows& each : rows) {
+        matches.push_back(each.match());
+        check(each.match().found > 0,
+              "{}: none of its {} tokens is one of the vocabulary's {}; wanted tokens as the vocabulary writes them",
+              lines.name(), each.match().vectors, each.tokens());
+    }
     return matches;
 }
 

@@ -2,9 +2,7 @@
 //
 // word2vec's text form: a line for each token, the token and its numbers with spaces (or tabs) between; a first line may say how
 // many tokens there are and how many numbers each has. The numbers stand at the line's end: a token may hold spaces, as GloVe's
-// ". . ." does, but then its last word is no number, or it would pass for a vector of another width. safetensors: one tensor
-// [tokens, numbers], and in the metadata under "tokens" the tokens in the order of its rows, one a line; a file, which can be
-// read anywhere, and no pipe.
+// ". . ." does, but then its last word is no number, or it would pass for a vector of another width.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +30,8 @@ struct EmbeddingTable {
 };
 
 /// Copies the file's vectors to the rows with exactly the same token in each table; other rows are unchanged. The file is read
-/// once for all tables: standard input allows no more, and word2vec's files have gigabytes. The form is detected by the first
-/// bytes; text may be gzipped. `reading` decides how bytes that are not UTF-8 are treated. Error with the line for a vector that
+/// once for all tables: standard input allows no more, and word2vec's files have gigabytes. It may be
+/// gzipped. `reading` decides how bytes that are not UTF-8 are treated. Error with the line for a vector that
 /// is not d_model finite numbers, for a first line with a wrong count, and when a table's vocabulary has none of the tokens.
 std::vector<EmbeddingMatch> load_word_vectors(const std::string& path, std::span<const EmbeddingTable> tables,
                                               const Reading& reading = {});
