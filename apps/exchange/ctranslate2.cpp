@@ -24,10 +24,6 @@ using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
 
-/// Heddle's activations by their numbers in a file.
-constexpr std::pair<int, ops::Activation> activation_numbers[] = {
-    {0, ops::Activation::relu}, {1, ops::Activation::gelu_tanh}, {2, ops::Activation::silu}, {3, ops::Activation::gelu}};
-
 /// Takes the variables of a file one by one, so that what is left over is noticed.
 class Variables {
   public:
@@ -136,10 +132,9 @@ class CTranslate2Reader {
         nn::TransformerOptions& options = model_.options;
         options.heads = agreed_whole("num_heads", 8);
         options.norm = agreed("pre_norm", 1) != 0 ? NormPlace::pre : NormPlace::post;
-        const int activation = agreed_whole("activation", 0);
-        const auto* const known = std::ranges::find(activation_numbers, activation, &std::pair<int, ops::Activation>::first);
-        check(known != std::end(activation_numbers), "its activation {} is none of Heddle's", activation);
-        options.activation = known->second;
+        const auto activation = static_cast<std::size_t>(agreed_whole("activation", 0));
+        check(activation < std::size(ctranslate2_activations), "its activation {} is none of Heddle's", activation);
+        options.activation = ctranslate2_activations[activation];
         for (const std::string name : {"decoder/alibi", "encoder/embeddings_merge", "encoder/multi_query_attention"})
             check(from_.number(name, 0) == 0, "{} is {}, which Heddle's Transformer does not have", name, from_.number(name, 0));
         // These matter for attention that is asked for, and with alibi.
@@ -273,21 +268,15 @@ bool config_flag(const Json& config, const char* name) {
     return found != config.end() && found->get<bool>();
 }
 
-std::int32_t listed_id(const std::vector<std::string>& tokens, const std::string& token, const char* role) {
-    const auto found = std::ranges::find(tokens, token);
-    check(found != tokens.end(), "its vocabulary lacks its {}, {}", role, shown(token));
-    return static_cast<std::int32_t>(found - tokens.begin());
-}
-
 TokenMap map_of(std::vector<std::string> tokens, const Json& config, bool target, bool zeros) {
     TokenMap map;
-    map.unk = listed_id(tokens, config_word(config, "unk_token", "<unk>"), "unk_token");
-    map.end = listed_id(tokens, config_word(config, "eos_token", "</s>"), "eos_token");
+    map.unk = id_of_token(tokens, config_word(config, "unk_token", "<unk>"), "unk_token");
+    map.end = id_of_token(tokens, config_word(config, "eos_token", "</s>"), "eos_token");
     map.start = zeros ? StartToken::zeros : StartToken::end;
     if (target && !zeros) {
         const auto start = config.find("decoder_start_token");
         check(start != config.end() && start->is_string(), "its decoder_start_token is to be given with each sentence");
-        const std::int32_t id = listed_id(tokens, start->get<std::string>(), "decoder_start_token");
+        const std::int32_t id = id_of_token(tokens, start->get<std::string>(), "decoder_start_token");
         if (id != map.end) map.start = StartToken::begin, map.begin = id;
     }
     map.pieces = std::move(tokens);

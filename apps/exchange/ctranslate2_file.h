@@ -16,8 +16,13 @@
 
 #include "apps/exchange/elements.h"
 #include "core/tensor.h"
+#include "nn/transformer_options.h"
 
 namespace heddle::app {
+
+/// Heddle's activations by their numbers in a file.
+inline constexpr ops::Activation ctranslate2_activations[] = {ops::Activation::relu, ops::Activation::gelu_tanh,
+                                                              ops::Activation::silu, ops::Activation::gelu};
 
 /// A variable of a file: weights, or a number without extents.
 struct CTranslate2Variable {

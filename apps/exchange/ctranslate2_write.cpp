@@ -15,16 +15,6 @@ namespace {
 using nn::Positions;
 using Tensors = std::map<std::string, Tensor>;
 
-int number_of(ops::Activation activation) {
-    switch (activation) {
-        case ops::Activation::relu: return 0;
-        case ops::Activation::gelu_tanh: return 1;
-        case ops::Activation::silu: return 2;
-        case ops::Activation::gelu: return 3;
-    }
-    fail("ctranslate2: no such activation");
-}
-
 /// Tensors with as many columns, one below the other.
 Tensor stacked(const std::vector<Tensor>& parts) {
     Shape shape = parts.front().shape();
@@ -61,7 +51,8 @@ class CTranslate2Model {
         for (const std::string side : {"encoder/", "decoder/"}) {
             out_.add_i16(side + "num_heads", static_cast<std::int16_t>(options_.heads));
             out_.add_i8(side + "pre_norm", options_.norm == nn::NormPlace::pre ? 1 : 0);
-            out_.add_i8(side + "activation", static_cast<std::int8_t>(number_of(options_.activation)));
+            const auto* const activation = std::ranges::find(ctranslate2_activations, options_.activation);
+            out_.add_i8(side + "activation", static_cast<std::int8_t>(activation - ctranslate2_activations));
             out_.add_f32(side + "scale_embeddings",
                          options_.scale_embeddings ? static_cast<float>(std::sqrt(static_cast<double>(options_.d_model))) : 1.0F);
         }
@@ -155,15 +146,7 @@ std::vector<std::string> listed_texts(const ExchangedVocabulary& vocabulary, std
 
 void check_for_ctranslate2(const nn::TransformerOptions& given, std::string_view name) {
     const nn::TransformerOptions options = given.with_defaults();
-    check(*options.key_heads == options.heads, "{}: it has --key-heads {}, and this export has as many as heads", name,
-          *options.key_heads);
-    check(*options.head_dim * options.heads == options.d_model,
-          "{}: it has --head-dim {}, and this export has d_model / heads, {}", name, *options.head_dim,
-          options.d_model / options.heads);
-    check(options.memory == nn::MemoryFrom::last,
-          "{}: its decoder layers attend to the encoder's layers (--memory layer), and "
-          "CTranslate2's attend to its result",
-          name);
+    check_attention(options, name);
     check(*options.encoder_layers > 0 && *options.decoder_layers > 0,
           "{}: a side has no layers, and CTranslate2's have at least one", name);
 }

@@ -286,4 +286,15 @@ ExchangedModel from_heddle(const nn::Transformer& model, const Vocabularies& voc
     return out;
 }
 
+void check_attention(const nn::TransformerOptions& options, std::string_view name) {
+    check(*options.key_heads == options.heads, "{}: it has --key-heads {}, and other toolkits' models as many as heads", name,
+          *options.key_heads);
+    check(*options.head_dim * options.heads == options.d_model,
+          "{}: it has --head-dim {}, and other toolkits' models d_model / heads, {}", name, *options.head_dim,
+          options.d_model / options.heads);
+    check(options.memory == nn::MemoryFrom::last,
+          "{}: its decoder layers attend to the encoder's layers (--memory layer), and those of other toolkits to its result",
+          name);
+}
+
 }  // namespace heddle::app

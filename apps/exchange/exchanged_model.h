@@ -71,4 +71,8 @@ HeddleModel to_heddle(ExchangedModel model, std::string_view name);
 ExchangedModel from_heddle(const nn::Transformer& model, const Vocabularies& vocabularies, bool forbid_unknown,
                            std::string_view name);
 
+/// Error, with `name`, unless the model's attention is that of all other toolkits: as many key heads as heads, d_model / heads
+/// wide, and a decoder that attends to the encoder's result. `options`: all set.
+void check_attention(const nn::TransformerOptions& options, std::string_view name);
+
 }  // namespace heddle::app

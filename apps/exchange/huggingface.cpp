@@ -23,42 +23,20 @@ using nn::Positions;
 using nn::Tie;
 using Json = nlohmann::json;
 
-constexpr std::pair<std::string_view, ops::Activation> activation_words[] = {{"relu", ops::Activation::relu},
-                                                                             {"gelu", ops::Activation::gelu},
-                                                                             {"gelu_python", ops::Activation::gelu},
-                                                                             {"gelu_new", ops::Activation::gelu_tanh},
-                                                                             {"gelu_pytorch_tanh", ops::Activation::gelu_tanh},
-                                                                             {"swish", ops::Activation::silu},
-                                                                             {"silu", ops::Activation::silu}};
-
 /// config.json, with the defaults of transformers for what it leaves out.
 class Config {
   public:
     explicit Config(const Json& fields) : fields_(fields) {}
 
     std::int64_t number(const char* name, std::int64_t otherwise) const {
-        const auto found = fields_.find(name);
-        if (found == fields_.end() || found->is_null()) return otherwise;
-        check(found->is_number_integer(), "config.json: {} is no whole number", name);
-        return found->get<std::int64_t>();
+        return value(name, otherwise, &Json::is_number_integer, "no whole number");
     }
-    double fraction(const char* name, double otherwise) const {
-        const auto found = fields_.find(name);
-        if (found == fields_.end() || found->is_null()) return otherwise;
-        check(found->is_number(), "config.json: {} is no number", name);
-        return found->get<double>();
-    }
+    double fraction(const char* name, double otherwise) const { return value(name, otherwise, &Json::is_number, "no number"); }
     bool flag(const char* name, bool otherwise) const {
-        const auto found = fields_.find(name);
-        if (found == fields_.end() || found->is_null()) return otherwise;
-        check(found->is_boolean(), "config.json: {} is neither true nor false", name);
-        return found->get<bool>();
+        return value(name, otherwise, &Json::is_boolean, "neither true nor false");
     }
-    std::string word(const char* name, const char* otherwise) const {
-        const auto found = fields_.find(name);
-        if (found == fields_.end() || found->is_null()) return otherwise;
-        check(found->is_string(), "config.json: {} is no text", name);
-        return found->get<std::string>();
+    std::string word(const char* name, std::string otherwise) const {
+        return value(name, std::move(otherwise), &Json::is_string, "no text");
     }
     /// A number that the encoder and the decoder have in common.
     std::int64_t agreed(const char* encoder, const char* decoder, std::int64_t otherwise) const {
@@ -69,6 +47,14 @@ class Config {
     }
 
   private:
+    template <class T>
+    T value(const char* name, T otherwise, bool (Json::*is_right)() const noexcept, const char* what) const {
+        const auto found = fields_.find(name);
+        if (found == fields_.end() || found->is_null()) return otherwise;
+        check(((*found).*is_right)(), "config.json: {} is {}", name, what);
+        return found->get<T>();
+    }
+
     const Json& fields_;
 };
 
@@ -95,9 +81,9 @@ nn::TransformerOptions options_from(const Config& config) {
     options.position_table = config.number("max_position_embeddings", 1024);
     options.scale_embeddings = config.flag("scale_embedding", false);
     const std::string activation = config.word("activation_function", "gelu");
-    const auto* const known =
-        std::ranges::find(activation_words, activation, &std::pair<std::string_view, ops::Activation>::first);
-    check(known != std::end(activation_words), "config.json: the activation_function {} is none of Heddle's", shown(activation));
+    const auto known = std::ranges::find(huggingface_activations, activation, &HuggingFaceActivation::first);
+    check(known != std::end(huggingface_activations), "config.json: the activation_function {} is none of Heddle's",
+          shown(activation));
     options.activation = known->second;
     return options;
 }
@@ -267,12 +253,6 @@ Json json_of(const ModelFiles& files, const char* name, bool needed) {
     return json;
 }
 
-std::int32_t id_of_token(const std::vector<std::string>& tokens, const std::string& token) {
-    const auto found = std::ranges::find(tokens, token);
-    check(found != tokens.end(), "its vocabulary lacks {}", shown(token));
-    return static_cast<std::int32_t>(found - tokens.begin());
-}
-
 std::int32_t as_id(std::int64_t id, std::int64_t vocabulary, const char* name) {
     check(id >= 0 && id < vocabulary, "config.json: {} is {}, but the ids are 0 to {}", name, id, vocabulary - 1);
     return static_cast<std::int32_t>(id);
@@ -302,7 +282,7 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
     model.target_language = token_text(tokenizer, "target_lang", "");
     const std::string unk = token_text(tokenizer, "unk_token", "<unk>"), end = token_text(tokenizer, "eos_token", "</s>");
     TokenMap& map = model.target.map;
-    map.unk = id_of_token(target, unk);
+    map.unk = id_of_token(target, unk, "unk_token");
     map.end = as_id(config.number("eos_token_id", 0), options.target_vocabulary, "eos_token_id");
     map.pad = as_id(config.number("pad_token_id", 58100), options.target_vocabulary, "pad_token_id");
     const std::int32_t start =
@@ -316,8 +296,8 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
     map.pieces = std::move(target);
     if (two) {
         TokenMap& of_source = model.source.map;
-        of_source.unk = id_of_token(source, unk);
-        of_source.end = id_of_token(source, end);
+        of_source.unk = id_of_token(source, unk, "unk_token");
+        of_source.end = id_of_token(source, end, "eos_token");
         of_source.start = StartToken::end;
         // The model's pad is an id of both vocabularies; in the source it is never read.
         if (*map.pad < options.source_vocabulary && *map.pad != of_source.unk && *map.pad != of_source.end)

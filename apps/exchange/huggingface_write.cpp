@@ -21,16 +21,6 @@ constexpr double fixed_eps = 1e-5;
 /// How far a learned table may be from the computed one: transformers reads a stored table, but save_pretrained() drops it.
 constexpr double largest_distance = 4e-3;  // bf16 rounds by up to 2e-3
 
-std::string_view word_of_activation(ops::Activation activation) {
-    switch (activation) {
-        case ops::Activation::relu: return "relu";
-        case ops::Activation::gelu: return "gelu";
-        case ops::Activation::gelu_tanh: return "gelu_new";
-        case ops::Activation::silu: return "swish";
-    }
-    fail("huggingface: no such activation");
-}
-
 void check_for_huggingface(const nn::TransformerOptions& given, std::string_view name) {
     const nn::TransformerOptions options = given.with_defaults();
     check(options.norm == nn::NormPlace::post,
@@ -38,13 +28,7 @@ void check_for_huggingface(const nn::TransformerOptions& given, std::string_view
     check(!*options.final_norm, "{}: each side ends with a norm (--final-norm), which MarianMT models do not have", name);
     check(options.norm_eps == fixed_eps, "{}: its norms have --norm-eps {}, and those of MarianMT {}", name, options.norm_eps,
           fixed_eps);
-    check(*options.key_heads == options.heads, "{}: it has --key-heads {}, and MarianMT models have as many as heads", name,
-          *options.key_heads);
-    check(*options.head_dim * options.heads == options.d_model,
-          "{}: it has --head-dim {}, and MarianMT models have d_model / heads, {}", name, *options.head_dim,
-          options.d_model / options.heads);
-    check(options.memory == nn::MemoryFrom::last,
-          "{}: its decoder layers attend to the encoder's layers (--memory layer), and MarianMT's attend to its result", name);
+    check_attention(options, name);
     check(options.positions != Positions::marian,
           "{}: it has --positions marian, and MarianMT models other frequencies: export it --to marian or ctranslate2", name);
 }
@@ -176,7 +160,8 @@ class MarianMtWriter {
             json[side + "_ffn_dim"] = options_.d_ff;
             json[side + "_layerdrop"] = 0.0;
         }
-        json["activation_function"] = word_of_activation(options_.activation);
+        json["activation_function"] =
+            std::ranges::find(huggingface_activations, options_.activation, &HuggingFaceActivation::second)->first;
         json["scale_embedding"] = options_.scale_embeddings;
         json["max_position_embeddings"] = options_.position_table;
         json["dropout"] = options_.dropout;

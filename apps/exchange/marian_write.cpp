@@ -20,12 +20,7 @@ void check_marian_can(const nn::TransformerOptions& options, std::string_view na
           word_of(options.activation));
     check(options.norm_eps == marian_eps, "{}: its norms have --norm-eps {}, and Marian's {}: train with --norm-eps {}", name,
           options.norm_eps, marian_eps, marian_eps);
-    check(
-        *options.key_heads == options.heads && *options.head_dim * options.heads == options.d_model,
-        "{}: it has --heads {} of --head-dim {} and --key-heads {}, and Marian's have d_model / heads, {}, and as many key heads",
-        name, options.heads, *options.head_dim, *options.key_heads, options.d_model / options.heads);
-    check(options.memory == nn::MemoryFrom::last,
-          "{}: its decoder layers attend to the encoder's layers (--memory layer), and Marian's attend to its result", name);
+    check_attention(options, name);
     check(options.scale_embeddings,
           "{}: its embeddings are read as they are (--scale-embeddings false), and Marian's times {:.4g}", name,
           std::sqrt(static_cast<double>(options.d_model)));

@@ -93,6 +93,12 @@ std::vector<std::string> numbered_tokens(std::string_view json, std::string_view
     return read_tokens(json, true, name, most);
 }
 
+std::int32_t id_of_token(const std::vector<std::string>& tokens, const std::string& token, std::string_view role) {
+    const auto found = std::ranges::find(tokens, token);
+    check(found != tokens.end(), "its vocabulary lacks its {}, {}", role, shown(token));
+    return static_cast<std::int32_t>(found - tokens.begin());
+}
+
 std::string list_of_tokens(const std::vector<std::string>& tokens) {
     std::string out = "[\n";
     for (std::size_t id = 0; id < tokens.size(); ++id) out += (id == 0 ? "  " : ",\n  ") + quoted_text(tokens[id]);

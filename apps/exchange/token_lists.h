@@ -1,6 +1,7 @@
 // The tokens of a model as other toolkits list them in JSON.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ std::vector<std::string> listed_tokens(std::string_view json, std::string_view n
 /// The texts of a JSON object by their ids, {"</s>": 0, "<unk>": 1, ...}: vocab.json of MarianMT. An id that has no text has an
 /// empty one. Untrusted; Error with `name`, also when two texts have one id, and for more than `most`.
 std::vector<std::string> numbered_tokens(std::string_view json, std::string_view name, std::size_t most = most_pieces);
+
+/// The id of the token that has the role `role` ("unk_token"). Error when it is not in the list.
+std::int32_t id_of_token(const std::vector<std::string>& tokens, const std::string& token, std::string_view role);
 
 std::string list_of_tokens(const std::vector<std::string>& tokens);
 std::string numbers_of_tokens(const std::vector<std::string>& tokens);
