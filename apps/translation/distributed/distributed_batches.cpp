@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "apps/terminal/error_text.h"
@@ -17,118 +18,100 @@ enum class Work : std::int64_t { decode, score, likelihood };
 
 // ---- batches and results as messages
 
-void put(Message& message, const DecodeOptions& options) {
-    // All of them: a new one does not compile.
-    const auto& [beam, length_penalty, patience, n_best, samples_at_once, prefix, first, sampling, forbidden, max_length, marks] =
-        options;
-    message.put_one(beam);
-    message.put_one(length_penalty);
-    message.put_one(patience);
-    message.put_one(n_best);
-    message.put_one(samples_at_once);
-    message.put(prefix);
-    message.put(first);
-    message.put(sampling ? std::vector<Sampling>{*sampling} : std::vector<Sampling>());
-    message.put(forbidden);
-    message.put(max_length ? std::vector<std::int64_t>{*max_length} : std::vector<std::int64_t>());
-    message.put_one(marks);
+// Puts values into a message, one after another.
+struct PutInto {
+    Message& message;
+
+    void operator()(const auto&... values) const { (one(values), ...); }
+
+  private:
+    template <class T>
+    void one(const T& value) const {
+        message.put_one(value);
+    }
+    template <class T>
+    void one(const std::vector<T>& values) const {
+        message.put(values);
+    }
+    void one(const Spans& spans) const {
+        std::vector<std::int64_t> lengths;
+        for (const Span& span : spans) lengths.push_back(span.length);
+        message.put(lengths);
+    }
+};
+
+// Takes them out in the same order.
+struct TakeFrom {
+    Message& message;
+
+    void operator()(auto&... values) const { (one(values), ...); }
+
+  private:
+    template <class T>
+    void one(T& value) const {
+        value = message.take_one<T>();
+    }
+    template <class T>
+    void one(std::vector<T>& values) const {
+        values = message.take<T>();
+    }
+    void one(std::vector<nn::Tokens>& lists) const { lists = message.take_lists(); }
+    void one(Spans& spans) const { spans = Spans::packed(message.take<std::int64_t>()); }
+};
+
+template <class T, class Each>
+void fields(T& value, const Each& each) {
+    using Type = std::remove_const_t<T>;
+    if constexpr (std::is_same_v<Type, DecodeOptions>) {
+        // All of them: a new one does not compile.
+        auto& [beam, length_penalty, patience, n_best, samples_at_once, prefix, first, sampling, forbidden, max_length, marks] =
+            value;
+        each(beam, length_penalty, patience, n_best, samples_at_once, prefix, first, sampling, forbidden, max_length, marks);
+    } else if constexpr (std::is_same_v<Type, SourceBatch>) {
+        each(value.sources, value.numbers);
+    } else if constexpr (std::is_same_v<Type, nn::ScoreBatch>) {
+        each(value.sources, value.written, value.begin);
+    } else if constexpr (std::is_same_v<Type, nn::Hypothesis>) {
+        each(value.tokens, value.log_probability, value.score, value.ended);
+    } else {
+        static_assert(std::is_same_v<Type, PairBatch>);
+        each(value.source, value.target_in, value.target_out, value.source_spans, value.target_spans);
+    }
 }
 
-DecodeOptions take_decode_options(Message& message) {
-    DecodeOptions options;
-    options.beam = message.take_one<std::int64_t>();
-    options.length_penalty = message.take_one<double>();
-    options.patience = message.take_one<double>();
-    options.n_best = message.take_one<std::int64_t>();
-    options.samples_at_once = message.take_one<std::int64_t>();
-    options.prefix = message.take<std::int32_t>();
-    options.first = message.take<std::int32_t>();
-    if (const auto sampling = message.take<Sampling>(); !sampling.empty()) options.sampling = sampling.front();
-    options.forbidden = message.take<std::int32_t>();
-    if (const auto most = message.take<std::int64_t>(); !most.empty()) options.max_length = most.front();
-    options.marks = message.take_one<nn::Marks>();
-    return options;
+template <class T>
+void put(Message& message, const T& value) {
+    fields(value, PutInto{message});
 }
 
-void put(Message& message, const SourceBatch& batch) {
-    message.put(batch.sources);
-    message.put(batch.numbers);
+template <class T>
+T take(Message& message) {
+    T value;
+    fields(value, TakeFrom{message});
+    return value;
 }
 
-SourceBatch take_source_batch(Message& message) {
-    SourceBatch batch;
-    batch.sources = message.take_lists();
-    batch.numbers = message.take<std::int64_t>();
-    return batch;
-}
-
-void put(Message& message, const nn::ScoreBatch& batch) {
-    message.put(batch.sources);
-    message.put(batch.written);
-    message.put_one(batch.begin);
-}
-
-nn::ScoreBatch take_score_batch(Message& message) {
-    nn::ScoreBatch batch;
-    batch.sources = message.take_lists();
-    batch.written = message.take_lists();
-    batch.begin = message.take_one<std::int32_t>();
-    return batch;
-}
-
-std::vector<std::int64_t> lengths_of(const Spans& spans) {
-    std::vector<std::int64_t> lengths;
-    for (const Span& span : spans) lengths.push_back(span.length);
-    return lengths;
-}
-
-void put(Message& message, const PairBatch& batch) {
-    message.put(batch.source);
-    message.put(batch.target_in);
-    message.put(batch.target_out);
-    message.put(lengths_of(batch.source_spans));
-    message.put(lengths_of(batch.target_spans));
-}
-
-PairBatch take_batch(Message& message) {
-    PairBatch batch;
-    batch.source = message.take<std::int32_t>();
-    batch.target_in = message.take<std::int32_t>();
-    batch.target_out = message.take<std::int32_t>();
-    batch.source_spans = Spans::packed(message.take<std::int64_t>());
-    batch.target_spans = Spans::packed(message.take<std::int64_t>());
+PairBatch take_pair_batch(Message& message) {
+    auto batch = take<PairBatch>(message);
     batch.sentences = batch.source_spans.size();
     batch.source_tokens = batch.source_spans.rows();
     batch.target_tokens = batch.target_spans.rows();
     return batch;
 }
 
-void put(Message& message, const HypothesisLists& lists) {
-    std::vector<std::int64_t> counts;
-    std::vector<std::vector<std::int32_t>> tokens;
-    std::vector<double> numbers;
+void put_hypotheses(Message& message, const HypothesisLists& lists) {
+    message.put_one(lists.size());
     for (const std::vector<nn::Hypothesis>& list : lists) {
-        counts.push_back(static_cast<std::int64_t>(list.size()));
-        for (const nn::Hypothesis& each : list) {
-            tokens.push_back(each.tokens);
-            numbers.insert(numbers.end(), {each.log_probability, each.score, each.ended ? 1.0 : 0.0});
-        }
+        message.put_one(list.size());
+        for (const nn::Hypothesis& each : list) put(message, each);
     }
-    message.put(counts);
-    message.put(tokens);
-    message.put(numbers);
 }
 
 HypothesisLists take_hypotheses(Message& message) {
-    const auto counts = message.take<std::int64_t>();
-    std::vector<std::vector<std::int32_t>> tokens = message.take_lists();
-    const auto numbers = message.take<double>();
-    HypothesisLists lists;
-    std::size_t at = 0;
-    for (const std::int64_t count : counts) {
-        std::vector<nn::Hypothesis>& list = lists.emplace_back();
-        for (std::int64_t i = 0; i < count; ++i, ++at)
-            list.push_back({std::move(tokens.at(at)), numbers.at(3 * at), numbers.at(3 * at + 1), numbers.at(3 * at + 2) != 0});
+    HypothesisLists lists(message.take_one<std::size_t>());
+    for (std::vector<nn::Hypothesis>& list : lists) {
+        list.resize(message.take_one<std::size_t>());
+        for (nn::Hypothesis& each : list) each = take<nn::Hypothesis>(message);
     }
     return lists;
 }
@@ -235,12 +218,14 @@ void compute_batches(Ranks& ranks, const Ensemble& models, Message command) {
     Message message = scatter(ranks);
     const auto work = command.take_one<Work>();
     gather(ranks, answer_of(ranks, [&](Message& answer) {
-               const DecodeOptions options = work == Work::decode ? take_decode_options(message) : DecodeOptions();
+               const DecodeOptions options = work == Work::decode ? take<DecodeOptions>(message) : DecodeOptions();
                const auto batches = message.take_one<std::int64_t>();
                for (std::int64_t i = 0; i < batches; ++i) switch (work) {
-                       case Work::decode: put(answer, nn::decode(models, take_source_batch(message), options)); break;
-                       case Work::score: answer.put(nn::token_log_probabilities(models, take_score_batch(message))); break;
-                       case Work::likelihood: answer.put_one(likelihood(*models.models().front(), take_batch(message))); break;
+                       case Work::decode: put_hypotheses(answer, nn::decode(models, take<SourceBatch>(message), options)); break;
+                       case Work::score: answer.put(nn::token_log_probabilities(models, take<nn::ScoreBatch>(message))); break;
+                       case Work::likelihood:
+                           answer.put_one(likelihood(*models.models().front(), take_pair_batch(message)));
+                           break;
                    }
            }));
 }
