@@ -117,16 +117,6 @@ TEST_F(Attention, OfManyTranslationsAtOnceIsThatOfEachAlone) {
     EXPECT_EQ(times, std::vector<int>(lines.size(), 1));
 }
 
-TEST_F(Attention, IsTheSameForTheTokensThatTheTranslatorFound) {
-    Translator translator(*model_, vocabularies_, {.beam = 2, .n_best = 2});
-    const std::vector<Translation> found = translator.translate({"one two three"}).front();
-    for (const Translation& each : found) {
-        EXPECT_EQ(each.text, vocabularies_.target->decode(each.tokens));
-        const TranslationAttention attention = attention_of(*model_, vocabularies_, "one two three", each);
-        EXPECT_EQ(attention.written.size(), each.tokens.size() + (each.ended ? 1 : 0));
-    }
-}
-
 TEST_F(Attention, CutsALongLineWhereTheTranslatorDoes) {
     std::string line = "one";
     for (int i = 0; i < 50; ++i) line += " two";
@@ -252,18 +242,6 @@ TEST_F(Attention, ReportWritesNoPictureUnlessAskedTo) {
     for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path()))
         files.push_back(each.path().filename().string());
     EXPECT_THAT(files, ElementsAre("index.html"));
-}
-
-TEST_F(Attention, ReportOfTwentyLinesIsASmallPage) {
-    const TemporaryFolder folder;
-    AttentionReport report(folder.path(), 20, false);
-    for (int i = 0; i < 20; ++i)
-        add(report, "one two three four five one two three four five one two three four five",
-            "four five one two three four five one two three four five one two three");
-    report.write();
-    const auto size = std::filesystem::file_size(folder / "index.html");
-    const auto maps = 20 * 3 * static_cast<std::uintmax_t>(model_->options().heads) * 16 * 16;
-    EXPECT_LT(size, 400'000 + 4 * maps) << "at most four bytes a weight";
 }
 
 TEST(AttentionReport, ShowsSpacesAndTheMarksThatJoinTokens) {

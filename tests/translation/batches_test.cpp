@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "tests/numbers.h"
+#include "tests/support.h"
 
 namespace heddle::app {
 namespace {
@@ -147,12 +148,7 @@ TEST(BatchPlan, WithoutAnyPairIsAnErrorThatSaysWhy) {
     const std::vector<TokenPair> pairs{{tokens(30, 10), tokens(30, 10)}};
     const std::vector<TokenPair> empty(2);
     const auto why = [](const std::vector<TokenPair>& pairs, const BatchLimits& options) {
-        try {
-            plan_batches(pairs, options, 1, 0);
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("no error");
+        return error_of([&] { plan_batches(pairs, options, 1, 0); });
     };
     // A limit that is switched off is not named as a reason.
     const std::string table = " tokens (--max-length, or the table of learned positions)",

@@ -56,19 +56,6 @@ TEST(Bleu, EqualsSacrebleuOnAwkwardText) {
     expect_equal(cases);
 }
 
-TEST(Bleu, EqualsTheSacrebleuOfThisMachineOnAThousandFreshLines) {
-    HEDDLE_NEEDS_PYTHON_WITH("sacrebleu regex");
-    const std::string seed = std::to_string(std::random_device()());
-    SCOPED_TRACE("seed " + seed);
-    const TemporaryFolder folder;
-    const std::string made = folder / "cases.json", script = HEDDLE_SOURCE_DIR "/tests/golden/make_bleu.py";
-    const std::string options = " --random 1000 --seed " + seed;
-    ASSERT_EQ(std::system(("'" + python() + "' -B '" + script + "'" + options + " > '" + made + "'").c_str()), 0);
-    const nlohmann::json cases = cases_of(made);
-    ASSERT_EQ(cases.size(), 250u);
-    expect_equal(cases);
-}
-
 TEST(Bleu, SplitsALineAs13aDoes) {
     EXPECT_EQ(bleu_tokens("He said: \"1,000.5 is 3-4.\""),
               (Lines{"He", "said", ":", "\"", "1,000.5", "is", "3", "-", "4", ".", "\""}));
@@ -86,17 +73,6 @@ TEST(Bleu, SplitsALineAsItsTokenizerDoes) {
               (Lines{"3.5", "\u201e", "a", "\u201c", "5", "\u20ac", "x\u00b2", ".", "7."}));
     EXPECT_EQ(tokens(" a,b  c. ", Tokenizer::none), (Lines{"a,b", "c."}));
     expect_error([&] { tokens("a", Tokenizer::automatic); }, "no tokenizer was chosen");
-}
-
-TEST(Bleu, TakesBytesThatAreNotUtf8) {
-    const Lines broken{"a b \xff\xfe c d e \xc3"};
-    EXPECT_NEAR(corpus_bleu(broken, broken).score, 100.0, 1e-9);
-}
-
-TEST(Bleu, OfNoSentencesIsZero) {
-    const BleuScore bleu = corpus_bleu({}, {});
-    EXPECT_EQ(bleu.score, 0.0);
-    EXPECT_EQ(bleu.reference_length, 0);
 }
 
 // Every segment counts, also in a partial batch or with a single word, and counts are summed, never averaged.
@@ -123,16 +99,6 @@ TEST(Bleu, OfAFileIsThatOfItsSegmentsAddedUpInAnyParts) {
         }
         EXPECT_EQ(corpus_bleu(sum).text(), whole.text()) << batch;
         EXPECT_EQ(corpus_bleu(sum).score, whole.score) << batch;
-    }
-}
-
-TEST(Bleu, NamesBothCountsWhenTheyDiffer) {
-    const Lines two{"a", "b"}, one{"a"};
-    try {
-        corpus_bleu(two, one);
-        FAIL() << "wanted an error";
-    } catch (const Error& error) {
-        EXPECT_STREQ(error.what(), "bleu: 2 hypotheses, but 1 references; wanted one reference per hypothesis");
     }
 }
 

@@ -1,9 +1,8 @@
-// TensorBoard's event files, read back by an independent reader and by TensorBoard.
+// TensorBoard's event files: their bytes, and read back by Heddle and by TensorBoard.
 #include "apps/translation/run/events.h"
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -21,97 +20,7 @@
 namespace heddle::app {
 namespace {
 
-// ---- an independent reader, written from the formats' specifications
-
 std::uint32_t crc_of(std::string_view bytes) { return crc32c(std::as_bytes(std::span(bytes))); }
-
-template <class T>
-T taken(std::string_view& bytes) {
-    T value{};
-    EXPECT_GE(bytes.size(), sizeof(T));
-    if (bytes.size() < sizeof(T)) return value;
-    std::memcpy(&value, bytes.data(), sizeof(T));
-    bytes.remove_prefix(sizeof(T));
-    return value;
-}
-
-std::string_view taken_bytes(std::string_view& bytes, std::uint64_t count) {
-    EXPECT_GE(bytes.size(), count);
-    const std::string_view piece = bytes.substr(0, count);
-    bytes.remove_prefix(piece.size());
-    return piece;
-}
-
-std::uint64_t taken_varint(std::string_view& bytes) {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; !bytes.empty(); shift += 7) {
-        const auto byte = taken<std::uint8_t>(bytes);
-        value |= std::uint64_t{byte & 0x7fu} << shift;
-        if (byte < 0x80) break;
-    }
-    return value;
-}
-
-std::uint32_t unmasked(std::uint32_t masked) {
-    const std::uint32_t turned = masked - 0xa282ead8u;
-    return turned << 15 | turned >> 17;
-}
-
-struct Event {
-    double wall_time = 0;
-    std::int64_t step = 0;
-    std::string version;
-    std::map<std::string, float> scalars;
-};
-
-std::pair<std::string, float> parsed_value(std::string_view message) {
-    std::pair<std::string, float> value;
-    while (!message.empty()) {
-        const std::uint64_t key = taken_varint(message);
-        if (key == (1 << 3 | 2))
-            value.first = taken_bytes(message, taken_varint(message));
-        else if (key == (2 << 3 | 5))
-            value.second = taken<float>(message);
-        else
-            ADD_FAILURE() << "unexpected key " << key << " in a value", message = {};
-    }
-    return value;
-}
-
-Event parsed_event(std::string_view message) {
-    Event event;
-    while (!message.empty()) {
-        const std::uint64_t key = taken_varint(message);
-        if (key == (1 << 3 | 1))
-            event.wall_time = taken<double>(message);
-        else if (key == (2 << 3 | 0))
-            event.step = static_cast<std::int64_t>(taken_varint(message));
-        else if (key == (3 << 3 | 2))
-            event.version = taken_bytes(message, taken_varint(message));
-        else if (key == (5 << 3 | 2))
-            for (std::string_view summary = taken_bytes(message, taken_varint(message)); !summary.empty();) {
-                EXPECT_EQ(taken_varint(summary), 1u << 3 | 2);
-                event.scalars.insert(parsed_value(taken_bytes(summary, taken_varint(summary))));
-            }
-        else
-            ADD_FAILURE() << "unexpected key " << key << " in an event", message = {};
-    }
-    return event;
-}
-
-std::vector<Event> events_in(const std::filesystem::path& path) {
-    const std::string file = read_file(path);
-    std::vector<Event> events;
-    for (std::string_view rest = file; !rest.empty();) {
-        const std::string_view length_bytes = rest.substr(0, 8);
-        const auto length = taken<std::uint64_t>(rest);
-        EXPECT_EQ(unmasked(taken<std::uint32_t>(rest)), crc_of(length_bytes));
-        const std::string_view message = taken_bytes(rest, length);
-        EXPECT_EQ(unmasked(taken<std::uint32_t>(rest)), crc_of(message));
-        events.push_back(parsed_event(message));
-    }
-    return events;
-}
 
 class EventFileTest : public testing::Test {
   protected:
@@ -153,31 +62,35 @@ TEST_F(EventFileTest, WritesTheseBytes) {
     EXPECT_EQ(read_file(path_).substr(begin), std::string(record.begin(), record.end()));
 }
 
-TEST_F(EventFileTest, ReadsBackAsItWasWritten) {
-    const double before = wall_time();
+TEST_F(EventFileTest, IsReadBackUpToWhatIsHalfWritten) {
+    const std::string long_tag(300, 'x');  // its length takes two bytes
     {
         EventFile file(path_);
-        const Scalar first[] = {{"train/loss", 5.25}, {"train/learning_rate", 1e-7}, {"", -0.0}};
-        file.add(1, 1.7e9, first);
-        const std::string long_tag(300, 'x');  // its length takes two bytes
-        const Scalar second[] = {{long_tag, 1e300}};
-        file.add(std::int64_t{1} << 40, 1.7e9 + 0.25, second);
+        const Scalar first[] = {{"a/loss", 1.5}, {"", -0.0}}, second[] = {{long_tag, 1e300}};
+        file.add(1, 1.7e9 + 0.25, first);
+        file.add(std::int64_t{1} << 40, 200.5, second);
         file.add(5, 0, {});
     }
-    const std::vector<Event> events = events_in(path_);
-    ASSERT_EQ(events.size(), 4u);
-    EXPECT_EQ(events[0].version, "brain.Event:2");
-    EXPECT_GE(events[0].wall_time, before);
-    EXPECT_LE(events[0].wall_time, wall_time());
-    EXPECT_EQ(events[1].step, 1);
-    EXPECT_EQ(events[1].wall_time, 1.7e9);
-    EXPECT_EQ(events[1].scalars,
-              (std::map<std::string, float>{{"train/loss", 5.25f}, {"train/learning_rate", 1e-7f}, {"", 0.0f}}));
-    EXPECT_EQ(events[2].step, std::int64_t{1} << 40);
-    EXPECT_EQ(events[2].wall_time, 1.7e9 + 0.25);
-    EXPECT_EQ(events[2].scalars.at(std::string(300, 'x')), std::numeric_limits<float>::infinity());
-    EXPECT_EQ(events[3].step, 5);
-    EXPECT_TRUE(events[3].scalars.empty());
+    const std::vector<ReadScalar> scalars = read_scalars(path_);
+    ASSERT_EQ(scalars.size(), 3u);
+    EXPECT_EQ(scalars[0].tag, "a/loss");
+    EXPECT_EQ(scalars[0].step, 1);
+    EXPECT_EQ(scalars[0].wall_time, 1.7e9 + 0.25);
+    EXPECT_EQ(scalars[0].value, 1.5f);
+    EXPECT_EQ(scalars[1].tag, "");
+    EXPECT_EQ(scalars[2].tag, long_tag);
+    EXPECT_EQ(scalars[2].step, std::int64_t{1} << 40);
+    EXPECT_EQ(scalars[2].value, std::numeric_limits<float>::infinity());
+    std::size_t before = 3;
+    for (auto size = std::filesystem::file_size(path_); size-- > 0;) {
+        std::filesystem::resize_file(path_, size);
+        const std::size_t now = read_scalars(path_).size();
+        EXPECT_LE(now, before);
+        before = now;
+    }
+    EXPECT_EQ(before, 0u);
+    std::ofstream(path_, std::ios::binary) << std::string(64, '\xff');
+    EXPECT_TRUE(read_scalars(path_).empty());
 }
 
 TEST_F(EventFileTest, GoesOnWhereItWasCutBack) {
@@ -196,10 +109,10 @@ TEST_F(EventFileTest, GoesOnWhereItWasCutBack) {
     EventFile file(path_);
     EXPECT_EQ(file.length(), saved);
     file.add(2, 3, two);
-    const std::vector<Event> events = events_in(path_);
-    ASSERT_EQ(events.size(), 3u) << "one version, two events";
-    EXPECT_EQ(events[2].wall_time, 3);
-    EXPECT_EQ(events[2].scalars.at("x"), 2);
+    const std::vector<ReadScalar> scalars = read_scalars(path_);
+    ASSERT_EQ(scalars.size(), 2u);
+    EXPECT_EQ(scalars[1].wall_time, 3);
+    EXPECT_EQ(scalars[1].value, 2);
 }
 
 TEST_F(EventFileTest, SaysWhenItCannotBeWritten) {
@@ -221,39 +134,8 @@ TEST_F(EventFileTest, LivesBesideSentencePiece) {
     EventFile file(path_);
     const Scalar size[] = {{"vocabulary/size", static_cast<double>(vocabulary->size())}};
     file.add(0, wall_time(), size);
-    EXPECT_EQ(events_in(path_).at(1).scalars.at("vocabulary/size"), 30);
+    EXPECT_EQ(read_scalars(path_).at(0).value, 30);
     EXPECT_FALSE(vocabulary->encode("kleine Wörter").empty());
-}
-
-// ---- reading back
-
-TEST_F(EventFileTest, AreReadBackUpToWhatIsHalfWritten) {
-    {
-        EventFile file(path_);
-        const Scalar first[] = {{"a/loss", 1.5}, {"b", -2}}, second[] = {{"a/loss", std::numeric_limits<double>::infinity()}};
-        file.add(10, 100.25, first);
-        file.add(300, 200.5, second);
-    }
-    const std::vector<ReadScalar> scalars = read_scalars(path_);
-    ASSERT_EQ(scalars.size(), 3u);
-    EXPECT_EQ(scalars[0].tag, "a/loss");
-    EXPECT_EQ(scalars[1].tag, "b");
-    EXPECT_EQ(scalars[1].step, 10);
-    EXPECT_EQ(scalars[1].wall_time, 100.25);
-    EXPECT_EQ(scalars[1].value, -2.0f);
-    EXPECT_EQ(scalars[2].step, 300);
-    EXPECT_EQ(scalars[2].value, std::numeric_limits<float>::infinity());
-    const auto whole = std::filesystem::file_size(path_);
-    std::size_t before = 3;
-    for (auto size = whole; size-- > 0;) {
-        std::filesystem::resize_file(path_, size);
-        const std::size_t now = read_scalars(path_).size();
-        EXPECT_LE(now, before);
-        before = now;
-    }
-    EXPECT_EQ(before, 0u);
-    std::ofstream(path_, std::ios::binary) << std::string(64, '\xff');
-    EXPECT_TRUE(read_scalars(path_).empty());
 }
 
 // ---- events of a run
@@ -303,9 +185,9 @@ TEST_F(EventFileTest, HoldsWhatTheLogSays) {
     const double before = wall_time();
     log_a_run(folder_ / "log.jsonl");
     Scalars read;
-    for (const Event& event : events_in(path_)) {
-        EXPECT_GE(event.wall_time, before);
-        for (const auto& [tag, value] : event.scalars) read[tag][event.step] = value;
+    for (const ReadScalar& scalar : read_scalars(path_)) {
+        EXPECT_GE(scalar.wall_time, before);
+        read[scalar.tag][scalar.step] = scalar.value;
     }
     EXPECT_EQ(read, logged);
 }

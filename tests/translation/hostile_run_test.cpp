@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <iterator>
+#include <sstream>
 
 #include "apps/command/commands.h"
 #include "apps/command/run.h"
@@ -45,43 +47,46 @@ class HostileRun : public testing::Test {
             text.back() = '\n';
         }
         for (const char* side : {".a", ".b"}) write_file_atomically(path("text" + seed + side), std::string_view(text));
-        const std::string prefix = path("text" + seed).string(), out = path(name).string();
-        const char* const arguments[] = {"--train",
-                                         prefix.c_str(),
-                                         "--valid",
-                                         prefix.c_str(),
-                                         "--source",
-                                         "a",
-                                         "--target",
-                                         "b",
-                                         "--out",
-                                         out.c_str(),
-                                         "--vocab-type",
-                                         type.c_str(),
-                                         "--vocab-size",
-                                         type == "bpe" ? "20" : "0",
-                                         "--layers",
-                                         "1",
-                                         "--d-model",
-                                         "8",
-                                         "--heads",
-                                         "2",
-                                         "--d-ff",
-                                         "8",
-                                         "--updates",
-                                         "4",
-                                         "--save-every",
-                                         "2",
-                                         "--valid-sentences",
-                                         "2",
-                                         "--log-every",
-                                         "1000",
-                                         "--seed",
-                                         seed.c_str()};
+        const std::string prefix = path("text" + seed).string(), size = type == "bpe" ? "20" : "0";
+        ASSERT_EQ(train(fmt::format("--train {0} --valid {0} --source a --target b --out {1} --vocab-type {2} --vocab-size {3} "
+                                    "--layers 1 --d-model 8 --heads 2 --d-ff 8 --updates 4 --save-every 2 --valid-sentences 2 "
+                                    "--log-every 1000 --seed {4}",
+                                    prefix, path(name).string(), type, size, seed)),
+                  0);
+    }
+
+    // heddle train with these words as options, silently.
+    static int train(const std::string& options) {
+        std::istringstream stream(options);
+        const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+        std::vector<const char*> arguments;
+        for (const std::string& word : words) arguments.push_back(word.c_str());
         testing::internal::CaptureStderr();
-        const int status = train_command(arguments);
-        const std::string said = testing::internal::GetCapturedStderr();
-        ASSERT_EQ(status, 0) << said;
+        const auto release = [](void*) { testing::internal::GetCapturedStderr(); };
+        const std::unique_ptr<void, decltype(release)> captured(&arguments, release);
+        return train_command(arguments);
+    }
+    static void resume(const fs::path& run) { train("--resume " + run.string() + " --updates 5"); }
+    static void init_from(const fs::path& run) {
+        train(fmt::format("--init {} --train {} --source a --target b --out {} --updates 1", run.string(), path("text1").string(),
+                          path("from-it").string()));
+    }
+
+    // Replaces the only line of config.toml that is `was`; returns its number in the file.
+    static std::int64_t edit_config(const fs::path& run, const std::string& was, const std::string& now) {
+        std::string config = read_file(path("good-word") / "config.toml");
+        const std::size_t at = config.find("\n" + was + "\n");
+        EXPECT_NE(at, std::string::npos) << was << " in\n" << config;
+        config.replace(at + 1, was.size(), now);
+        write_file_atomically(run / "config.toml", std::string_view(config));
+        return 2 + std::count(config.begin(), config.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    }
+
+    static nn::NamedTensors tensors_of(const fs::path& run) {
+        const SafetensorsFile file(run / "model.safetensors");
+        nn::NamedTensors tensors;
+        for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+        return tensors;
     }
 
     // A fresh copy of a run.
@@ -175,44 +180,23 @@ TEST_F(HostileRun, IsRefusedOrTranslatesAsBefore) {
 
 TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
     const fs::path run = copy("good-word");
-    std::string config = read_file(run / "config.toml");
-    const std::size_t at = config.find("heads = 2");
-    ASSERT_NE(at, std::string::npos);
-    config.replace(at, 9, "heads = 4");
-    write_file_atomically(run / "config.toml", std::string_view(config));
-    const std::string message = error_of([&] { open_run(run); });
-    EXPECT_NE(message.find("heads = 2, but the configuration says heads = 4"), std::string::npos) << message;
+    edit_config(run, "heads = 2", "heads = 4");
+    expect_error([&] { open_run(run); }, "heads = 2, but the configuration says heads = 4");
 }
 
 // An unknown word is an error, and not replaced by a default.
 TEST_F(HostileRun, NamesFileAndLineOfAWordThatMeansNothing) {
-    const std::pair<std::string, std::string> words[] = {
-        {"activation = \"", "relu"}, {"tie = \"", "all"}, {"norm = \"", "pre"}, {"schedule = \"", "inverse-sqrt"}};
-    for (const auto& [option, word] : words) {
-        const fs::path run = copy("good-word");
-        std::string config = read_file(run / "config.toml");
-        const std::size_t at = config.find("\n" + option + word);
-        ASSERT_NE(at, std::string::npos) << option;
-        config.replace(at + 1 + option.size(), word.size(), "swish");
-        write_file_atomically(run / "config.toml", std::string_view(config));
-        const auto line = 2 + std::count(config.begin(), config.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-        const std::string message = error_of([&] { open_run(run); });
-        const std::string wanted =
-            "config.toml:" + std::to_string(line) + ": --" + option.substr(0, option.find(' ')) + " is 'swish', wanted one of ";
-        EXPECT_NE(message.find(wanted), std::string::npos) << message;
+    const fs::path run = copy("good-word");
+    for (const auto& [option, word] :
+         {std::pair("activation", "relu"), {"tie", "all"}, {"norm", "pre"}, {"schedule", "inverse-sqrt"}}) {
+        const std::int64_t line =
+            edit_config(run, fmt::format("{} = \"{}\"", option, word), fmt::format("{} = \"swish\"", option));
+        expect_error([&] { open_run(run); }, fmt::format("config.toml:{}: --{} is 'swish', wanted one of ", line, option));
     }
 }
 
 TEST_F(HostileRun, IsNotGoneOnWith) {
     Sequence numbers(2);
-    const auto resume = [&](const fs::path& run) {
-        const std::string name = run.string();
-        const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
-        testing::internal::CaptureStderr();
-        const auto release = [](void*) { testing::internal::GetCapturedStderr(); };
-        const std::unique_ptr<void, decltype(release)> captured(&numbers, release);
-        train_command(arguments);
-    };
     const std::string save = "saves/4/";
     for (const std::string file :
          {"model.safetensors", "moments.safetensors", "average.safetensors", "best.safetensors", "state.json"}) {
@@ -228,14 +212,8 @@ TEST_F(HostileRun, IsNotGoneOnWith) {
 }
 
 TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
-    const fs::path run = copy("good-word");
-    nn::NamedTensors tensors;
-    {
-        const SafetensorsFile file(run / "model.safetensors");
-        for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
-    }
-    save_safetensors(run / "model.safetensors", tensors);  // as from another program: it does not record options
-    const std::string config = read_file(run / "config.toml");
+    const fs::path run = copy("good-word"), file = run / "model.safetensors";
+    save_safetensors(file, tensors_of(run));  // as from another program: it does not record options
     const auto start = std::chrono::steady_clock::now();
     const std::array<std::string, 3> cases[] = {
         {"d-ff = 8", "d-ff = 200000000", "d_ff is 200000000"},
@@ -245,21 +223,11 @@ TEST_F(HostileRun, WithAConfigurationOfAHugeModelIsRefusedBeforeItIsMade) {
         {"encoder-layers = 1", "encoder-layers = 1000000000000", "put the run's own config.toml back"},
         {"position-table = 512", "position-table = 9223372036854775807", "position_table is"}};
     for (const auto& [was, now, wanted] : cases) {
-        std::string changed = config;
-        const std::size_t at = changed.find("\n" + was + "\n");
-        ASSERT_NE(at, std::string::npos) << was << " in\n" << config;
-        changed.replace(at + 1, was.size(), now);
-        write_file_atomically(run / "config.toml", std::string_view(changed));
+        edit_config(run, was, now);
         const std::string message = error_of([&] { open_run(run); });
         EXPECT_NE(message.find(wanted), std::string::npos) << now << ": " << message;
-        EXPECT_NE(message.find((run / "model.safetensors").string()), std::string::npos) << now << ": " << message;
-        const std::string name = run.string(), text = path("text1").string(), out = path("from-it").string();
-        const char* const initial[] = {"--init", name.c_str(), "--train", text.c_str(), "--valid",   text.c_str(), "--source",
-                                       "a",      "--target",   "b",       "--out",      out.c_str(), "--updates",  "1"};
-        testing::internal::CaptureStderr();
-        const std::string of_training = error_of([&] { train_command(initial); });
-        testing::internal::GetCapturedStderr();
-        EXPECT_NE(of_training.find(wanted), std::string::npos) << now << ": " << of_training;
+        EXPECT_NE(message.find(file.string()), std::string::npos) << now << ": " << message;
+        expect_error([&] { init_from(run); }, wanted);
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
@@ -272,11 +240,7 @@ TEST_F(HostileRun, WhoseStateSaysMoreWeightsThanThereAreIsRefusedBeforeRoomIsMad
     const std::string fields = state.substr(0, at) + "\"averaged\": 1000000000000" + state.substr(end, seal - end);
     write_file_atomically(run / "saves/4/state.json",
                           std::string_view(fields + ",\n \"digest\": \"" + digest(fields + "\n}") + "\"\n}\n"));
-    const std::string name = run.string();
-    const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
-    testing::internal::CaptureStderr();
-    expect_error([&] { train_command(arguments); }, "says 1000000000000 weights");
-    testing::internal::GetCapturedStderr();
+    expect_error([&] { resume(run); }, "says 1000000000000 weights");
 }
 
 TEST_F(HostileRun, WithANamedPipeForAFileIsRefusedAtOnce) {
@@ -291,22 +255,15 @@ TEST_F(HostileRun, WithANamedPipeForAFileIsRefusedAtOnce) {
     for (const char* file : {"config.toml", "vocab.tsv", "log.jsonl", "saves/4/state.json", "saves/4/model.safetensors",
                              "events.out.tfevents.heddle", "search.toml"}) {
         if (std::string(file).starts_with("events") && !fs::exists(path("good-word") / file)) continue;
-        const std::string name = pipe(file).string();
-        const char* const arguments[] = {"--resume", name.c_str(), "--updates", "5"};
-        testing::internal::CaptureStderr();
-        EXPECT_TRUE(refuses([&] { train_command(arguments); })) << file;
-        testing::internal::GetCapturedStderr();
+        const fs::path run = pipe(file);
+        EXPECT_TRUE(refuses([&] { resume(run); })) << file;
     }
 }
 
 TEST_F(HostileRun, WeightsThatAreNotFiniteAreNamedWithTheirFile) {
     for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
         const fs::path run = copy("good-word");
-        nn::NamedTensors tensors;
-        {
-            const SafetensorsFile file(run / "model.safetensors");
-            for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
-        }
+        nn::NamedTensors tensors = tensors_of(run);
         std::vector<double> values = tensors[3].second.to_vector();
         values.back() = bad;
         for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -315,22 +272,14 @@ TEST_F(HostileRun, WeightsThatAreNotFiniteAreNamedWithTheirFile) {
             const std::string wanted =
                 fmt::format("{}: the weights {} hold NaN or infinity", (run / "model.safetensors").string(), tensors[3].first);
             expect_error([&] { open_run(run); }, wanted);
-            const std::string name = run.string(), text = path("text1").string(), out = path("from-it").string();
-            const char* const initial[] = {"--init", name.c_str(), "--train", text.c_str(), "--source",
-                                           "a",      "--target",   "b",       "--out",      out.c_str()};
-            testing::internal::CaptureStderr();
-            expect_error([&] { train_command(initial); }, wanted);
-            testing::internal::GetCapturedStderr();
+            expect_error([&] { init_from(run); }, wanted);
         }
     }
 }
 
 TEST_F(HostileRun, AnotherProgramsWeightsAreTakenAsTheyAre) {
     const fs::path run = copy("good-word");
-    nn::NamedTensors tensors;
-    const SafetensorsFile file(run / "model.safetensors");
-    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
-    save_safetensors(run / "best.safetensors", tensors);
+    save_safetensors(run / "best.safetensors", tensors_of(run));
     EXPECT_EQ(weights(run, "best.safetensors"), weights(path("good-word"), "model.safetensors"));
 }
 

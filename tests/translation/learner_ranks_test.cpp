@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "apps/translation/distributed/distributed_batches.h"
@@ -70,61 +69,6 @@ TEST(GradientBuckets, AreCompleteWithTheirLastElement) {
     }
     const std::int64_t large = 5 * GradientBuckets::kMostOfSegment * GradientBuckets::kElements / 2;
     EXPECT_LE(GradientBuckets(std::vector<std::int64_t>{0, large}, {}).most_of_segment(), GradientBuckets::kMostOfSegment);
-}
-
-// In each shard the leaves complete in another order; every fifth shard reports nothing, as if it had no sentences.
-TEST(RankExchange, SumsAndMeasuresWithTheSameBitsOnAnyNumberOfRanks) {
-    const Spans active({{5, 20'000}, {20'100, 9'000}}, 30'000);
-    const std::vector<Span> leaves = {{5, 4'000}, {4'005, 9'000}, {13'005, 7'000}, {20'100, 9'000}};
-    const auto gradient = [](std::int64_t shard) { return Tensor::randn({30'000}, static_cast<std::uint64_t>(shard)); };
-    for (const std::int64_t shards : {1, 2, 3, 4, 6, 7, 12}) {
-        Tensor alone = Tensor::zeros({30'000});
-        ShardSum sum(alone, shards);
-        for (std::int64_t shard = 0; shard < shards; ++shard) {
-            alone.copy_(gradient(shard));
-            sum.add();
-        }
-        const double norm = kernels::gradient_norm(alone, active);
-        for (int size = 1; size <= shards && size <= 5; ++size) {
-            Tensor together = Tensor::zeros({30'000});
-            on_threads(size, [&](Ranks& ranks) {
-                RankExchange exchange(ranks, shards, active, leaves, 700);
-                Tensor own = Tensor::zeros({30'000});
-                std::vector<double> numbers;
-                exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete& complete) {
-                    const Tensor all = gradient(shard);
-                    numbers.insert(numbers.end(), {static_cast<double>(shard), 0.5});
-                    own.fill_(std::numeric_limits<double>::quiet_NaN());
-                    for (const Span& rest : {Span{0, 5}, Span{20'005, 95}, Span{29'100, 900}})
-                        own.slice(rest.start, rest.start + rest.length).copy_(all.slice(rest.start, rest.start + rest.length));
-                    for (std::size_t i = 0; i < leaves.size(); ++i) {
-                        const Span& leaf = leaves[(i + static_cast<std::size_t>(shard)) % leaves.size()];
-                        Tensor part = own.slice(leaf.start, leaf.start + leaf.length);
-                        part.copy_(all.slice(leaf.start, leaf.start + leaf.length));
-                        if (complete && shard % 5 != 4) complete(part);
-                    }
-                });
-                // Elements without a leaf are sent at the end, and the whole sum if its last shard reported nothing.
-                const std::int64_t sent = exchange.costs().gradients.sent, late = sent - exchange.costs().sent_early;
-                if ((exchange.own_trees().back().last - 1) % 5 != 4) {
-                    EXPECT_LE(late, 4 * 900);
-                } else if (exchange.own_trees().size() == 1) {
-                    EXPECT_EQ(late, sent);
-                }
-                const RankExchange::Measured measured = exchange.measure(own, numbers);
-                EXPECT_EQ(measured.norm, norm);
-                ASSERT_EQ(static_cast<std::int64_t>(measured.of_shards.size()), 2 * shards);
-                for (std::size_t i = 0; i < measured.of_shards.size(); i += 2) {
-                    EXPECT_EQ(measured.of_shards[i], static_cast<double>(i / 2));
-                    EXPECT_EQ(measured.of_shards[i + 1], 0.5);
-                }
-                exchange.gather_weights(own);
-                if (exchange.leads()) together = own;
-            });
-            EXPECT_EQ(std::memcmp(together.bytes_data(), alone.bytes_data(), static_cast<std::size_t>(alone.bytes())), 0)
-                << size << " ranks, " << shards << " shards";
-        }
-    }
 }
 
 // The results of a training.

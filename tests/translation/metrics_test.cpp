@@ -193,18 +193,6 @@ TEST(SentenceBleu, CountsOnlyTheOrdersThatASentenceHas) {
     EXPECT_NEAR(sentence_score(Metric::bleu, statistics("a b c", "a b d")), 100 * std::cbrt(2.0 / 3 / 2 / 2), 1e-9);
 }
 
-// "ab" and "abc" share orders 1 and 2: P = 1, R = (2/3 + 1/2) / 2. For chrF++, an order of words without a match is added.
-TEST(Chrf, OfTwoShortWordsIsWhatOneComputesByHand) {
-    const LineStatistics line = statistics("ab", "abc");
-    EXPECT_NEAR(corpus_score(Metric::chrf, line), 100 * 35.0 / 55, 1e-9);
-    EXPECT_NEAR(corpus_score(Metric::chrf_plus_plus, line), 100 * 1260.0 / 2970, 1e-9);
-}
-
-TEST(Chrf, DoesNotSeeSpaces) {
-    EXPECT_NEAR(corpus_score(Metric::chrf, statistics("a\u00a0b\u3000c\td e f g", "abcdefg")), 100, 1e-9);
-    EXPECT_LT(corpus_score(Metric::chrf_plus_plus, statistics("abc defg", "abcdefg")), 90);
-}
-
 TEST(Chrf, LeavesOutWhatHasNoReference) {
     EXPECT_NEAR(corpus_score(Metric::chrf, sum(line_statistics(Lines{"wxyz", "ab"}, Lines{"", "ab"}))), 100, 1e-9);
     EXPECT_LT(corpus_score(Metric::chrf, sum(line_statistics(Lines{"", "ab"}, Lines{"wxyz", "ab"}))), 50);
@@ -220,43 +208,6 @@ TEST(Chrf, CutsOneMarkOffAWord) {
 
 TEST(Chrf, TakesBytesThatAreNotUtf8) {
     EXPECT_NEAR(corpus_score(Metric::chrf, statistics("a \xff\xfe b\xc3", "a \xff\xfe b\xc3")), 100, 1e-9);
-}
-
-// The same counts, computed with maps.
-NgramCounts counted(const std::u32string& hypothesis, const std::u32string& reference, std::size_t n) {
-    const auto ngrams = [n](const std::u32string& text) {
-        std::map<std::u32string, std::int64_t> out;
-        for (std::size_t i = 0; i + n <= text.size(); ++i) ++out[text.substr(i, n)];
-        return out;
-    };
-    auto said = ngrams(hypothesis), wanted = ngrams(reference);
-    NgramCounts out;
-    for (const auto& [ngram, count] : said) {
-        out.hypothesis += count;
-        out.matches += std::min(count, wanted[ngram]);
-    }
-    for (const auto& [ngram, count] : wanted) out.reference += count;
-    return out;
-}
-
-TEST(Ngrams, AreCountedAsMapsCountThem) {
-    Sequence numbers(4);
-    const auto text = [&](std::uint64_t letters) {
-        std::u32string out(numbers.below(12), U' ');
-        for (char32_t& c : out) c = static_cast<char32_t>(0xFFFF + numbers.below(letters));
-        return out;
-    };
-    for (int round = 0; round < 500; ++round) {
-        const std::u32string hypothesis = text(1 + round % 4), reference = text(1 + round % 4);
-        std::array<NgramCounts, 5> orders;
-        count_ngrams(hypothesis, reference, orders);
-        for (std::size_t n = 1; n <= orders.size(); ++n) {
-            const NgramCounts wanted = counted(hypothesis, reference, n);
-            EXPECT_EQ(orders[n - 1].hypothesis, wanted.hypothesis);
-            EXPECT_EQ(orders[n - 1].reference, wanted.reference);
-            EXPECT_EQ(orders[n - 1].matches, wanted.matches) << "order " << n;
-        }
-    }
 }
 
 }  // namespace

@@ -99,21 +99,6 @@ TEST(Shards, ArePartsOfBatchesLikeBatchesOfTheirSentences) {
 
 Tensor random_gradient(std::int64_t shard) { return Tensor::randn({257}, static_cast<std::uint64_t>(shard)); }
 
-TEST(Shards, AreSummedPairByPair) {
-    Tensor gradients = Tensor::zeros({257});
-    ShardSum sum(gradients, 6);
-    for (std::int64_t shard = 0; shard < 6; ++shard) {
-        gradients.copy_(random_gradient(shard));
-        sum.add();
-    }
-    const auto g = [](std::int64_t shard) { return random_gradient(shard).to_vector(); };
-    const auto [a, b, c, d, e, f] = std::tuple(g(0), g(1), g(2), g(3), g(4), g(5));
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const auto plus = [](double x, double y) { return static_cast<double>(static_cast<float>(x + y)); };
-        EXPECT_EQ(gradients.to_vector()[i], plus(plus(plus(a[i], b[i]), plus(c[i], d[i])), plus(e[i], f[i])));
-    }
-}
-
 // The sum over a tree, by the definition of the tree.
 Tensor sum_of_tree(ShardRange tree) {
     if (tree.size() == 1) return random_gradient(tree.first);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "apps/command/line_stream.h"
 #include "apps/translation/text/corpus.h"
@@ -325,23 +324,6 @@ TEST_F(Formats, ComeFromAStream) {
     EXPECT_THAT(said_, ElementsAre(HasSubstr("line 6 (<b>) describes no talk")));
     EXPECT_EQ(read(tags, TextFormat::text).size(), 4u) << "one line in, one line out";
     EXPECT_EQ(read("a\nb\nc", TextFormat::automatic), (Lines{"a", "b", "c"}));
-}
-
-// ---- real data
-
-TEST_F(Formats, ReadTheRealTalks) {
-    const std::string folder = HEDDLE_SOURCE_DIR "/../shared/data/iwslt";
-    if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no talks at " << folder;
-    const Corpus training = read_corpus(folder + "/train.tags.de-en", "de", "en", reading());
-    EXPECT_EQ(training.size(), 3173);
-    EXPECT_EQ(without_empty_sides(training).left_out, 0);
-    EXPECT_EQ(training.pairs[0].source, "David Gallo: Das ist Bill Lange. Ich bin Dave Gallo.");
-    EXPECT_THAT(said_, ElementsAre(HasSubstr("left out 256 lines of metadata"), HasSubstr("left out 256 lines of metadata")));
-    const Corpus test = read_corpus(folder + "/IWSLT16.TED.tst2014.de-en", "de", "en", reading());
-    EXPECT_EQ(test.size(), 1305);
-    EXPECT_EQ(test.pairs[2],
-              (SentencePair{"Sie war eine 26-jährige Frau namens Alex.", "She was a 26-year-old woman named Alex."}));
-    EXPECT_TRUE(said_.empty()) << "pugixml reads these files as they are";
 }
 
 }  // namespace

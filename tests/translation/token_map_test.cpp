@@ -324,45 +324,6 @@ TEST(MappedVocabulary, WithAnotherMapIsAnotherVocabulary) {
     EXPECT_NO_THROW(check_numbering(tied, {mapped(), mapped()}, "RUN"));
 }
 
-// Results of transformers for the same folders: 40 sentences each. The .spm of hf_opus has other pieces than its vocab.json.
-TEST(MappedVocabulary, GivesTheIdsOfTransformers) {
-    for (const std::string name : {"hf_opus", "hf_bin"}) {
-        const fs::path folder = fs::path(HEDDLE_SOURCE_DIR "/../shared/oracles") / name;
-        if (!fs::exists(folder)) GTEST_SKIP() << folder << " is missing";
-        SCOPED_TRACE(name);
-        const nlohmann::json pieces = nlohmann::json::parse(read_file(folder / "vocab.json")),
-                             oracle = nlohmann::json::parse(read_file(folder / "oracle.json"));
-        TokenMap map{.pieces = std::vector<std::string>(pieces.size()), .unk = 1, .end = 0, .start = StartToken::pad};
-        for (const auto& [piece, id] : pieces.items()) map.pieces[id.get<std::size_t>()] = piece;
-        map.pad = pieces["<pad>"].get<std::int32_t>();
-        const std::map<std::string, std::unique_ptr<Vocabulary>> sides = [&] {
-            std::map<std::string, std::unique_ptr<Vocabulary>> both;
-            for (const std::string side : {"source", "target"})
-                both[side] = load_sentencepiece(read_file(folder / (side + ".spm")), side, false, map);
-            return both;
-        }();
-        const Numbers toolkit = sides.at("source")->toolkit_ids();
-        const auto ours = [&](const nlohmann::json& theirs) {
-            Numbers ids;
-            for (const auto& id : theirs)
-                ids.push_back(static_cast<std::int32_t>(std::ranges::find(toolkit, id.get<std::int32_t>()) - toolkit.begin()));
-            return ids;
-        };
-        EXPECT_EQ(oracle["sentences"].size(), 40u);
-        std::int64_t unknown = 0;
-        for (const nlohmann::json& each : oracle["sentences"]) {
-            for (const auto& [side, vocabulary] : sides) {
-                Numbers ids = vocabulary->encode(each[side].get<std::string>());
-                unknown += std::ranges::count(ids, unk_id);
-                ids.push_back(eos_id);
-                EXPECT_EQ(ids, ours(each[side + "_ids"])) << each[side];
-            }
-            EXPECT_EQ(sides.at("target")->decode(ours(each["greedy_ids"])), each["greedy"].get<std::string>());
-        }
-        EXPECT_EQ(unknown, 3) << "some sentences have pieces that vocab.json lacks";
-    }
-}
-
 class MarkedModel : public testing::Test {
   protected:
     MarkedModel() {

@@ -121,17 +121,6 @@ TEST_F(HalfTraining, TwentyUpdatesGiveTheLossesOfTheCpuWithinWhatRoundingDoes) {
     EXPECT_LT(last, 0.8 * first);
 }
 
-TEST_F(HalfTraining, AnUpdateHasTheSameBitsAgain) {
-    const Setting setting;
-    Tensor weights[2];
-    for (Tensor& each : weights) {
-        Training training(setting);
-        for (std::int64_t update = 0; update < 3; ++update) training.update({setting.batch(update)});
-        each = copy_on_cpu(training.parameters().values);
-    }
-    EXPECT_TRUE(same_bits(weights[0], weights[1]));
-}
-
 // ---- weights, gradients and the bf16 copy
 
 // The f32 weights have more digits than bf16, and the model computes with them rounded.

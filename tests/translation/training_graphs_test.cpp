@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <iostream>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "apps/translation/training/learner.h"
@@ -189,15 +185,6 @@ TEST_F(TrainingGraphs, UpdatesAreReplayedWithoutLaunchesAndWaits) {
     EXPECT_EQ(run.waits, 0);
 }
 
-TEST_F(TrainingGraphs, TrainAsTheCpuDoes) {
-    const TrainingData data = copy_data(300);
-    const Trained cpu = train(data, warming_up(), Device::cpu, 5), cuda = train(data, warming_up(), Device::cuda, 5);
-    EXPECT_LE(std::abs(cuda.reading.loss - cpu.reading.loss), 1e-4 * cpu.reading.loss);
-    const Trained without = train(data, warming_up(false), Device::cuda, 5);
-    EXPECT_EQ(without.counts.direct, 0);
-    EXPECT_LE(std::abs(cuda.reading.loss - without.reading.loss), 1e-4 * cpu.reading.loss);
-}
-
 TEST_F(TrainingGraphs, BatchesOfTheStreamGiveTheSameBits) {
     const TrainingData data = copy_data(300);
     const Trained plain = train(data, warming_up(), Device::cuda, 5), fed = train(data, warming_up(), Device::cuda, 5, true);
@@ -276,60 +263,11 @@ TEST(BatchCapacity, HoldsTheBatch) {
     }
 }
 
-// Five epochs of Multi30k by words: all but the first step of a capacity are in a graph.
-TEST(BatchCapacity, LetsMostStepsOfRealTextRunInGraphs) {
-    const std::string prefix = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/train";
-    if (!std::filesystem::exists(prefix + ".de")) GTEST_SKIP() << "there is no " << prefix << ".de: no real text was read";
-    DataOptions files;
-    files.train = prefix;
-    files.source = "de";
-    files.target = "en";
-    TrainingText text = read_training_text(files, [](std::string_view) {});
-    VocabularyRequest request;
-    request.type = VocabularyType::word;
-    const TrainingData data =
-        encode_training_data(std::move(text), make_vocabularies(request, text.training, [](std::string_view) {}));
-    for (const std::int64_t batch_tokens : {1500, 3000}) {
-        std::set<BatchCapacity> capacities;
-        std::int64_t steps = 0, tokens = 0, rows = 0;
-        for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
-            for (const auto& indices : plan_batches(data.training, {.batch_tokens = batch_tokens}, 1, epoch).batches) {
-                const PairBatch batch = make_batch(data.training, indices);
-                const BatchCapacity capacity = capacity_of(batch, std::nullopt);
-                capacities.insert(capacity);
-                ++steps;
-                tokens += batch.source_tokens + batch.target_tokens;
-                rows += capacity.source.rows + capacity.target.rows;
-            }
-        const double in_graphs = 1 - static_cast<double>(capacities.size()) / static_cast<double>(steps);
-        std::cout << "batches of up to " << batch_tokens << " tokens: " << steps << " steps, " << capacities.size()
-                  << " capacities, " << 100 * in_graphs << " % in graphs, "
-                  << 100.0 * static_cast<double>(rows - tokens) / static_cast<double>(tokens) << " % more rows\n";
-        EXPECT_GE(in_graphs, 0.9);
-    }
-}
-
 TEST(BatchCapacity, NeverPassesATableOfPositions) {
     const TrainingData data = copy_data(10);
     const PairBatch batch = make_batch(data.training, std::vector<std::int64_t>{0, 1, 2});
     EXPECT_EQ(capacity_of(batch, 12).source.longest, 12);
     EXPECT_EQ(capacity_of(batch, std::nullopt).source.longest, 32);
-}
-
-TEST(BatchStream, PreparesThePlansBatchesInOrder) {
-    const TrainingData data = copy_data(200);
-    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-    BatchStream stream(data.training, {.batch_tokens = 64}, 1);
-    for (const std::int64_t ahead : {0, 1, 5}) {
-        stream.pack_ahead(ahead, [](PairBatch& batch) { ++batch.sentences; });
-        stream.seek(1, 2);
-        for (std::size_t i = 2; i < plan.batches.size(); ++i) {
-            const PairBatch batch = stream.next();
-            EXPECT_EQ(batch.indices, plan.batches[i]);
-            EXPECT_EQ(batch.sentences, static_cast<std::int64_t>(plan.batches[i].size()) + 1) << "prepared";
-        }
-        expect_error([&] { stream.next(); }, "of an epoch with");
-    }
 }
 
 TEST(BatchStream, TellsWhatWentWrongOnItsThread) {

@@ -1,5 +1,6 @@
 // Ranks that train together on devices: gradients are sent while backward runs, and the bits are those of one process. The ranks
 // are threads, each with its own stream; they share one device, so messages go through the host.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <mutex>
@@ -10,12 +11,8 @@
 #include "apps/translation/distributed/gradient_buckets.h"
 #include "apps/translation/distributed/message.h"
 #include "apps/translation/training/learner.h"
-#include "autograd/ops.h"
-#include "autograd/tape.h"
 #include "core/graph.h"
-#include "core/mark.h"
 #include "kernels/cast/cast.h"
-#include "kernels/gradient_norm/gradient_norm.h"
 #include "tests/translation/thread_ranks.h"
 #include "tests/translation/training_device_support.h"
 
@@ -86,111 +83,6 @@ TEST_F(TrainingRanks, BucketsLeaveInTheOrderInWhichTheyAreComplete) {
     device::synchronize();
 }
 
-// Parameters with given gradients: those of the sum of parameter * wanted.
-class Asked {
-  public:
-    Asked(const Tensor& gradients, std::span<const Span> leaves)
-        : wanted_(Tensor::zeros(gradients.shape(), gradients.dtype(), gradients.device())), leaves_(leaves) {
-        for (const Span& leaf : leaves) {
-            parameters_.emplace_back(Tensor::zeros({leaf.length}, DType::f32, Device::cuda), true);
-            parameters_.back().set_grad(gradients.slice(leaf.start, leaf.start + leaf.length));
-        }
-    }
-
-    void want(const Tensor& gradient) { wanted_.copy_(gradient); }
-    void pass() const {
-        Variable all;
-        for (std::size_t i = 0; i < leaves_.size(); ++i) {
-            const Variable one = ops::sum(ops::mul(parameters_[i], part(leaves_[i])));
-            all = all.defined() ? ops::add(all, one) : one;
-        }
-        backward(all);
-    }
-
-  private:
-    Variable part(const Span& leaf) const { return Variable(wanted_.slice(leaf.start, leaf.start + leaf.length)); }
-
-    Tensor wanted_;
-    std::vector<Variable> parameters_;
-    std::span<const Span> leaves_;
-};
-
-TEST_F(TrainingRanks, SumAndMeasureWithTheSameBits) {
-    constexpr std::int64_t n = 50'000, updates = 4;
-    const Spans active({{5, n - 5}}, n);
-    std::vector<Span> leaves = {{5, 9'995}};
-    for (std::int64_t begin = 10'000; begin < n; begin += 2'500) leaves.push_back({begin, 2'500});
-    const auto gradient = [](std::int64_t update, std::int64_t shard) {
-        Tensor made = Tensor::randn({n}, static_cast<std::uint64_t>(100 * update + shard));
-        made.slice(0, 5).fill_(0);
-        return made;
-    };
-    for (const std::int64_t shards : {2, 4, 5}) {
-        std::vector<std::vector<double>> alone;
-        std::vector<double> norms;
-        for (std::int64_t update = 0; update < updates; ++update) {
-            Tensor sum = Tensor::zeros({n}, DType::f32, Device::cuda);
-            ShardSum shard_sum(sum, shards);
-            for (std::int64_t shard = 0; shard < shards; ++shard) {
-                sum.copy_(gradient(update, shard));
-                shard_sum.add();
-            }
-            alone.push_back(sum.to_vector());
-            norms.push_back(kernels::gradient_norm(sum, active));
-        }
-        for (const bool graphs : {false, true})
-            for (int size = 1; size <= std::min<std::int64_t>(shards, 3); ++size) {
-                std::mutex mutex;
-                ExchangeCosts all;
-                on_streams(size, [&](Ranks& ranks) {
-                    RankExchange exchange(ranks, shards, active, leaves, 3'000);
-                    Tensor own = Tensor::zeros({n}, DType::f32, Device::cuda);
-                    Asked asked(own, leaves);
-                    MemoryArena arena;
-                    device::Graph graph;
-                    const auto pass = [&] {
-                        MarkedPass marks(&exchange, own);
-                        asked.pass();
-                        marks.end();
-                    };
-                    for (std::int64_t update = 0; update < updates; ++update) {
-                        std::vector<double> numbers;
-                        exchange.sum_gradients(own, [&](std::int64_t shard, const RankExchange::Complete& complete) {
-                            EXPECT_FALSE(complete);
-                            numbers.push_back(static_cast<double>(shard));
-                            own.fill_(0);
-                            asked.want(gradient(update, shard));
-                            if (!graphs || update == 0) return pass();
-                            const MemoryArena::Use use(arena);
-                            if (!graph.captured()) graph.capture(pass);
-                            graph.launch();
-                        });
-                        const auto i = static_cast<std::size_t>(update);
-                        EXPECT_EQ(exchange.measure(own, numbers).norm, norms[i]);
-                        EXPECT_EQ(own.to_vector(), alone[i]) << size << " ranks, " << shards << " shards, update " << update;
-                    }
-                    exchange.own(own).fill_(ranks.rank());
-                    exchange.gather_weights(own);
-                    EXPECT_EQ(own.to_vector().front(), 0);
-                    EXPECT_EQ(own.to_vector().back(), size - 1);
-                    const ExchangeCosts& costs = exchange.costs();
-                    EXPECT_EQ(costs.between_devices, "the hosts' memory");
-                    const std::lock_guard lock(mutex);
-                    all.gradients.add(costs.gradients);
-                    all.sent_early += costs.sent_early;
-                    all.received_early += costs.received_early;
-                });
-                EXPECT_EQ(all.gradients.sent, all.gradients.received);
-                EXPECT_LE(all.sent_early, all.gradients.sent);
-                EXPECT_LE(all.received_early, all.gradients.received);
-                if (size > 1 && device::emulated()) {
-                    EXPECT_GT(all.sent_early, 0) << size << " ranks, " << shards << " shards";
-                    EXPECT_GT(all.received_early, 0) << size << " ranks, " << shards << " shards";
-                }
-            }
-    }
-}
-
 // The results of a training: weights, and the numbers of its reports.
 struct Left {
     std::vector<double> weights, numbers;
@@ -231,33 +123,43 @@ TEST_F(TrainingRanks, LeaveTheBytesOfOneProcess) {
         use(learner);
     };
     for (const bool graphs : {true, false})
-        for (const std::int64_t shards : {2, 4}) {
+        for (const auto& [shards, size] : {std::pair(2, 2), {4, 2}, {5, 3}}) {
             options.cuda_graphs = graphs;
             options.shards = shards;
             Left one;
             subject(nullptr, [&](Learner& learner) { one = learn(learner); });
             device::synchronize();
             std::mutex mutex;
-            std::int64_t sent_early = 0, replayed = 0;
-            Left two;
-            on_streams(2, [&](Ranks& ranks) {
+            ExchangeCosts all;
+            std::int64_t replayed = 0;
+            Left several;
+            on_streams(size, [&](Ranks& ranks) {
                 subject(&ranks, [&](Learner& learner) {
                     if (ranks.rank() > 0) {
                         learner.follow(data.training);
                     } else {
-                        two = learn(learner);
+                        several = learn(learner);
                         send_command(ranks, Command::end);
                     }
+                    const ExchangeCosts costs = learner.exchange_costs();
+                    EXPECT_EQ(costs.between_devices, "the hosts' memory");
                     const std::lock_guard lock(mutex);
-                    sent_early += learner.exchange_costs().sent_early;
+                    all.gradients.add(costs.gradients);
+                    all.sent_early += costs.sent_early;
+                    all.received_early += costs.received_early;
                     replayed += learner.graph_counts().replayed;
                 });
                 device::synchronize();
             });
-            EXPECT_EQ(two, one) << shards << " shards, graphs " << graphs;
+            SCOPED_TRACE(fmt::format("{} ranks, {} shards, graphs {}", size, shards, graphs));
+            EXPECT_EQ(several, one);
             EXPECT_EQ(replayed > 0, graphs);
+            EXPECT_EQ(all.gradients.sent, all.gradients.received);
+            EXPECT_LE(all.sent_early, all.gradients.sent);
+            EXPECT_LE(all.received_early, all.gradients.received);
             if (device::emulated()) {
-                EXPECT_GT(sent_early, 0) << shards << " shards, graphs " << graphs;
+                EXPECT_GT(all.sent_early, 0);
+                EXPECT_GT(all.received_early, 0);
             }
         }
 }

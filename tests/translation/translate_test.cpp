@@ -89,18 +89,6 @@ std::vector<std::string> texts(const std::vector<Translation>& translations) {
     return all;
 }
 
-TEST_F(LineTranslation, GivesTheBestOfEachLineFirst) {
-    const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);
-    Translator translator(*model, vocabularies_, {.beam = 4, .length_penalty = 0.6, .n_best = 3});
-    const std::vector<std::string> best = translate_lines(*model, vocabularies_, lines_, {.beam = 4, .length_penalty = 0.6});
-    const auto given = translator.translate(lines_);
-    ASSERT_EQ(given.size(), lines_.size());
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        ASSERT_EQ(given[i].size(), 3u);
-        EXPECT_EQ(given[i][0].text, best[i]);
-    }
-}
-
 // A line's samples do not depend on the sizes of the pieces in which the input arrives.
 TEST_F(LineTranslation, DrawsByTheLinesNumberInTheWholeInput) {
     const nn::Model model = nn::random_model(vocabularies_.source->size(), 2);

@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/vocabulary/protobuf.h"
-#include "core/error.h"
 #include "tests/shell.h"
+#include "tests/support.h"
 
 namespace heddle::app {
 namespace {
@@ -23,31 +22,13 @@ const Lines sample{"The quick brown fox, who jumps over the lazy dog, isn't lazy
                    "A na\u00efve caf\u00e9 (na\u00efve?) costs 3.50 \u20ac -- or 10%.",
                    "\"Gr\u00fc\u00dfe,\" sagte er; \u201edas ist gut\u201c...", "the dog sees the fox and the fox sees the dog"};
 
-template <class Action>
-std::string message_of(Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
-
-/// Trains, saves and loads a vocabulary, and compares both on the way.
-class SavedVocabulary {
-  public:
-    explicit SavedVocabulary(const Vocabulary& vocabulary) {
-        std::string file = std::string("heddle_vocab_") + testing::UnitTest::GetInstance()->current_test_info()->name();
-        std::replace(file.begin(), file.end(), '/', '_');
-        path_ = std::filesystem::path(testing::TempDir()) / file;
-        vocabulary.save(path_.string());
-    }
-    ~SavedVocabulary() { std::filesystem::remove(path_); }
-    std::string path() const { return path_.string(); }
+/// A vocabulary's file.
+struct SavedVocabulary {
+    explicit SavedVocabulary(const Vocabulary& vocabulary) { vocabulary.save(path()); }
+    std::string path() const { return folder / "vocab"; }
     std::unique_ptr<Vocabulary> load() const { return Vocabulary::load(path()); }
 
-  private:
-    std::filesystem::path path_;
+    TemporaryFolder folder;
 };
 
 void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
@@ -158,36 +139,20 @@ std::unique_ptr<Vocabulary> largest(VocabularyType type, Normalization normaliza
     }
 }
 
-// The size named by the error.
-std::int64_t size_that_works(const VocabularyOptions& options) {
-    try {
-        train_vocabulary(options, sample);
-    } catch (const VocabularySizeError& error) {
-        return error.size_that_works;
+TEST_P(Subwords, ThatAreTooManyOrTooFewNameASizeThatWorks) {
+    for (const auto& [size, words] : {std::pair(5000, "the largest that works is "), {9, "the smallest that works is "}}) {
+        VocabularyOptions options{.type = GetParam(), .size = size};
+        try {
+            train_vocabulary(options, sample);
+            FAIL() << "a vocabulary of " << size;
+        } catch (const VocabularySizeError& error) {
+            options.size = error.size_that_works;
+            EXPECT_NE(std::string(error.what()).find(words + std::to_string(options.size)), std::string::npos) << error.what();
+        }
+        EXPECT_EQ(train_vocabulary(options, sample)->size(), options.size);
+        options.size = size == 9 ? options.size - 1 : 4 * options.size;
+        EXPECT_THROW(train_vocabulary(options, sample), Error);
     }
-    return 0;
-}
-
-TEST_P(Subwords, ThatAreTooManyNameASizeThatWorks) {
-    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 5000}, sample); });
-    const std::string words = "the largest that works is ";
-    const std::size_t at = message.find(words);
-    ASSERT_NE(at, std::string::npos) << message;
-    const std::int64_t largest = std::stoll(message.substr(at + words.size()));
-    EXPECT_EQ(size_that_works({.type = GetParam(), .size = 5000}), largest);
-    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = largest}, sample)->size(), largest);
-    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = 4 * largest}, sample), Error);
-}
-
-TEST_P(Subwords, ThatAreTooFewNameTheSmallestSizeThatWorks) {
-    const std::string message = message_of([] { train_vocabulary({.type = GetParam(), .size = 9}, sample); });
-    const std::string words = "the smallest that works is ";
-    const std::size_t at = message.find(words);
-    ASSERT_NE(at, std::string::npos) << message;
-    const std::int64_t smallest = std::stoll(message.substr(at + words.size()));
-    EXPECT_EQ(size_that_works({.type = GetParam(), .size = 9}), smallest);
-    EXPECT_EQ(train_vocabulary({.type = GetParam(), .size = smallest}, sample)->size(), smallest);
-    EXPECT_THROW(train_vocabulary({.type = GetParam(), .size = smallest - 1}, sample), Error);
 }
 
 TEST_P(Subwords, WithTextThatSentencePieceThrowsAwayAreAnErrorNotTheEndOfTheProgram) {
@@ -365,10 +330,10 @@ TEST(VocabularyFile, ThatIsNoneIsAClearError) {
         {head + "\xff\t1\n", ":2: wanted a token, a tab and a count"}};
     for (const auto& [bytes, wanted] : cases) {
         write(saved.path(), bytes);
-        const std::string message = message_of([&] { saved.load(); });
+        const std::string message = error_of([&] { saved.load(); });
         EXPECT_NE(message.find(wanted), std::string::npos) << message;
     }
-    EXPECT_NE(message_of([] { Vocabulary::load("/nowhere/vocab.tsv"); }).find("/nowhere/vocab.tsv"), std::string::npos);
+    EXPECT_NE(error_of([] { Vocabulary::load("/nowhere/vocab.tsv"); }).find("/nowhere/vocab.tsv"), std::string::npos);
 }
 
 TEST(CharVocabulary, GivesBackEverySignItKnowsTabsAndBackslashesToo) {
@@ -383,7 +348,7 @@ TEST(CharVocabulary, GivesBackEverySignItKnowsTabsAndBackslashesToo) {
 
 TEST(VocabularyTypes, HaveNamesAndFileEndings) {
     for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(word_of(vocabulary_type(type)), type);
-    EXPECT_EQ(message_of([] { vocabulary_type("chars"); }),
+    EXPECT_EQ(error_of([] { vocabulary_type("chars"); }),
               "vocabulary: there is no type 'chars'; wanted bpe, unigram, word or char");
     EXPECT_EQ(train_vocabulary({.size = 64}, sample)->file_extension(), "model");
     EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, sample)->file_extension(), "tsv");

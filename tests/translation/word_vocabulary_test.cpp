@@ -52,23 +52,6 @@ TEST(WordVocabulary, JoinsWhatItSplitExceptForKindsOfSpaces) {
     EXPECT_EQ(join_words(split_words(U"a \uFFED b\uFFED")), "a \u25A0 b\u25A0");
 }
 
-TEST(WordVocabulary, GivesBackRealText) {
-    const std::string path = HEDDLE_SOURCE_DIR "/../shared/data/multi30k/val.de";
-    if (!std::filesystem::exists(path)) GTEST_SKIP() << "no text at " << path;
-    for (const std::string& line : read_text_file(path, {}).lines) {
-        std::string single_spaces;
-        for (const char32_t c : decode_utf8(line)) {
-            if (!is_space(c)) {
-                append_utf8(single_spaces, c);
-            } else if (!single_spaces.empty() && single_spaces.back() != ' ') {
-                single_spaces += ' ';
-            }
-        }
-        if (single_spaces.ends_with(' ')) single_spaces.pop_back();
-        ASSERT_EQ(join_words(split_words(decode_utf8(line))), single_spaces);
-    }
-}
-
 TEST(WordVocabulary, IsTrainedOnLinesAtEvenDistancesWhenThereAreTooMany) {
     Lines lines;
     for (const char letter : std::string("abcdefghij")) lines.emplace_back(1, letter);
