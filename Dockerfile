@@ -8,7 +8,7 @@ RUN bash apps/setup.sh && cmake --preset release -DHEDDLE_TESTS=OFF && cmake --b
 
 FROM debian:bookworm-slim
 RUN apt-get update && \
-    apt-get install -y --no-install-recommends libfmt9 libpugixml1v5 libsentencepiece0 libmicrohttpd12 zlib1g ca-certificates curl unzip && \
+    apt-get install -y --no-install-recommends libfmt9 libsentencepiece0 libmicrohttpd12 zlib1g ca-certificates curl unzip && \
     rm -rf /var/lib/apt/lists/*
 COPY --from=build /heddle/build/release/heddle /heddle/build/release/heddle-lab /usr/local/bin/
 WORKDIR /data

@@ -14,13 +14,12 @@ nlohmann-json3-dev     json-devel           nlohmann-json  nlohmann-json
 libsentencepiece-dev   sentencepiece-devel  sentencepiece  sentencepiece
 libxxhash-dev          xxhash-devel         xxhash         xxhash
 zlib1g-dev             zlib-devel           zlib           -
-libpugixml-dev         pugixml-devel        pugixml        pugixml
 libmicrohttpd-dev      libmicrohttpd-devel  libmicrohttpd  libmicrohttpd
 libgtest-dev           gtest-devel          gtest          googletest
 libopenmpi-dev         openmpi-devel        openmpi        open-mpi
 openmpi-bin            openmpi              openmpi        open-mpi
 "
-packages=(cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev libxxhash-dev zlib1g-dev libpugixml-dev libmicrohttpd-dev "$@")
+packages=(cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev libxxhash-dev zlib1g-dev libmicrohttpd-dev "$@")
 
 say() { echo "setup: $*" >&2; }
 has() { command -v "$1" >/dev/null; }

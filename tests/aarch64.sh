@@ -26,7 +26,7 @@ fill_root() {
         -o Dir::Cache="$apt/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User="$(id -un)" -o APT::Install-Recommends=0)
     apt-get "${options[@]}" update
     apt-get "${options[@]}" -y --download-only install libstdc++-12-dev libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev \
-        libxxhash-dev zlib1g-dev libpugixml-dev libgtest-dev libgmock-dev
+        libxxhash-dev zlib1g-dev libgtest-dev libgmock-dev
     for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
     # What points to / means the root folder.
     find "$root" -type l -lname '/*' | while read -r link; do ln -sfnr "$root$(readlink "$link")" "$link"; done

@@ -9,8 +9,7 @@
 # Runs where the packages of apps/setup.sh are installed (Debian or Ubuntu, x86-64). What goes in, and why in this form:
 #   headers only     CLI11, nlohmann-json, xxhash
 #   sources          GoogleTest: compiled there, by the compiler that compiles the tests
-#   static library   zlib: plain C, and what it asks of the C library is older than any machine with CUDA 13; pugixml: C++ that asks for
-#                    little of the C++ library
+#   static library   zlib: plain C, and what it asks of the C library is older than any machine with CUDA 13
 #   shared libraries fmt, SentencePiece: their sources are in no package that is installed here. glibc and libstdc++ run what was built
 #                    against older ones, so these run where both are at least as new as what the file NEEDS says; the build stage tries
 #                    it first
@@ -40,15 +39,15 @@ fi
 bash apps/setup.sh libgtest-dev
 
 rm -rf "$pack"
-mkdir -p "$pack"/{include,lib/cmake/{fmt,pugixml},share/cmake,tools,peer,data}
+mkdir -p "$pack"/{include,lib/cmake/fmt,share/cmake,tools,peer,data}
 libraries=/usr/lib/$(gcc -print-multiarch)
 includes=/usr/include/$(gcc -print-multiarch)
 cp -rL /usr/include/{fmt,CLI,nlohmann} "$pack/include"
-cp -L /usr/include/{xxhash.h,sentencepiece_processor.h,sentencepiece_trainer.h,zlib.h,pugixml.hpp,pugiconfig.hpp} "$pack/include"
+cp -L /usr/include/{xxhash.h,sentencepiece_processor.h,sentencepiece_trainer.h,zlib.h} "$pack/include"
 if [ -e /usr/include/zconf.h ]; then cp -L /usr/include/zconf.h "$pack/include"; else cp -L "$includes/zconf.h" "$pack/include"; fi
 if [ -e /usr/include/xxh3.h ]; then cp -L /usr/include/xxh3.h "$pack/include"; fi
 cp -rL /usr/share/cmake/{CLI11,nlohmann_json} "$pack/share/cmake"
-cp -L "$libraries"/lib{z,pugixml}.a "$pack/lib"
+cp -L "$libraries/libz.a" "$pack/lib"
 
 # library NAME: copies it under its run-time name, which is printed.
 library() {
@@ -65,12 +64,6 @@ get_filename_component(root "\${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 add_library(fmt::fmt SHARED IMPORTED)
 set_target_properties(fmt::fmt PROPERTIES IMPORTED_LOCATION "\${root}/lib/$fmt" INTERFACE_INCLUDE_DIRECTORIES "\${root}/include"
                       INTERFACE_COMPILE_DEFINITIONS FMT_SHARED)
-END
-cat >"$pack/lib/cmake/pugixml/pugixml-config.cmake" <<'END'
-get_filename_component(root "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-add_library(pugixml::pugixml STATIC IMPORTED)
-set_target_properties(pugixml::pugixml PROPERTIES IMPORTED_LOCATION "${root}/lib/libpugixml.a"
-                      INTERFACE_INCLUDE_DIRECTORIES "${root}/include")
 END
 
 mkdir "$pack/googletest"

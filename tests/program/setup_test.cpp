@@ -50,17 +50,17 @@ TEST(Setup, InstallsWithApt) {
     EXPECT_EQ(
         System({"apt-get"}, 0, "dpkg-query").setup("libgtest-dev").text,
         "setup: installing cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev libsentencepiece-dev libxxhash-dev "
-        "zlib1g-dev libpugixml-dev libmicrohttpd-dev libgtest-dev\n"
+        "zlib1g-dev libmicrohttpd-dev libgtest-dev\n"
         "apt-get update -qq\n"
         "apt-get install -y -qq --no-install-recommends cmake ninja-build g++ libfmt-dev libcli11-dev nlohmann-json3-dev "
-        "libsentencepiece-dev libxxhash-dev zlib1g-dev libpugixml-dev libmicrohttpd-dev libgtest-dev\n");
+        "libsentencepiece-dev libxxhash-dev zlib1g-dev libmicrohttpd-dev libgtest-dev\n");
 }
 
 TEST(Setup, InstallsWithDnf) {
     EXPECT_THAT(
         System({"dnf"}, 0, "rpm", "gcc-c++").setup("libgtest-dev").text,
         HasSubstr("\ndnf install -y -q cmake ninja-build fmt-devel cli11-devel json-devel sentencepiece-devel xxhash-devel "
-                  "zlib-devel pugixml-devel libmicrohttpd-devel gtest-devel\n"));
+                  "zlib-devel libmicrohttpd-devel gtest-devel\n"));
 }
 
 TEST(Setup, InstallsWithPacman) {
@@ -68,7 +68,7 @@ TEST(Setup, InstallsWithPacman) {
     answer_queries(system, "pacman", "-T");
     EXPECT_THAT(system.setup().text,
                 HasSubstr("\npacman -S --noconfirm --needed cmake ninja gcc fmt cli11 nlohmann-json sentencepiece "
-                          "xxhash zlib pugixml libmicrohttpd\n"));
+                          "xxhash zlib libmicrohttpd\n"));
 }
 
 TEST(Setup, InstallsWithBrewAndNeverAsRoot) {
@@ -76,8 +76,7 @@ TEST(Setup, InstallsWithBrewAndNeverAsRoot) {
     answer_queries(system, "brew", "list");
     EXPECT_THAT(
         system.setup("libgtest-dev").text,
-        HasSubstr(
-            "\nbrew install -q cmake ninja fmt cli11 nlohmann-json sentencepiece xxhash pugixml libmicrohttpd googletest\n"));
+        HasSubstr("\nbrew install -q cmake ninja fmt cli11 nlohmann-json sentencepiece xxhash libmicrohttpd googletest\n"));
 }
 
 TEST(Setup, AsksForRightsOnlyWhereItNeedsThem) {

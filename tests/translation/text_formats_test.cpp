@@ -160,7 +160,7 @@ TEST_F(Formats, ReadSgmlThatIsNoXml) {
         "<refset setid=x trglang=en>\n<DOC docid=d1 sysid=\"ref\">\n<SEG id=1> Eins < 2 & <3 </SEG>\n"
         "<!-- <seg> --><hl>\n<seg ID='2'>zwei &quot;x&quot;</Seg>\n<seg >drei<br></seg></doc>\n</refset>\n";
     EXPECT_EQ(lines(sgml), wanted);
-    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("t:1: no XML ("), HasSubstr("read as SGML"))));
+    EXPECT_TRUE(said_.empty());
     const Corpus corpus = pairs(sgml, "<mteval><doc docid=\"d1\"><seg id=\"1\">1</seg><seg>2</seg><seg>3</seg></doc></mteval>");
     EXPECT_EQ(corpus.size(), 3) << "where one file has no id, none is compared";
 }
@@ -222,7 +222,6 @@ TEST_F(Formats, AreReadInLinearTimeHoweverManyElementsAreOpen) {
     for (int i = 0; i < count; ++i) sgml += "</doc>";
     const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(lines(sgml + "</mteval> < ").size(), static_cast<std::size_t>(count));
-    EXPECT_THAT(said_, ElementsAre(HasSubstr("read as SGML")));
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));  // quadratic: a minute
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <numeric>
-#include <pugixml.hpp>
 #include <vector>
 
 #include "apps/translation/text/markup.h"
@@ -14,60 +13,6 @@
 namespace heddle::app {
 namespace {
 
-// ---- XML
-
-std::string_view attribute(const pugi::xml_node& node, std::string_view name) {
-    for (const pugi::xml_attribute& each : node.attributes())
-        if (same_name(each.name(), name)) return each.value();
-    return {};
-}
-
-// Visits the document without recursion, since elements can be nested as deep as a file is long.
-class XmlWalker : public pugi::xml_tree_walker {
-  public:
-    explicit XmlWalker(SegmentCollector& segments) : segments_(segments) {}
-
-    bool for_each(pugi::xml_node& node) override {
-        if (depth() <= segment_depth_) segments_.close();
-        if (depth() <= document_depth_) segments_.document("");
-        if (depth() <= unit_depth_) segments_.leave_unit();
-        segments_.leave(depth());
-        if (node.type() == pugi::node_pcdata && !is_code(node)) segments_.add(node.value(), true);
-        if (node.type() == pugi::node_cdata) segments_.add(node.value(), false);
-        if (node.type() != pugi::node_element) return true;
-        segments_.enter(node.name(), depth(), [&](std::string_view name) { return attribute(node, name); });
-        if (same_name(node.name(), "tu")) unit_depth_ = depth();
-        if (same_name(node.name(), "doc")) {
-            document_depth_ = depth();
-            const std::string_view id = attribute(node, "docid");
-            segments_.document(id.empty() ? attribute(node, "id") : id);
-        } else if (same_name(node.name(), "seg")) {
-            segments_.open(attribute(node, "id"), static_cast<std::size_t>(node.offset_debug()));
-            segment_depth_ = depth();
-        }
-        return true;
-    }
-    bool end(pugi::xml_node&) override {
-        segments_.close();
-        return true;
-    }
-
-  private:
-    // True for the elements in which TMX keeps formatting of the original document.
-    bool is_code(const pugi::xml_node& text) const {
-        constexpr std::string_view codes[] = {"bpt", "ept", "ph", "it", "ut"};
-        const std::string_view name = text.parent().name();
-        return segments_.in_unit() && std::ranges::any_of(codes, [&](std::string_view code) { return same_name(name, code); });
-    }
-
-    SegmentCollector& segments_;
-    int segment_depth_ = -1;
-    int document_depth_ = -1;
-    int unit_depth_ = -1;
-};
-
-// ---- SGML
-
 struct Tag {
     std::string_view name;  // without the slash of an end tag
     std::string_view attributes;
@@ -75,14 +20,15 @@ struct Tag {
     bool empty = false;  // <seg/>
 };
 
-class SgmlReader {
+// Reads XML and SGML, in which elements need no end and attributes no quotes.
+class MarkupReader {
   public:
-    SgmlReader(std::string_view text, SegmentCollector& segments) : text_(text), segments_(segments) {}
+    MarkupReader(std::string_view text, SegmentCollector& segments) : text_(text), segments_(segments) {}
 
     void read() {
         while (at_ < text_.size()) {
             const std::size_t next = std::min(text_.find('<', at_), text_.size());
-            segments_.add(text_.substr(at_, next - at_), true);
+            if (code_.empty()) segments_.add(text_.substr(at_, next - at_), true);
             at_ = next;
             if (at_ < text_.size()) read_markup();
         }
@@ -102,6 +48,12 @@ class SgmlReader {
     void read_markup() {
         const std::string_view rest = text_.substr(at_);
         if (rest.starts_with("<!--")) return skip("-->");
+        constexpr std::string_view characters = "<![CDATA[";
+        if (rest.starts_with(characters)) {
+            const std::size_t begin = at_ + characters.size();
+            skip("]]>");
+            return segments_.add(text_.substr(begin, at_ - begin - 3), false);
+        }
         if (rest.starts_with("<!") || rest.starts_with("<?")) return skip(">");
         const char c = rest.size() > 1 ? rest[1] : ' ';
         if (c != '/' && !is_ascii_letter(c)) {
@@ -149,9 +101,13 @@ class SgmlReader {
 
     // Only elements that contain segments must be closed in order; others (<p>, <hl>, <url>) need not be.
     void take(const Tag& tag, std::size_t offset) {
+        // In the last ones TMX keeps formatting of the original document.
         constexpr std::string_view holding[] = {"mteval", "srcset", "refset", "tstset", "doc", "seg"},
-                                   parts[] = {"src", "ref", "hyp", "tu", "tuv"};
+                                   parts[] = {"src", "ref", "hyp", "tu", "tuv"}, codes[] = {"bpt", "ept", "ph", "it", "ut"};
         const auto is = [&](std::string_view name) { return same_name(tag.name, name); };
+        if (segments_.in_unit() && segments_.inside() && std::ranges::any_of(codes, is))
+            code_ = tag.end || tag.empty ? std::string_view() : tag.name;
+        if (is("seg")) code_ = {};
         // Inside a segment these are part of its text: a <ref> there has another meaning.
         const bool part = !segments_.inside() && std::any_of(std::begin(parts), std::end(parts), is);
         if (!part && std::none_of(std::begin(holding), std::end(holding), is)) return;
@@ -182,6 +138,7 @@ class SgmlReader {
     std::string_view text_;
     SegmentCollector& segments_;
     std::size_t at_ = 0;
+    std::string_view code_;  // the open element of a segment that is no text of it
     std::vector<Element> open_;
 };
 
@@ -203,22 +160,8 @@ MarkedSegments read_segments(LineReader& reader, bool replace_invalid, const Say
     const std::string text = rest_of(reader);
     reader.say_changes(say);
     SegmentCollector segments(text, reader.name(), replace_invalid);
-    pugi::xml_document document;
-    // Entities are kept, since a reference to U+0000 would end a string.
-    constexpr unsigned how = pugi::parse_cdata | pugi::parse_ws_pcdata | pugi::parse_wconv_attribute;
-    const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), how, pugi::encoding_utf8);
-    if (parsed) {
-        XmlWalker walker(segments);
-        document.traverse(walker);
-        return segments.finish(wanted, say);
-    }
-    SegmentCollector tolerant(text, reader.name(), replace_invalid);
-    SgmlReader(text, tolerant).read();
-    MarkedSegments found = tolerant.finish(wanted, say);
-    if (say && parsed.status != pugi::status_no_document_element)
-        say(fmt::format("{}:{}: no XML ({}); read as SGML", reader.name(),
-                        segments.line_of(static_cast<std::size_t>(parsed.offset)), parsed.description()));
-    return found;
+    MarkupReader(text, segments).read();
+    return segments.finish(wanted, say);
 }
 
 namespace {

@@ -56,8 +56,8 @@ struct MarkedSegments {
 /// several texts (TMX; WMT's <src>, <ref> and <hyp>) only those that are `wanted`; of several references or systems of a document
 /// the first, with a note. Elements inside a segment are removed and their text is kept, except TMX's codes of formatting. &lt;
 /// &gt; &amp; &quot; &apos; &#228; &#xE4; become their characters; other entities stay as they are. Names of elements and
-/// attributes count in lower and upper case. pugixml parses it; text that it rejects is read as SGML, with a note: attributes
-/// without quotes, a bare "<" in the text, </DOC> for <doc>.
+/// attributes count in lower and upper case. SGML is read, too: attributes without quotes, a bare "<" in the text, elements
+/// without an end but for those that hold segments.
 ///
 /// `reader`: nothing was read from it yet. Error with name and line when a segment has no end (a file that was cut off), when an
 /// id comes twice in a document, when a character reference names no character (or U+FFFD with `replace_invalid`), when there
