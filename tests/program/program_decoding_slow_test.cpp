@@ -228,22 +228,6 @@ TEST_F(Decoding, SaysWhatBecomesOfUnknownWords) {
     }
 }
 
-TEST_F(Decoding, SaysThatATextIsFarFromTheTrainingText) {
-    train("LONG", "--vocab-type bpe --vocab-size 60");  // most digits are one token
-    constexpr const char* note = " times as many tokens as those of the training text: the model may not know this kind of text";
-    std::string other;
-    for (int i = 0; i < 60; ++i) other += "nothing of this is a number\n";
-    here_->write("other.en", other);
-    here_->write("other.de", other);
-    EXPECT_THAT(here_->run("translate LONG --beam 1", other).err,
-                HasSubstr(std::string("standard input: its words break into ")));
-    EXPECT_THAT(here_->run("translate LONG --beam 1", other).err, HasSubstr(note));
-    EXPECT_THAT(here_->run("evaluate LONG --test other --beam 1").err, HasSubstr(note));
-    EXPECT_EQ(here_->run("translate LONG --beam 1", some(300)).err.find(note), std::string::npos);
-    EXPECT_EQ(here_->run("translate ONE --beam 1", other).err.find(note), std::string::npos)
-        << "of words only the unknown ones tell";
-}
-
 TEST_F(Decoding, CutsAtTheGivenLengthAndSaysHowOften) {
     const std::string input = "one two three\none\none two three four\n";
     const ProgramResult cut = here_->run("translate ONE --max-output-length 1 --beam 1", input);
