@@ -18,19 +18,15 @@ nn::TransformerOptions small_transformer(std::int64_t vocabulary) {
     return options;
 }
 
-Variable translation_loss(const nn::Transformer& model, const app::PairBatch& batch, const ops::LossOptions& options) {
+Variable translation_loss(const nn::Transformer& model, const app::PairBatch& batch) {
     const app::BatchTensors tensors = app::tensors_of(batch);
-    return model.loss(tensors.source, tensors.target_in, tensors.target_out, options);
-}
-
-app::PairBatch one_batch(std::span<const app::TokenPair> pairs) {
-    std::vector<std::int64_t> all(pairs.size());
-    std::iota(all.begin(), all.end(), 0);
-    return app::make_batch(pairs, all);
+    return model.loss(tensors.source, tensors.target_in, tensors.target_out);
 }
 
 Variable translation_loss(const nn::Transformer& model, std::span<const app::TokenPair> pairs) {
-    return translation_loss(model, one_batch(pairs));
+    std::vector<std::int64_t> all(pairs.size());
+    std::iota(all.begin(), all.end(), 0);
+    return translation_loss(model, app::make_batch(pairs, all));
 }
 
 }  // namespace heddle::lab

@@ -17,9 +17,7 @@ inline constexpr std::int32_t first_word = app::eos_id + 1;
 nn::TransformerOptions small_transformer(std::int64_t vocabulary);
 
 /// The cross entropy of a batch: a scalar.
-Variable translation_loss(const nn::Transformer& model, const app::PairBatch& batch, const ops::LossOptions& options = {});
-/// All pairs in one batch, in order.
-app::PairBatch one_batch(std::span<const app::TokenPair> pairs);
+Variable translation_loss(const nn::Transformer& model, const app::PairBatch& batch);
 /// The loss of these pairs as one batch.
 Variable translation_loss(const nn::Transformer& model, std::span<const app::TokenPair> pairs);
 

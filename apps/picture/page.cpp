@@ -38,8 +38,6 @@ figure { margin: 1rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opac
 figure > svg { display: block; width: 100%; height: auto; min-width: calc(.76 * var(--w)); max-width: calc(1.25 * var(--w)); }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, .76 * var(--w)), 1fr)); gap: 0 1rem;
   max-width: calc(var(--n) * (1.25 * var(--w) + 1rem)); }
-.parts { columns: 34rem 2; column-gap: 2.5rem; margin-top: 1.5rem; } .parts > section { break-inside: avoid; padding-bottom: 1rem; }
-.parts > section > h2 { margin-top: 0; }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 1rem 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 1rem; padding: 0;
   list-style: none; }
@@ -238,18 +236,6 @@ Page& Page::open_section(std::string_view text, bool open) {
 
 Page& Page::close_section() {
     body_ += "</details>\n";
-    return *this;
-}
-
-Page& Page::part(std::string_view text) {
-    body_ += in_parts_ ? "</section>\n<section>\n" : "<div class=\"parts\">\n<section>\n";
-    in_parts_ = true;
-    return heading(text);
-}
-
-Page& Page::close_parts() {
-    if (in_parts_) body_ += "</section>\n</div>\n";
-    in_parts_ = false;
     return *this;
 }
 

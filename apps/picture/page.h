@@ -56,10 +56,6 @@ class Page {
     /// Starts a collapsible section with this summary, up to close_section(); `open`: initially expanded.
     Page& open_section(std::string_view text, bool open);
     Page& close_section();
-    /// Parts of equal rank, each with a heading, in two columns if the window is wide enough. A part ends at the next one or at
-    /// close_parts().
-    Page& part(std::string_view heading);
-    Page& close_parts();
     /// A page in the same folder.
     struct Link {
         std::string file;
@@ -96,7 +92,6 @@ class Page {
     std::string style_;
     std::string data_;
     std::vector<std::string> scripts_;
-    bool in_parts_ = false;
 };
 
 }  // namespace heddle::picture

@@ -67,18 +67,9 @@ const Row rows[] = {
     {"embedding-scale", "share of position, target, N(0, 1)", {"<0.04", "0.414~0.01", "", ""}},
     {"embedding-scale", "share of position, target, N(0, 1/d)", {"0.414~0.01", "", "", ""}},
     {"embedding-scale", "loss of copying after 200 steps", {"<2.5", "4.1589~0.1", "<0.5", "4.1589~0.1"}},  // ln 64
-    {"weighted-positions", "loss after 200 steps, sinusoidal positions", {"<0.05", "1.8~0.1", "<0.05", "<0.05"}},
-    {"weighted-positions", "loss after 200 steps, learned positions", {"<0.05", "1.8~0.1", "<0.05", "<0.05"}},
-    {"weighted-positions", "share of the position at first, sinusoidal", {"0.3333~0.05", "<0.01", "1x~1e-5", ">0.6"}},
-    {"weighted-positions", "share of the position at first, learned", {"", "<0.01", "1x~1e-5", ">0.6"}},
     {"uncut-positions", "rows that a sentence of 1 token becomes", {"1", "16"}},
     {"uncut-positions", "lengths of 1 to 16 that compute", {"16", "2"}},
     {"uncut-positions", "lengths that keep their shape", {"16", "1"}},
-    {"target-vocabulary", "source smaller: batches that fail, %", {"0", ">90"}},
-    {"target-vocabulary", "source smaller: sentences that fail, %", {"0", "23~5"}},
-    {"target-vocabulary", "source larger: rows that are no word", {"0", "200"}},
-    {"target-vocabulary", "source larger: their probability at first, %", {"0", "14.3~4"}},  // 200 of 1400
-    {"target-vocabulary", "source larger: loss of the first batch", {"", "1.02x~0.009"}},    // ln(1400 / 1200) more
     {"padding-index", "accuracy on word 0, %", {">97", "<2", "", "<2"}},
     {"padding-index", "accuracy as its own padding rule counts it, %", {"", ">94", "", ">94"}},
     {"padding-index", "targets that count in training, %", {"", "87.5~1", "", "87.5~1"}},
@@ -154,10 +145,6 @@ const Row rows[] = {
     {"cotangent-of-ones", "error found in a backward x 1000", {">0.9", "<1e-7"}},
     {"cotangent-of-ones", "error found in a backward x 0", {">0.9", "<1e-7"}},
     {"cotangent-of-ones", "error found in a backward x -1", {">0.9", "<1e-7"}},
-    {"error-above-tolerance", "NaN gradients there are", {"1", "1", "1"}},
-    {"error-above-tolerance", "NaN gradients refused", {"1", "0", "0"}},
-    {"error-above-tolerance", "gradients wrong by a percent refused, of 1", {"1", "1", "1"}},
-    {"error-above-tolerance", "right gradients refused, of 1", {"0", "0", "0"}},
 };
 
 bool fits(const std::string& wanted, double value, double first) {

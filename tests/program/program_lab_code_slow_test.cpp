@@ -33,15 +33,14 @@ constexpr const char* given = R"(
 #include "nn/transformer.h"
 #include "optim/optimizer.h"
 namespace heddle::pieces {  // whose names hide the ops'
-extern Variable x, q, k, v, scores, factor, weight, table, words, places, memory, logits, one_hot, eps;
+extern Variable x, q, k, v, scores, factor, weight, table, places, memory, logits, one_hot, eps;
 extern Tensor mask, tokens, targets, self_map, cross_map, input;
 extern Spans spans, memory_spans;
-extern std::int64_t B, T, H, d, h, n, sentences, longest, d_model, source_words, target_words, batch;
+extern std::int64_t B, T, H, d, h, n, sentences, longest, d_model, batch;
 extern std::size_t full_batches;
 extern std::vector<std::int64_t> lengths;
 extern std::vector<std::uint8_t> may_attend;
-extern std::vector<double> given, wanted;
-extern double tolerance, p, *row;
+extern double p, *row;
 extern nn::TransformerOptions options;
 extern nn::Transformer model;
 extern nn::Encoder encoder;
