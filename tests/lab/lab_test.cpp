@@ -1,4 +1,5 @@
 // The lab's list, command and pages. The experiments' findings are tested in lab_*_slow_test.cpp.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <array>
@@ -237,6 +238,8 @@ TEST(Lab, AChapterHasAPageWithACardForEachExperiment) {
     const std::string links = links_of(folder / "unbiased-norm.html");
     EXPECT_THAT(links, HasSubstr("head-slices.html ← head-slices|"));
     EXPECT_THAT(links, HasSubstr("without-norm.html without-norm →|"));
+    EXPECT_THAT(links_of(folder / "without-norm.html"), HasSubstr("dropout-modes.html dropout-modes →|")) << "the last one";
+    EXPECT_THAT(links_of(folder / "dropout-modes.html"), testing::Not(HasSubstr("→")));
     const std::string page = read_file(folder / "explained.html");
     expect_loads_nothing(page);
     const Markup index = markup_of(page);
