@@ -81,15 +81,15 @@ std::size_t alignment_of(DType dtype) {
 // `value` as an element. Error when it is beyond an integer type or no number; a fraction is cut off.
 template <class T, class Number>
 T fitted(const char* op, Number value) {
+    constexpr const char* kError = "{}: the number {} does not fit into {}, which holds {} to {}; give another dtype";
+    using Limits = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T> && std::is_integral_v<Number>) {
         const auto number = static_cast<std::int64_t>(value);
-        check(number >= std::numeric_limits<T>::min() && number <= std::numeric_limits<T>::max(),
-              "{}: the number {} does not fit into {}", op, number, dtype_of<T>());
+        check(number >= Limits::min() && number <= Limits::max(), kError, op, number, dtype_of<T>(), Limits::min(), Limits::max());
     } else if constexpr (std::is_integral_v<T>) {
         const double number = std::trunc(to_double(value));
-        check(number >= static_cast<double>(std::numeric_limits<T>::min()) &&
-                  number <= static_cast<double>(std::numeric_limits<T>::max()),
-              "{}: the number {} does not fit into {}", op, to_double(value), dtype_of<T>());
+        check(number >= static_cast<double>(Limits::min()) && number <= static_cast<double>(Limits::max()), kError, op,
+              to_double(value), dtype_of<T>(), Limits::min(), Limits::max());
     }
     return convert<T>(value);
 }
@@ -277,7 +277,7 @@ void Tensor::fill_(double value, Where where) {
     if (value == 0 && !std::signbit(value))
         fill_bytes(*this, 0);
     else if (device() == Device::cpu)
-        dispatch_all(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(mutable_data<T>(), numel_, convert<T>(value)); });
+        dispatch_all(dtype_, [&]<class T>(TypeTag<T>) { std::fill_n(mutable_data<T>(), numel_, fitted<T>("fill", value)); });
     else
         copy_bytes(*this, full(shape_, value, dtype_));
     bump_version(where);

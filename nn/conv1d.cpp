@@ -15,9 +15,8 @@ Conv1d::Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int6
     make(out, kernel);
 }
 
-Conv1d::Conv1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options,
-               std::optional<std::uint64_t> seed)
-    : Module(seed), in_(in), options_(options) {
+Conv1d::Conv1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options, const RandomSource& seed)
+    : Module(seed.key()), in_(in), options_(options) {
     make(out, kernel);
 }
 

@@ -25,9 +25,9 @@ class Conv1d : public Module {
     /// A child of `parent` with `in` and `out` channels and windows of `kernel` times.
     Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, std::int64_t kernel,
            const Conv1dOptions& options = {});
-    /// A root, whose first weights follow from the seed.
+    /// A root; `seed` as nn::Linear's.
     Conv1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options = {},
-           std::optional<std::uint64_t> seed = 1);
+           const RandomSource& seed = {});
 
     std::string_view kind() const override { return "Conv1d"; }
     Variable forward(const Variable& x, Where where = Where::current()) const;

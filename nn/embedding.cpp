@@ -93,8 +93,8 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t vocabul
     weight_ = add_parameter("weight", values);
 }
 
-Embedding::Embedding(std::int64_t vocabulary, std::int64_t d_model, std::optional<std::uint64_t> seed)
-    : Module(seed), scale_(1), zero_row_(-1) {
+Embedding::Embedding(std::int64_t vocabulary, std::int64_t d_model, const RandomSource& seed)
+    : Module(seed.key()), scale_(1), zero_row_(-1) {
     check(vocabulary > 0 && d_model > 0, "embedding: the table is [{}, {}], wanted positive extents", vocabulary, d_model);
     Tensor values = Tensor::empty({vocabulary, d_model}, dtype());
     fill_unit(values, initial_key(dotted("weight")));

@@ -85,8 +85,8 @@ class Embedding : public Module {
     /// (torch.nn.Embedding's padding_idx); -1: there is none.
     Embedding(Module& parent, std::string_view name, std::int64_t vocabulary, std::int64_t d_model,
               EmbeddingInit init = EmbeddingInit::scaled, bool scale = true, std::int32_t zero_row = -1);
-    /// A root as torch.nn.Embedding is: normal with deviation 1, without the factor sqrt(d_model).
-    Embedding(std::int64_t vocabulary, std::int64_t d_model, std::optional<std::uint64_t> seed = 1);
+    /// A root as torch.nn.Embedding is: normal with deviation 1, without the factor sqrt(d_model). `seed` as nn::Linear's.
+    Embedding(std::int64_t vocabulary, std::int64_t d_model, const RandomSource& seed = {});
 
     std::string_view kind() const override { return "Embedding"; }
     const Variable& weight() const { return weight_; }

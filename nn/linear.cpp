@@ -18,7 +18,7 @@ Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int6
     make(in, out, bias);
 }
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool bias, std::optional<std::uint64_t> seed) : Module(seed) {
+Linear::Linear(std::int64_t in, std::int64_t out, bool bias, const RandomSource& seed) : Module(seed.key()) {
     make(in, out, bias);
 }
 

@@ -17,8 +17,8 @@ struct LinearPart {
 class Linear : public Module {
   public:
     Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out, bool bias = true);
-    /// A root (see Module's first constructor): nn::Linear(3, 2).
-    Linear(std::int64_t in, std::int64_t out, bool bias = true, std::optional<std::uint64_t> seed = 1);
+    /// A root: nn::Linear(3, 2). Its first weights follow from the thread's generator (manual_seed), or from a seed.
+    Linear(std::int64_t in, std::int64_t out, bool bias = true, const RandomSource& seed = {});
     /// Several projections of the same input, [each, in] each, as one leaf: part i gives columns [i each, (i + 1) each). In
     /// files they are named "PARENT.PART.weight" and "PARENT.PART.bias"; each is initialised as a separate matrix.
     Linear(Module& parent, std::string_view name, std::int64_t in, const std::vector<std::string>& parts, std::int64_t each,

@@ -51,8 +51,9 @@ struct Parameter {
 /// Tied parameters are one leaf, registered by one module and used by another, so the functions below count them once.
 class Module {
   public:
-    /// A root. The initial values of all parameters are a function of `seed` and their dotted names. Without a seed all weights
-    /// are zero: for a module that is then loaded from a file, as drawing numbers takes longer than reading them.
+    /// A root. The initial values of all parameters are a function of `seed` and their dotted names: two roots of one type and
+    /// seed begin alike. Without a seed all weights are zero: for a module that is then loaded from a file, as drawing numbers
+    /// takes longer than reading them.
     explicit Module(std::optional<std::uint64_t> seed = 1, DType dtype = DType::f32);
     /// A child with the parent's device, dtype and mode. `name` may contain dots ("layers.0"). Error when the parent has a child
     /// with this name, was already converted to bf16, or an optimizer works on its parameters (nn::flatten).

@@ -48,9 +48,8 @@ Recurrent::Recurrent(Module& parent, std::string_view name, Kind kind, std::int6
     make(in);
 }
 
-Recurrent::Recurrent(std::optional<std::uint64_t> seed, Kind kind, std::int64_t in, std::int64_t hidden,
-                     const RecurrentOptions& options)
-    : Module(seed), kind_(kind), in_(in), hidden_(hidden), options_(options) {
+Recurrent::Recurrent(const RandomSource& seed, Kind kind, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options)
+    : Module(seed.key()), kind_(kind), in_(in), hidden_(hidden), options_(options) {
     make(in);
 }
 

@@ -49,8 +49,7 @@ class Recurrent : public Module {
     enum class Kind : std::uint8_t { gru, lstm };
     Recurrent(Module& parent, std::string_view name, Kind kind, std::int64_t in, std::int64_t hidden,
               const RecurrentOptions& options);
-    Recurrent(std::optional<std::uint64_t> seed, Kind kind, std::int64_t in, std::int64_t hidden,
-              const RecurrentOptions& options);
+    Recurrent(const RandomSource& seed, Kind kind, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options);
 
     RecurrentOutput run(const Variable& x, const Variable& hidden, const Variable& cell, Where where) const;
 
@@ -76,8 +75,8 @@ class GRU : public Recurrent {
     /// A child of `parent` that reads `in` columns and keeps `hidden`. Error unless both and the layers are at least 1.
     GRU(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {})
         : Recurrent(parent, name, Kind::gru, in, hidden, options) {}
-    /// A root, whose first weights follow from the seed; without one they are zeros.
-    GRU(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, std::optional<std::uint64_t> seed = 1)
+    /// A root; `seed` as nn::Linear's.
+    GRU(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, const RandomSource& seed = {})
         : Recurrent(seed, Kind::gru, in, hidden, options) {}
 
     std::string_view kind() const override { return "GRU"; }
@@ -96,7 +95,7 @@ class LSTM : public Recurrent {
     /// Both constructors take what GRU's do.
     LSTM(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {})
         : Recurrent(parent, name, Kind::lstm, in, hidden, options) {}
-    LSTM(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, std::optional<std::uint64_t> seed = 1)
+    LSTM(std::int64_t in, std::int64_t hidden, const RecurrentOptions& options = {}, const RandomSource& seed = {})
         : Recurrent(seed, Kind::lstm, in, hidden, options) {}
 
     std::string_view kind() const override { return "LSTM"; }

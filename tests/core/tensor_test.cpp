@@ -205,6 +205,18 @@ TEST(Tensor, SaysWhichElementTypeItHas) {
     EXPECT_EQ(Tensor::full({1, 1}, 7, DType::u8).item(), 7);
 }
 
+TEST(Tensor, RefusesToFillIntegersWithWhatTheyCannotHold) {
+    for (const double value : {256.0, -1.0, 1e30, static_cast<double>(NAN), -INFINITY})
+        expect_error([=] { Tensor::full({2}, value, DType::u8); },
+                     fmt::format("fill: the number {} does not fit into u8, which holds 0 to 255; give another dtype", value));
+    Tensor x = Tensor::full({2}, -1.9, DType::i32);
+    expect_error([&] { x[1] = 2147483648.0; }, "fill: the number 2147483648 does not fit into i32");
+    EXPECT_EQ(x.to_vector(), (std::vector<double>{-1, -1}));  // a fraction is cut off, and what is refused changes nothing
+    x[1] = -2147483648.9;
+    EXPECT_EQ(x.to_vector()[1], -2147483648.0);
+    EXPECT_EQ(Tensor::full({1}, 255.5, DType::u8).item(), 255);
+}
+
 TEST(Tensor, RefusesMoreThanAnyMemoryHolds) {
     expect_error([] { Tensor::empty({kHuge, kHuge}, DType::f32); }, "more elements than 64 bits can count");
     expect_error([] { Tensor::empty({kHuge, 1 << 20}, DType::u8); }, "larger than any memory");

@@ -142,6 +142,26 @@ TEST(DropoutModule, DropsWhileItTrains) {
     expect_error([] { nn::Dropout(1); }, "dropout");
 }
 
+// As in PyTorch: two layers differ, and a program draws the same ones after the same manual_seed().
+TEST(RootLayers, FollowFromTheThreadsGeneratorOrASeed) {
+    const RandomState whatever(Generator{});
+    const auto expect = [](const char* what, auto make) {
+        const auto values = [&](auto... seed) { return make(seed...)->parameters().front().variable.value().to_vector(); };
+        manual_seed(5);
+        const std::vector<double> first = values(), second = values();
+        EXPECT_NE(first, second) << what;
+        manual_seed(5);
+        EXPECT_EQ(values(), first) << what;
+        EXPECT_EQ(values(7), values(7)) << what;
+        EXPECT_NE(values(7), values(8)) << what;
+    };
+    expect("Linear", [](auto... seed) { return std::make_unique<Linear>(3, 2, true, seed...); });
+    expect("Embedding", [](auto... seed) { return std::make_unique<nn::Embedding>(3, 2, seed...); });
+    expect("Conv1d", [](auto... seed) { return std::make_unique<Conv1d>(3, 2, 2, Conv1dOptions(), seed...); });
+    expect("GRU", [](auto... seed) { return std::make_unique<GRU>(3, 2, RecurrentOptions(), seed...); });
+    expect("LSTM", [](auto... seed) { return std::make_unique<LSTM>(3, 2, RecurrentOptions(), seed...); });
+}
+
 TEST(ModuleList, NamesItsModulesByTheirPlaces) {
     struct Net : Module {
         ModuleList<Linear> layers{*this, "layers"};
