@@ -89,39 +89,17 @@ place.addEventListener('keydown', event => {
                               End: () => move_to(1 << 30)}
                            : {ArrowLeft: () => views[0].go({step: step - 1}), ArrowRight: () => views[0].go({step: step + 1}),
                               Home: () => views[0].go({step: 0}), End: () => views[0].go({step: 1 << 30})})[event.key]
-        ?? {ArrowUp: () => other_warp(-1), ArrowDown: () => other_warp(1)}[event.key] ?? (event.key === ' ' && event.target === place ? play : undefined);
+        ?? {ArrowUp: () => other_warp(-1), ArrowDown: () => other_warp(1)}[event.key];
     if (!change) return;
     event.preventDefault();
     change();
 });
 
-// ---- playing and links
+// ---- links
 
-let timer = 0;
-const speed = make('select', {'aria-label': 'steps in a second'}, ...[.5, 1, 2, 5, 10].map(n => make('option', {value: n, selected: n === 1 && ''}, `${n} a second`)));
-const player = button('play', 'play the steps one after the other', () => play());
-function play() {
-    if (timer) return pause();
-    const is_last = () => shared ? Number(master.value) >= places.length - 1 : views[0].at.step >= views[0].last();
-    const next = () => {
-        if (is_last()) return pause();
-        if (shared) move_to(Number(master.value) + 1);
-        else views[0].go({step: views[0].at.step + 1});
-        timer = setTimeout(next, 1000 / Number(speed.value));
-    };
-    if (is_last()) shared ? move_to(0) : views[0].go({step: 0});
-    player.textContent = 'pause';
-    timer = setTimeout(next, 1000 / Number(speed.value));
-}
-function pause() {
-    clearTimeout(timer);
-    timer = 0;
-    player.textContent = 'play';
-}
 // "step=12&warp=0.3&kernel=1"; of two versions each has both, with a comma between.
 const here = () => ['step', 'warp', 'kernel'].map(name => `${name}=${views.map(view => view.where()[name]).join(',')}`).join('&');
 const link = make('a', {}, 'link to this step');
-place.querySelector('.bar').append(player, make('label', {}, 'speed', speed));
 place.append(make('div', {class: 'bar tools'}, link));
 // The address follows the step.
 function remember() {

@@ -396,5 +396,5 @@ function show_access({launch, block, warp, step, lane}) {
 choose_launch.append(...data.launches.map(one => make('option', {}, one.kernel)));
 const first = found?.accesses.findLast(one => one.step >= 0);
 if (first) show_access(first);
-return {go, show, show_index, show_where, where, index, labels, jump, at, last: () => steps().length - 1};
+return {go, show, show_index, show_where, where, index, labels, jump, at};
 }
