@@ -124,7 +124,7 @@ TEST(Lab, RunsOneExperimentAndWritesItsPage) {
     EXPECT_THAT(page, HasSubstr("heddle lab tiny-mask --seed 7"));
     EXPECT_THAT(page, HasSubstr("Softmax.LengthsAndTheCausalRuleAreTheMaskTheyStandFor"));
     expect_loads_nothing(page);
-    EXPECT_LT(page.find(">multiplied</text>"), page.find(">masked</text>")) << "as in the code and the numbers";
+    EXPECT_LT(page.find(">multiplied</th>"), page.find(">masked</th>")) << "as in the code and the numbers";
     EXPECT_FALSE(std::filesystem::exists(out + "/index.html")) << "the index is for all";
 }
 
