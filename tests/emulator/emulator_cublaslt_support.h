@@ -4,26 +4,13 @@
 
 #include <cublasLt.h>
 
-#include <cmath>
 #include <cstring>
 
+#include "kernels/emulator/float_formats.h"
 #include "tests/emulator/emulator_runtime_support.h"
 
 namespace heddle::emulator {
 
-inline double from_bf16(std::uint16_t bits) {
-    const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
-}
-/// The nearest bf16 of a number other than NaN.
-inline std::uint16_t to_bf16(double value) {
-    const auto single = static_cast<float>(value);
-    std::uint32_t bits;
-    std::memcpy(&bits, &single, sizeof bits);
-    return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 inline std::size_t size_of(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
 
 /// Numbers on the device, of any type.
@@ -34,7 +21,7 @@ class Numbers {
         std::vector<std::byte> bytes(n_ * size_of(type));
         for (std::size_t i = 0; i < n_; ++i) {
             const auto single = static_cast<float>(values[i]);
-            const std::uint16_t half = to_bf16(values[i]);
+            const std::uint16_t half = float_to_bfloat16(single);
             const void* const from = type == CUDA_R_64F   ? static_cast<const void*>(&values[i])
                                      : type == CUDA_R_32F ? &single
                                                           : static_cast<const void*>(&half);
@@ -55,7 +42,7 @@ class Numbers {
             std::uint16_t half = 0;
             if (type_ == CUDA_R_64F) std::memcpy(&values[i], bytes.data() + i * 8, 8);
             if (type_ == CUDA_R_32F) std::memcpy(&single, bytes.data() + i * 4, 4), values[i] = single;
-            if (type_ == CUDA_R_16BF) std::memcpy(&half, bytes.data() + i * 2, 2), values[i] = from_bf16(half);
+            if (type_ == CUDA_R_16BF) std::memcpy(&half, bytes.data() + i * 2, 2), values[i] = bfloat16_to_float(half);
         }
         return values;
     }

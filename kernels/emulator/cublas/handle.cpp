@@ -1,7 +1,4 @@
 // cuBLAS's handles, and how its calls become work of a stream.
-#include <cstring>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "kernels/emulator/cublas/cublas.h"
@@ -18,18 +15,11 @@ using namespace heddle::emulator;
 
 namespace {
 
-struct BlasHandles {
-    std::mutex mutex;
-    std::set<cublasHandle_t> living;
-};
-BlasHandles& blas_handles() {
-    static auto* const handles = new BlasHandles;
+Handles<cublasContext>& handles() {
+    static auto* const handles = new Handles<cublasContext>;
     return *handles;
 }
-bool is_handle(cublasHandle_t handle) {
-    const std::lock_guard lock(blas_handles().mutex);
-    return blas_handles().living.contains(handle);
-}
+bool is_handle(cublasHandle_t handle) { return handles().live(handle); }
 
 /// Sets or reads a member of the handle.
 template <class T>
@@ -46,31 +36,17 @@ cublasStatus_t get_member(const char* call, cublasHandle_t handle, T cublasConte
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/// Rows of `width` bytes: those of a vector with gaps, or of a matrix.
-cublasStatus_t copy_rows(const char* call, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                         std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool waits,
-                         Place place) {
+// Copies of rows of `width` bytes: those of a vector with gaps, or of a matrix.
+cublasStatus_t copy_rows(const char* call, std::int64_t width, std::int64_t height, std::int64_t size, const void* from,
+                         std::int64_t from_pitch, void* to, std::int64_t to_pitch, cudaMemcpyKind kind, Place place) {
+    if (width < 0 || height < 0 || size <= 0 || from_pitch < width || to_pitch < width || from_pitch <= 0 || to_pitch <= 0)
+        return refuse_invalid(std::string(call) + ": a negative size, or a step or leading dimension that is too small");
     if (height == 0 || width == 0) return CUBLAS_STATUS_SUCCESS;
-    cudaError_t error = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, stream, place);
-    if (error == cudaSuccess && waits) error = cudaStreamSynchronize(stream);
+    const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n * size); };
+    const cudaError_t error =
+        cudaMemcpy2D(to, bytes(to_pitch), from, bytes(from_pitch), bytes(width), static_cast<std::size_t>(height), kind, place);
     if (error == cudaSuccess) return CUBLAS_STATUS_SUCCESS;
     return refuse({CUBLAS_STATUS_MAPPING_ERROR, std::string(call) + ": " + cudaGetErrorString(error)});
-}
-cublasStatus_t copy_vector(const char* call, int n, int size, const void* x, int incx, void* y, int incy, cudaMemcpyKind kind,
-                           cudaStream_t stream, bool waits, Place place) {
-    if (n < 0 || size <= 0 || incx <= 0 || incy <= 0)
-        return refuse_invalid(std::string(call) + ": a negative length, or a size or step below 1");
-    const auto bytes = static_cast<std::size_t>(size);
-    return copy_rows(call, y, bytes * static_cast<std::size_t>(incy), x, bytes * static_cast<std::size_t>(incx), bytes,
-                     static_cast<std::size_t>(n), kind, stream, waits, place);
-}
-cublasStatus_t copy_matrix(const char* call, int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
-                           cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
-    if (rows < 0 || columns < 0 || size <= 0 || lda < rows || ldb < rows || lda <= 0 || ldb <= 0)
-        return refuse_invalid(std::string(call) + ": a negative size, or a leading dimension below the rows");
-    const auto bytes = static_cast<std::size_t>(size);
-    return copy_rows(call, b, bytes * static_cast<std::size_t>(ldb), a, bytes * static_cast<std::size_t>(lda),
-                     bytes * static_cast<std::size_t>(rows), static_cast<std::size_t>(columns), kind, stream, waits, place);
 }
 
 }  // namespace
@@ -165,22 +141,8 @@ cublasStatus_t enqueue(const Call& call, std::vector<Rows> reads, std::vector<Ro
 
 }  // namespace heddle::emulator::cublas
 
-cublasStatus_t cublasCreate(cublasHandle_t* handle) {
-    if (handle == nullptr) return refuse_invalid("cublasCreate: a null pointer for the result");
-    *handle = new cublasContext;
-    const std::lock_guard lock(blas_handles().mutex);
-    blas_handles().living.insert(*handle);
-    return CUBLAS_STATUS_SUCCESS;
-}
-cublasStatus_t cublasDestroy(cublasHandle_t handle) {
-    {
-        const std::lock_guard lock(blas_handles().mutex);
-        if (blas_handles().living.erase(handle) == 0)
-            return refuse({CUBLAS_STATUS_NOT_INITIALIZED, "cublasDestroy: not a handle"});
-    }
-    delete handle;
-    return CUBLAS_STATUS_SUCCESS;
-}
+cublasStatus_t cublasCreate(cublasHandle_t* handle) { return handles().create("cublasCreate", handle); }
+cublasStatus_t cublasDestroy(cublasHandle_t handle) { return handles().destroy("cublasDestroy", handle); }
 cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
     if (version == nullptr) return refuse_invalid("cublasGetVersion: a null pointer for the result");
     *version = CUBLAS_VERSION;
@@ -213,40 +175,18 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
     return get_member("cublasGetMathMode", handle, &cublasContext::math_mode, mode);
 }
-cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
-    return set_member("cublasSetAtomicsMode", handle, &cublasContext::atomics_mode, mode);
-}
-cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {
-    return get_member("cublasGetAtomicsMode", handle, &cublasContext::atomics_mode, mode);
-}
 const char* cublasGetStatusName(cublasStatus_t status) { return cublasLtGetStatusName(status); }
 const char* cublasGetStatusString(cublasStatus_t status) { return cublasLtGetStatusString(status); }
 
 cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y, int incy, Place place) {
-    return copy_vector("cublasSetVector", n, size, x, incx, y, incy, cudaMemcpyHostToDevice, nullptr, true, place);
+    return copy_rows("cublasSetVector", 1, n, size, x, incx, y, incy, cudaMemcpyHostToDevice, place);
 }
 cublasStatus_t cublasGetVector(int n, int size, const void* x, int incx, void* y, int incy, Place place) {
-    return copy_vector("cublasGetVector", n, size, x, incx, y, incy, cudaMemcpyDeviceToHost, nullptr, true, place);
+    return copy_rows("cublasGetVector", 1, n, size, x, incx, y, incy, cudaMemcpyDeviceToHost, place);
 }
 cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, Place place) {
-    return copy_matrix("cublasSetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyHostToDevice, nullptr, true, place);
+    return copy_rows("cublasSetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyHostToDevice, place);
 }
 cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, Place place) {
-    return copy_matrix("cublasGetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, nullptr, true, place);
-}
-cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
-                                    Place place) {
-    return copy_vector("cublasSetVectorAsync", n, size, x, incx, y, incy, cudaMemcpyHostToDevice, stream, false, place);
-}
-cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
-                                    Place place) {
-    return copy_vector("cublasGetVectorAsync", n, size, x, incx, y, incy, cudaMemcpyDeviceToHost, stream, false, place);
-}
-cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
-                                    cudaStream_t stream, Place place) {
-    return copy_matrix("cublasSetMatrixAsync", rows, columns, size, a, lda, b, ldb, cudaMemcpyHostToDevice, stream, false, place);
-}
-cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
-                                    cudaStream_t stream, Place place) {
-    return copy_matrix("cublasGetMatrixAsync", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, stream, false, place);
+    return copy_rows("cublasGetMatrix", rows, columns, size, a, lda, b, ldb, cudaMemcpyDeviceToHost, place);
 }

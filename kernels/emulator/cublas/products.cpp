@@ -1,5 +1,6 @@
-// cuBLAS's matrices: products by the emulated cuBLASLt, and what is made of single rows and columns.
+// cuBLAS's products, by the emulated cuBLASLt.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "kernels/emulator/cublas/cublas.h"
@@ -18,37 +19,6 @@ Matrix matrix_of(const MatrixOf& m, std::int64_t rows, std::int64_t columns) {
     return {bytes_at(m.data), m.type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), m.leading, m.stride};
 }
 
-/// The type of alpha and beta, or why there is no such product.
-struct Scale {
-    cudaDataType type = CUDA_R_32F;
-    std::string why;
-};
-Scale scale_of(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cudaDataType c) {
-    if (a != b) return {CUDA_R_32F, "A and B have different types"};
-    switch (compute) {
-        case CUBLAS_COMPUTE_64F:
-        case CUBLAS_COMPUTE_64F_PEDANTIC:
-            return {CUDA_R_64F, a == CUDA_R_64F && c == CUDA_R_64F ? "" : "CUBLAS_COMPUTE_64F wants matrices of CUDA_R_64F"};
-        case CUBLAS_COMPUTE_16F:
-        case CUBLAS_COMPUTE_16F_PEDANTIC:
-            return {CUDA_R_16F, a == CUDA_R_16F && c == CUDA_R_16F ? "" : "CUBLAS_COMPUTE_16F wants matrices of CUDA_R_16F"};
-        case CUBLAS_COMPUTE_32I:
-        case CUBLAS_COMPUTE_32I_PEDANTIC:
-            return {CUDA_R_32I,
-                    a == CUDA_R_8I && c == CUDA_R_32I ? "" : "CUBLAS_COMPUTE_32I wants A and B of CUDA_R_8I and C of CUDA_R_32I"};
-        case CUBLAS_COMPUTE_32F:
-        case CUBLAS_COMPUTE_32F_PEDANTIC:
-        case CUBLAS_COMPUTE_32F_FAST_16F:
-        case CUBLAS_COMPUTE_32F_FAST_16BF:
-        case CUBLAS_COMPUTE_32F_FAST_TF32: break;
-    }
-    const bool half = a == CUDA_R_16F || a == CUDA_R_16BF;
-    if (!half && a != CUDA_R_32F)
-        return {CUDA_R_32F, "CUBLAS_COMPUTE_32F takes f32, f16 and bf16, not type " + std::to_string(a)};
-    if (c != CUDA_R_32F && !(half && c == a)) return {CUDA_R_32F, "C has neither A's type nor CUDA_R_32F"};
-    return {CUDA_R_32F, ""};
-}
-
 std::string sizes_error(const MatrixOf& m, const char* name, std::int64_t rows) {
     if (m.leading >= std::max<std::int64_t>(1, rows)) return "";
     return std::string(name) + " has the leading dimension " + std::to_string(m.leading) + ", less than its " +
@@ -58,7 +28,7 @@ std::string sizes_error(const MatrixOf& m, const char* name, std::int64_t rows) 
 /// The bytes of all matrices of a batch; for matrices given by pointers, the pointers.
 std::vector<Rows> batch_of(const MatrixOf& m, std::int64_t rows, std::int64_t columns, std::int64_t batch) {
     if (m.each) return {Rows::of(m.data, sizeof(void*) * static_cast<std::size_t>(batch))};
-    return bytes_of(matrix_of(m, rows, columns), static_cast<std::int32_t>(batch), false);
+    return bytes_of(matrix_of(m, rows, columns), static_cast<std::int32_t>(batch));
 }
 std::string batch_error(const MatrixOf& m, const std::vector<Rows>& pieces, const char* name) {
     if (m.each && m.data != nullptr && !is_device_memory(m.data))
@@ -78,7 +48,7 @@ std::byte* one_of(const MatrixOf& m, std::int64_t i) {
 /// C = beta C, as for a product without terms.
 void scale(const Matrix& c, double beta, std::int64_t batch) {
     for (std::int64_t i = 0; i < batch; ++i) {
-        std::byte* const data = c.data + i * c.batch_stride * static_cast<std::int64_t>(size_of(c.type));
+        std::byte* const data = data_of(c, i);
         for (std::size_t j = 0; j < c.columns; ++j)
             for (std::size_t r = 0; r < c.rows; ++r) {
                 const std::int64_t at = static_cast<std::int64_t>(r) + static_cast<std::int64_t>(j) * c.leading;
@@ -91,7 +61,7 @@ void run_product(Product product) {
     product.d = product.c;
     const bool empty = product.k == 0 || product.alpha == 0;
     if (!empty) return compute(product);
-    const std::vector<Rows> pieces = bytes_of(product.c, product.batch, false);
+    const std::vector<Rows> pieces = bytes_of(product.c, product.batch);
     for (const Rows& rows : pieces) {
         if (product.beta != 0) check_memory(rows, "C", false);
         check_memory(rows, "C", true);
@@ -133,18 +103,15 @@ cublasStatus_t gemm(const Call& call, const ProductOf& p, const void* alpha, con
         writes.clear();
     }
     if (!beta_value.is(0)) reads.insert(reads.end(), writes.begin(), writes.end());
-    for (const Rows& written : writes)
-        for (const Rows& read : terms ? batch_of(a, a_rows, a_columns, p.batch) : std::vector<Rows>{})
-            if (!a.each && overlap(written, read)) return invalid(call, "C overlaps A");
-    for (const Rows& written : writes)
-        for (const Rows& read : terms ? batch_of(b, b_rows, b_columns, p.batch) : std::vector<Rows>{})
-            if (!b.each && overlap(written, read)) return invalid(call, "C overlaps B");
+    for (const auto& [matrix, rows, columns, name] : {std::tuple{&a, a_rows, a_columns, "A"}, {&b, b_rows, b_columns, "B"}})
+        for (const Rows& read : terms && !matrix->each ? batch_of(*matrix, rows, columns, p.batch) : std::vector<Rows>{})
+            for (const Rows& written : writes)
+                if (overlap(written, read)) return invalid(call, std::string("C overlaps ") + name);
 
     Product product = {};
     product.m = p.m, product.n = p.n, product.k = p.k;
     product.transpose_a = ta, product.transpose_b = tb;
     product.a = matrix_of(a, a_rows, a_columns), product.b = matrix_of(b, b_rows, b_columns), product.c = matrix_of(c, p.m, p.n);
-    product.epilogue = epilogue_of(CUBLASLT_EPILOGUE_DEFAULT);
     product.split = 1, product.terms = 256;
     const std::int64_t batch = p.batch;
     auto work = [=]() mutable {
@@ -161,74 +128,6 @@ cublasStatus_t gemm(const Call& call, const ProductOf& p, const void* alpha, con
         }
     };
     return enqueue(call, std::move(reads), std::move(writes), {alpha_value, beta_value}, std::move(work));
-}
-
-namespace {
-
-/// Element (i, j) of op(A).
-double element_of(const Matrix& a, bool transpose, std::int64_t i, std::int64_t j) {
-    return element::load<double>(a.data, a.type, transpose ? j + i * a.leading : i + j * a.leading);
-}
-
-}  // namespace
-
-cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
-                    std::int64_t n, const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b,
-                    const MatrixOf& c) {
-    cublasStatus_t status;
-    if (!check_handle(call, status)) return status;
-    const bool ta = transposed(transpose_a), tb = transposed(transpose_b);
-    if (m < 0 || n < 0) return invalid(call, "m or n is negative");
-    if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
-    const Scalar alpha_value(call, alpha, c.type), beta_value(call, beta, c.type);
-    if (alpha_value.null() || beta_value.null()) return invalid(call, "alpha or beta is a null pointer");
-    const Rows as = alpha_value.is(0) ? Rows{} : rows_of(a, ta ? n : m, ta ? m : n);
-    const Rows bs = beta_value.is(0) ? Rows{} : rows_of(b, tb ? n : m, tb ? m : n), cs = rows_of(c, m, n);
-    for (const std::string& why :
-         {as.empty() ? "" : sizes_error(a, "A", ta ? n : m), bs.empty() ? "" : sizes_error(b, "B", tb ? n : m),
-          sizes_error(c, "C", m), memory_error(as, a.type, "A"), memory_error(bs, b.type, "B"), memory_error(cs, c.type, "C")})
-        if (!why.empty()) return invalid(call, why);
-    if ((ta && a.data == c.data) || (tb && b.data == c.data)) return invalid(call, "C is a matrix that is read transposed");
-    const Matrix from = matrix_of(a, ta ? n : m, ta ? m : n), other = matrix_of(b, tb ? n : m, tb ? m : n),
-                 to = matrix_of(c, m, n);
-    return enqueue(call, {as, bs}, {cs}, {alpha_value, beta_value}, [=] {
-        const double x = alpha_value.value(), y = beta_value.value();
-        check_memory(x == 0 ? Rows{} : as, "A", false);
-        check_memory(y == 0 ? Rows{} : bs, "B", false);
-        check_memory(cs, "C", true);
-        for (std::int64_t j = 0; j < n; ++j)
-            for (std::int64_t i = 0; i < m; ++i) {
-                const double first = x == 0 ? 0 : x * element_of(from, ta, i, j),
-                             second = y == 0 ? 0 : y * element_of(other, tb, i, j);
-                element::store(to.data, to.type, i + j * to.leading, first + second);
-            }
-    });
-}
-
-cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, std::int64_t m, std::int64_t n, const MatrixOf& a, const VectorOf& x,
-                    const MatrixOf& c) {
-    cublasStatus_t status;
-    if (!check_handle(call, status)) return status;
-    if (m < 0 || n < 0) return invalid(call, "m or n is negative");
-    if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
-    const std::int64_t length = side == CUBLAS_SIDE_LEFT ? m : n;
-    const Rows as = rows_of(a, m, n), xs = rows_of(x, length), cs = rows_of(c, m, n);
-    for (const std::string& why : {sizes_error(a, "A", m), sizes_error(c, "C", m), memory_error(as, a.type, "A"),
-                                   memory_error(xs, x.type, "x"), memory_error(cs, c.type, "C")})
-        if (!why.empty()) return invalid(call, why);
-    return enqueue(call, {as, xs}, {cs}, {}, [=] {
-        check_memory(as, "A", false);
-        check_memory(xs, "x", false);
-        check_memory(cs, "C", true);
-        const std::int64_t first = x.step < 0 ? (1 - length) * x.step : 0;
-        for (std::int64_t j = 0; j < n; ++j)
-            for (std::int64_t i = 0; i < m; ++i) {
-                const double factor =
-                    element::load<double>(bytes_at(x.data), x.type, first + (side == CUBLAS_SIDE_LEFT ? i : j) * x.step);
-                element::store(bytes_at(c.data), c.type, i + j * c.leading,
-                               factor * element::load<double>(bytes_at(a.data), a.type, i + j * a.leading));
-            }
-    });
 }
 
 }  // namespace heddle::emulator::cublas

@@ -15,9 +15,8 @@ namespace {
 /// A vector while work runs.
 class Elements {
   public:
-    Elements(const VectorOf& v, std::int64_t n, std::int64_t member = 0)
-        : data_(static_cast<std::byte*>(const_cast<void*>(v.data)) +
-                member * v.stride * static_cast<std::int64_t>(size_of(v.type))),
+    Elements(const VectorOf& v, std::int64_t n)
+        : data_(static_cast<std::byte*>(const_cast<void*>(v.data))),
           type_(v.type),
           first_(v.step < 0 ? (1 - n) * v.step : 0),
           step_(v.step) {}
@@ -30,94 +29,41 @@ class Elements {
     std::int64_t first_, step_;
 };
 
-/// The bytes of all vectors of a batch.
-Rows all_of(const VectorOf& v, std::int64_t n, std::int64_t batch) {
-    Rows rows = rows_of(v, n);
-    if (batch == 1 || rows.empty()) return rows;
-    const auto size = static_cast<std::int64_t>(size_of(v.type));
-    return Rows::of(rows.start, static_cast<std::size_t>((batch - 1) * v.stride * size) + rows.extent());
-}
-VectorOf member_of(const VectorOf& v, std::int64_t i) {
-    return {static_cast<const std::byte*>(v.data) + i * v.stride * static_cast<std::int64_t>(size_of(v.type)), v.type, v.step, 0};
-}
-MatrixOf member_of(const MatrixOf& m, std::int64_t i) {
-    return {static_cast<const std::byte*>(m.data) + i * m.stride * static_cast<std::int64_t>(size_of(m.type)), m.type, m.leading};
-}
-Rows all_of(const MatrixOf& m, std::int64_t rows, std::int64_t columns, std::int64_t batch) {
-    const Rows one = rows_of(m, rows, columns);
-    if (batch == 1 || one.empty()) return one;
-    const auto size = static_cast<std::int64_t>(size_of(m.type));
-    return Rows::of(one.start, static_cast<std::size_t>((batch - 1) * m.stride * size) + one.extent());
-}
-
 }  // namespace
 
-cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t m, std::int64_t n, std::int64_t batch,
-                    const void* alpha, const MatrixOf& a, const VectorOf& x, const void* beta, const VectorOf& y) {
-    cublasStatus_t status;
-    if (!check_handle(call, status)) return status;
-    if (m < 0 || n < 0 || batch < 0) return invalid(call, "m, n or the batch count is negative");
-    if (x.step == 0 || y.step == 0) return invalid(call, "incx or incy is 0");
-    if (a.leading < std::max<std::int64_t>(1, m))
-        return invalid(
-            call, "A has the leading dimension " + std::to_string(a.leading) + ", less than its " + std::to_string(m) + " rows");
-    if (a.stride < 0 || x.stride < 0 || y.stride < 0)
-        return unsupported(call, "the emulator knows no negative strides of a batch");
-    if (m == 0 || n == 0 || batch == 0) return CUBLAS_STATUS_SUCCESS;
-    const Scalar alpha_value(call, alpha, y.type), beta_value(call, beta, y.type);
-    if (alpha_value.null() || beta_value.null()) return invalid(call, "alpha or beta is a null pointer");
-    const bool transposed = transpose != CUBLAS_OP_N;
-    const std::int64_t terms = transposed ? m : n, length = transposed ? n : m;
-    const Rows as = all_of(a, m, n, batch), xs = all_of(x, terms, batch), ys = all_of(y, length, batch);
-    for (const std::string& why : {memory_error(as, a.type, "A"), memory_error(xs, x.type, "x"), memory_error(ys, y.type, "y")})
-        if (!why.empty()) return invalid(call, why);
-    if (overlap(ys, as) || (batch == 1 && overlap(ys, xs))) return invalid(call, "y overlaps A or x");
-    return enqueue(
-        call, alpha_value.is(0) ? std::vector<Rows>{} : std::vector<Rows>{as, xs}, {ys}, {alpha_value, beta_value}, [=] {
-            const double scale = alpha_value.value(), keep = beta_value.value();
-            for (std::int64_t member = 0; member < batch; ++member) {
-                const MatrixOf matrix = member_of(a, member);
-                if (scale != 0) check_memory(rows_of(matrix, m, n), "A", false);
-                if (scale != 0) check_memory(rows_of(member_of(x, member), terms), "x", false);
-                check_memory(rows_of(member_of(y, member), length), "y", keep == 0);
-                const Elements from(x, terms, member), to(y, length, member);
-                const auto* const data = static_cast<const std::byte*>(matrix.data);
-                for (std::int64_t i = 0; i < length; ++i) {
-                    double sum = 0;
-                    for (std::int64_t j = 0; scale != 0 && j < terms; ++j)
-                        sum +=
-                            element::load<double>(data, a.type, transposed ? j + i * a.leading : i + j * a.leading) * from.at(j);
-                    to.set(i, (scale == 0 ? 0 : scale * sum) + (keep == 0 ? 0 : keep * to.at(i)));
-                }
-            }
-        });
-}
-
-cublasStatus_t ger(const Call& call, std::int64_t m, std::int64_t n, const void* alpha, const VectorOf& x, const VectorOf& y,
-                   const MatrixOf& a) {
+cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t m, std::int64_t n, const void* alpha,
+                    const MatrixOf& a, const VectorOf& x, const void* beta, const VectorOf& y) {
     cublasStatus_t status;
     if (!check_handle(call, status)) return status;
     if (m < 0 || n < 0) return invalid(call, "m or n is negative");
     if (x.step == 0 || y.step == 0) return invalid(call, "incx or incy is 0");
-    if (a.leading < std::max<std::int64_t>(1, m)) return invalid(call, "lda is less than m");
+    if (a.leading < std::max<std::int64_t>(1, m))
+        return invalid(
+            call, "A has the leading dimension " + std::to_string(a.leading) + ", less than its " + std::to_string(m) + " rows");
     if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
-    const Scalar alpha_value(call, alpha, a.type);
-    if (alpha_value.null()) return invalid(call, "alpha is a null pointer");
-    const Rows as = rows_of(a, m, n), xs = rows_of(x, m), ys = rows_of(y, n);
+    const Scalar alpha_value(call, alpha, y.type), beta_value(call, beta, y.type);
+    if (alpha_value.null() || beta_value.null()) return invalid(call, "alpha or beta is a null pointer");
+    const bool transposed = transpose != CUBLAS_OP_N;
+    const std::int64_t terms = transposed ? m : n, length = transposed ? n : m;
+    const Rows as = rows_of(a, m, n), xs = rows_of(x, terms), ys = rows_of(y, length);
     for (const std::string& why : {memory_error(as, a.type, "A"), memory_error(xs, x.type, "x"), memory_error(ys, y.type, "y")})
         if (!why.empty()) return invalid(call, why);
-    return enqueue(call, {as, xs, ys}, {as}, {alpha_value}, [=] {
-        for (const auto& [rows, name] : {std::pair{as, "A"}, std::pair{xs, "x"}, std::pair{ys, "y"}})
-            check_memory(rows, name, false);
-        const double scale = alpha_value.value();
-        const Elements left(x, m), right(y, n);
-        auto* const data = static_cast<std::byte*>(const_cast<void*>(a.data));
-        for (std::int64_t j = 0; j < n; ++j)
-            for (std::int64_t i = 0; i < m; ++i) {
-                const std::int64_t at = i + j * a.leading;
-                element::store(data, a.type, at, element::load<double>(data, a.type, at) + scale * left.at(i) * right.at(j));
+    if (overlap(ys, as) || overlap(ys, xs)) return invalid(call, "y overlaps A or x");
+    return enqueue(
+        call, alpha_value.is(0) ? std::vector<Rows>{} : std::vector<Rows>{as, xs}, {ys}, {alpha_value, beta_value}, [=] {
+            const double scale = alpha_value.value(), keep = beta_value.value();
+            if (scale != 0) check_memory(as, "A", false);
+            if (scale != 0) check_memory(xs, "x", false);
+            check_memory(ys, "y", keep == 0);
+            const Elements from(x, terms), to(y, length);
+            const auto* const data = static_cast<const std::byte*>(a.data);
+            for (std::int64_t i = 0; i < length; ++i) {
+                double sum = 0;
+                for (std::int64_t j = 0; scale != 0 && j < terms; ++j)
+                    sum += element::load<double>(data, a.type, transposed ? j + i * a.leading : i + j * a.leading) * from.at(j);
+                to.set(i, (scale == 0 ? 0 : scale * sum) + (keep == 0 ? 0 : keep * to.at(i)));
             }
-    });
+        });
 }
 
 cublasStatus_t update(const Call& call, Update kind, std::int64_t n, const void* alpha, cudaDataType scale, const VectorOf& x,

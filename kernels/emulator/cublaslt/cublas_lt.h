@@ -1,7 +1,9 @@
-// Shared by the files that implement cublasLt.h: descriptors, and the complete description of a product.
+// Shared by the files that implement cublasLt.h and cublas_v2.h: the complete description of a product, and its numbers.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,49 +12,12 @@
 
 namespace heddle::emulator {
 
-// Handles point to the opaque base structures.
-struct Layout : cublasLtMatrixLayoutOpaque_t {
-    cudaDataType_t type = CUDA_R_32F;
-    std::int32_t order = CUBLASLT_ORDER_COL;
-    std::uint64_t rows = 0, columns = 0;
-    std::int64_t leading = 0;
-    std::int32_t batch = 1;
-    std::int64_t batch_stride = 0;
-};
-struct Description : cublasLtMatmulDescOpaque_t {
-    std::int32_t compute = CUBLAS_COMPUTE_32F, scale = CUDA_R_32F, pointer_mode = CUBLASLT_POINTER_MODE_HOST;
-    std::int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
-    std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    void *bias = nullptr, *aux = nullptr;
-    std::int64_t bias_batch_stride = 0, aux_leading = 0, aux_batch_stride = 0;
-    std::int32_t bias_type = -1, aux_type = -1;  // -1: as D
-};
-struct Preference : cublasLtMatmulPreferenceOpaque_t {
-    std::uint64_t workspace = 0;
-    std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
-    std::uint32_t alignment[4] = {256, 256, 256, 256};  // of a, b, c, d
-};
-/// The contents of a cublasLtMatmulAlgo_t.
-struct Algorithm {
-    std::uint64_t made = 0;           ///< kMade
-    std::uint32_t split = 1;          ///< number of parts of k that are summed separately
-    std::uint32_t terms = 256;        ///< number of terms that are summed before they are added to the total
-    std::uint64_t workspace = 0;      ///< bytes
-    std::uint64_t alignment[4] = {};  ///< that a, b, c and d must have
-    std::uint64_t eights = 0;         ///< 1: for columns in groups of 8, see check_algorithm
-    static constexpr std::uint64_t kMade = 0x4865646c65;
-};
-static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
-
 /// The parts of an epilogue.
 struct Epilogue {
-    bool bias, relu, gelu, aux_out, drelu, dgelu, bgrad, bgrad_a, bgrad_b;
-    bool aux() const { return aux_out || drelu || dgelu; }
-    bool bits() const { return drelu || (aux_out && relu); }  ///< the aux matrix holds bits
-    bool vector() const { return bias || bgrad || bgrad_a || bgrad_b; }
-    bool vector_out() const { return vector() && !bias; }
+    bool bias = false, gelu = false, aux_out = false, dgelu = false, bgrad_b = false;
+    bool aux() const { return aux_out || dgelu; }
+    bool vector() const { return bias || bgrad_b; }
 };
-Epilogue epilogue_of(std::uint32_t code);
 
 /// One matrix of a batch, column-major: element (i, j) at data + (i + j leading) elements.
 struct Matrix {
@@ -70,13 +35,30 @@ struct Product {
     double alpha, beta;
     Epilogue epilogue;
     Matrix vector;  ///< bias or bias gradient, one column
-    Matrix aux;     ///< rows and columns of D; for bits `leading` and `batch_stride` count bits
+    Matrix aux;     ///< rows and columns of D
     std::int64_t split, terms;
 };
 
 std::size_t size_of(cudaDataType_t type);
+/// The matrix's i-th one of a batch.
+std::byte* data_of(const Matrix& matrix, std::int64_t i);
 /// The bytes of the matrices of a batch: one piece each, or, if there are many, one piece for all and the gaps between them.
-std::vector<Rows> bytes_of(const Matrix& matrix, std::int32_t batch, bool bits);
+std::vector<Rows> bytes_of(const Matrix& matrix, std::int32_t batch);
+
+/// A matrix that the product reads or writes, and its name in reports.
+struct Part {
+    const char* name;
+    const Matrix* matrix;
+    bool written;
+};
+std::vector<Part> parts_of(const Product& product);
+
+/// The type of alpha and beta, or why there is no such product.
+struct Scale {
+    cudaDataType type = CUDA_R_32F;
+    std::string why;
+};
+Scale scale_of(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cudaDataType c);
 
 /// A status and why.
 struct Answer {
@@ -86,16 +68,37 @@ struct Answer {
 /// Remembers the reason for cublasLtGetStatusString.
 cublasStatus_t refuse(const Answer& answer);
 inline cublasStatus_t refuse_invalid(const std::string& why) { return refuse({CUBLAS_STATUS_INVALID_VALUE, why}); }
-bool lives(cublasLtHandle_t handle);
 
-/// Whether there is such an algorithm and it can compute this result. One that was found for whole groups of 8 columns takes no
-/// result whose last group has fewer than 4: on a GPU, too, an algorithm found for one shape may not exist for another one.
-Answer check_algorithm(const Algorithm& algorithm, const Layout& result);
-/// Whether such a product exists: types, shapes, epilogue. Does not look at pointers.
-Answer check_shapes(const Description& description, const Layout& a, const Layout& b, const Layout& c, const Layout& d);
-/// Whether the product can be computed with these pointers and this workspace.
-Answer check_pointers(const Product& product, const Algorithm& algorithm, const void* workspace, std::size_t workspace_bytes);
+/// The handles of a library that live.
+template <class T>
+class Handles {
+  public:
+    cublasStatus_t create(const char* call, T** handle) {
+        if (handle == nullptr) return refuse_invalid(std::string(call) + ": a null pointer for the result");
+        *handle = new T;
+        const std::lock_guard lock(mutex_);
+        living_.insert(*handle);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    cublasStatus_t destroy(const char* call, T* handle) {
+        const std::lock_guard lock(mutex_);
+        if (living_.erase(handle) == 0) return refuse({CUBLAS_STATUS_NOT_INITIALIZED, std::string(call) + ": not a handle"});
+        delete handle;
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    bool live(T* handle) {
+        const std::lock_guard lock(mutex_);
+        return living_.contains(handle);
+    }
 
+  private:
+    std::mutex mutex_;
+    std::set<T*> living_;
+};
+
+/// Why the product cannot be computed in this memory ("" if it can): every part must be allocated, aligned to its elements and to
+/// these bytes (of A, B, C and D), and share no byte with anything that is written, except for C where it is D.
+std::string memory_error(const Product& product, const std::uint64_t (&alignments)[4], const Rows& workspace);
 /// Computes D, the aux matrix and the vector. Throws Violation for memory that was freed or never written.
 void compute(const Product& product);
 

@@ -24,11 +24,6 @@ constexpr std::int64_t kTileRows = 64, kTileColumns = 32, kTerms = 256;
 using element::load;
 using element::store;
 
-/// The matrix of a batch.
-std::byte* data_of(const Matrix& matrix, std::int64_t batch) {
-    return matrix.data + batch * matrix.batch_stride * static_cast<std::int64_t>(size_of(matrix.type));
-}
-
 // GELU's tanh form (Hendrycks and Gimpel 2016): x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3).
 constexpr double kRoot = 0.7978845608028654, kCubic = 0.044715;
 template <class T>
@@ -105,13 +100,6 @@ void sum_tile(const Product& product, const Tile& tile, Panels<T>& p) {
     }
 }
 
-/// Bit i of a ReLU's aux matrix: "the input was above zero". Tiles begin at multiples of 64 rows, so no two threads share a byte.
-bool bit(const std::byte* bits, std::int64_t i) { return (static_cast<unsigned>(bits[i / 8]) >> (i % 8) & 1u) != 0; }
-void set_bit(std::byte* bits, std::int64_t i, bool value) {
-    const std::byte mask = std::byte{1} << (i % 8);
-    bits[i / 8] = value ? bits[i / 8] | mask : bits[i / 8] & ~mask;
-}
-
 /// total = epilogue(alpha total + beta C), stored in D.
 template <class T>
 void finish_tile(const Product& product, const Tile& tile, Panels<T>& p) {
@@ -120,9 +108,7 @@ void finish_tile(const Product& product, const Tile& tile, Panels<T>& p) {
     const std::byte* const c = beta != 0 ? data_of(product.c, tile.batch) : nullptr;
     const std::byte* const bias = e.bias ? data_of(product.vector, tile.batch) : nullptr;
     std::byte* const d = data_of(product.d, tile.batch);
-    std::byte* const aux = !e.aux()   ? nullptr
-                           : e.bits() ? product.aux.data + tile.batch * product.aux.batch_stride / 8
-                                      : data_of(product.aux, tile.batch);
+    std::byte* const aux = product.aux.data;
     for (std::int64_t j = 0; j < tile.columns; ++j)
         for (std::int64_t i = 0; i < tile.rows; ++i) {
             const std::int64_t row = tile.row + i, column = tile.column + j;
@@ -130,53 +116,23 @@ void finish_tile(const Product& product, const Tile& tile, Panels<T>& p) {
             T x = alpha * p.total[j][i];
             if (c != nullptr) x += beta * load<T>(c, product.c.type, row + column * product.c.leading);
             if (bias != nullptr) x += load<T>(bias, product.vector.type, row);
-            if (e.aux_out && e.bits()) set_bit(aux, at_aux, x > 0);
-            if (e.aux_out && !e.bits()) store(aux, product.aux.type, at_aux, x);
-            if (e.relu) x = x < 0 ? 0 : x;  // NaN stays
+            if (e.aux_out) store(aux, product.aux.type, at_aux, x);
             if (e.gelu) x = gelu(x);
-            if (e.drelu) x = bit(aux, at_aux) ? x : 0;
             if (e.dgelu) x *= gelu_slope(load<T>(aux, product.aux.type, at_aux));
             store(d, product.d.type, row + column * product.d.leading, x);
-            p.total[j][i] = x;
         }
 }
 
-/// For bias gradients, which sum the columns of D before they are rounded: D does not have these values, so a tile spans all
-/// columns if a bias gradient is requested.
+/// BGRADB: sums over k of op(B)'s columns.
 template <class T>
-void add_columns(const Tile& tile, const Panels<T>& p, T (&sums)[kTileRows]) {
-    for (std::int64_t j = 0; j < tile.columns; ++j)
-        for (std::int64_t i = 0; i < tile.rows; ++i) sums[i] += p.total[j][i];
-}
-
-/// BGRADA, BGRADB: sums over k of op(A)'s rows or op(B)'s columns.
-template <class T>
-void sum_operand(const Product& product, std::int64_t batch) {
-    const Matrix& matrix = product.epilogue.bgrad_a ? product.a : product.b;
-    const bool term_is_row = product.epilogue.bgrad_a ? product.transpose_a : !product.transpose_b;
-    const std::byte* const data = data_of(matrix, batch);
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(product.vector.rows); ++i) {
+void sum_operand(const Product& product) {
+    for (std::int64_t i = 0; i < product.n; ++i) {
         T sum = 0;
         for (std::int64_t t = 0; t < product.k; ++t)
-            sum += load<T>(data, matrix.type, term_is_row ? t + i * matrix.leading : i + t * matrix.leading);
-        store(data_of(product.vector, batch), product.vector.type, i, sum);
+            sum += load<T>(product.b.data, product.b.type,
+                           product.transpose_b ? i + t * product.b.leading : t + i * product.b.leading);
+        store(product.vector.data, product.vector.type, i, sum);
     }
-}
-
-/// All columns of D for the rows of one band of tiles.
-template <class T>
-void compute_band(const Product& product, std::int64_t batch, std::int64_t row, std::int64_t first_column,
-                  std::int64_t last_column, Panels<T>& p) {
-    T sums[kTileRows] = {};
-    const std::int64_t rows = std::min(kTileRows, product.m - row);
-    for (std::int64_t column = first_column; column < last_column; column += kTileColumns) {
-        const Tile tile = {batch, row, column, rows, std::min(kTileColumns, last_column - column)};
-        sum_tile(product, tile, p);
-        finish_tile(product, tile, p);
-        if (product.epilogue.bgrad) add_columns(tile, p, sums);
-    }
-    if (!product.epilogue.bgrad) return;
-    for (std::int64_t i = 0; i < rows; ++i) store(data_of(product.vector, batch), product.vector.type, row + i, sums[i]);
 }
 
 /// Runs body(i) for i in [0, count) on as many threads as the work is worth. Rethrows the first exception.
@@ -208,66 +164,158 @@ void in_parallel(std::int64_t count, double operations, const Body& body) {
 
 template <class T>
 void compute_in(const Product& product) {
-    // A band is the unit of work. It spans all columns of D if sums over them are requested, else a part of them.
     const std::int64_t bands = (product.m + kTileRows - 1) / kTileRows;
-    const std::int64_t share = product.epilogue.bgrad ? product.n : 4 * kTileColumns;
-    const std::int64_t shares = (product.n + share - 1) / share;
+    const std::int64_t columns = (product.n + kTileColumns - 1) / kTileColumns;
     const double operations =
         2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k) * product.batch;
-    in_parallel(product.batch * bands * shares, operations, [&](std::int64_t i) {
+    in_parallel(product.batch * bands * columns, operations, [&](std::int64_t i) {
         static thread_local std::unique_ptr<Panels<T>> panels;
         if (panels == nullptr) panels = std::make_unique<Panels<T>>();
-        const std::int64_t column = i % shares * share;
-        compute_band(product, i / shares / bands, i / shares % bands * kTileRows, column, std::min(column + share, product.n),
-                     *panels);
+        const std::int64_t row = i / columns % bands * kTileRows, column = i % columns * kTileColumns;
+        const Tile tile = {i / columns / bands, row, column, std::min(kTileRows, product.m - row),
+                           std::min(kTileColumns, product.n - column)};
+        sum_tile(product, tile, *panels);
+        finish_tile(product, tile, *panels);
     });
-    if (product.epilogue.bgrad_a || product.epilogue.bgrad_b)
-        for (std::int64_t batch = 0; batch < product.batch; ++batch) sum_operand<T>(product, batch);
+    if (product.epilogue.bgrad_b) sum_operand<T>(product);
 }
 
 /// Calls body with the bytes of each matrix of the batch.
 template <class Body>
-void each(const Matrix& matrix, std::int32_t batch, bool bits, const Body& body) {
+void each(const Matrix& matrix, std::int32_t batch, const Body& body) {
     Matrix one = matrix;
-    for (std::int32_t i = 0; i < batch; ++i) {
-        one.data = bits ? matrix.data + i * matrix.batch_stride / 8 : data_of(matrix, i);
-        for (const Rows& rows : bytes_of(one, 1, bits)) body(rows);
-        if (matrix.batch_stride == 0) return;
+    for (std::int32_t i = 0; i < (matrix.batch_stride == 0 ? 1 : batch); ++i) {
+        one.data = data_of(matrix, i);
+        body(bytes_of(one, 1).front());
     }
 }
 
 }  // namespace
 
-void compute(const Product& product) {
-    const Epilogue& e = product.epilogue;
-    const auto reads = [](const char* name) {
-        return [name](const Rows& rows) {
-            try {
-                check_device(rows, false);
-            } catch (const std::exception& error) {
-                throw std::runtime_error(std::string(name) + ": " + error.what());
-            }
-        };
-    };
-    const auto writes = [](const Rows& rows) { check_device(rows, true); };
-    const std::int32_t batch = product.batch;
-    each(product.a, batch, false, reads("A"));
-    each(product.b, batch, false, reads("B"));
-    if (product.beta != 0) each(product.c, batch, false, reads("C"));
-    if (e.bias) each(product.vector, batch, false, reads("the bias"));
-    if (e.aux() && !e.aux_out) each(product.aux, batch, e.bits(), reads("the aux matrix"));
-    each(product.d, batch, false, writes);
-    if (e.vector_out()) each(product.vector, batch, false, writes);
-    if (e.aux_out) each(product.aux, batch, e.bits(), writes);
+std::size_t size_of(cudaDataType_t type) {
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F || type == CUDA_R_32I ? 4 : type == CUDA_R_8I ? 1 : 2;
+}
 
+std::byte* data_of(const Matrix& matrix, std::int64_t i) {
+    return matrix.data + i * matrix.batch_stride * static_cast<std::int64_t>(size_of(matrix.type));
+}
+
+std::vector<Rows> bytes_of(const Matrix& matrix, std::int32_t batch) {
+    constexpr std::int32_t few = 16;
+    const std::size_t size = size_of(matrix.type);
+    Rows rows = {matrix.data, static_cast<std::size_t>(matrix.leading) * size, static_cast<std::size_t>(matrix.rows) * size,
+                 matrix.columns};
+    if (batch == 1 || matrix.batch_stride == 0) return {rows};
+    if (batch > few) {
+        const std::byte *const first = data_of(matrix, 0), *const last = data_of(matrix, batch - 1);
+        return {Rows::of(std::min(first, last), static_cast<std::size_t>(std::abs(last - first)) + rows.extent())};
+    }
+    std::vector<Rows> all;
+    for (std::int32_t i = 0; i < batch; ++i) {
+        rows.start = data_of(matrix, i);
+        all.push_back(rows);
+    }
+    return all;
+}
+
+std::vector<Part> parts_of(const Product& product) {
+    const Epilogue& e = product.epilogue;
+    std::vector<Part> parts = {{"A", &product.a, false}, {"B", &product.b, false}};
+    if (product.beta != 0) parts.push_back({"C", &product.c, false});
+    parts.push_back({"D", &product.d, true});
+    if (e.vector()) parts.push_back({e.bias ? "the bias" : "the bias gradient", &product.vector, !e.bias});
+    if (e.aux()) parts.push_back({"the aux matrix", &product.aux, e.aux_out});
+    return parts;
+}
+
+Scale scale_of(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cudaDataType c) {
+    if (a != b) return {CUDA_R_32F, "A and B have different types"};
+    switch (compute) {
+        case CUBLAS_COMPUTE_64F:
+        case CUBLAS_COMPUTE_64F_PEDANTIC:
+            return {CUDA_R_64F, a == CUDA_R_64F && c == CUDA_R_64F ? "" : "CUBLAS_COMPUTE_64F wants matrices of CUDA_R_64F"};
+        case CUBLAS_COMPUTE_16F:
+        case CUBLAS_COMPUTE_16F_PEDANTIC:
+            return {CUDA_R_16F, a == CUDA_R_16F && c == CUDA_R_16F ? "" : "CUBLAS_COMPUTE_16F wants matrices of CUDA_R_16F"};
+        case CUBLAS_COMPUTE_32I:
+        case CUBLAS_COMPUTE_32I_PEDANTIC:
+            return {CUDA_R_32I,
+                    a == CUDA_R_8I && c == CUDA_R_32I ? "" : "CUBLAS_COMPUTE_32I wants A and B of CUDA_R_8I and C of CUDA_R_32I"};
+        case CUBLAS_COMPUTE_32F:
+        case CUBLAS_COMPUTE_32F_PEDANTIC:
+        case CUBLAS_COMPUTE_32F_FAST_16F:
+        case CUBLAS_COMPUTE_32F_FAST_16BF:
+        case CUBLAS_COMPUTE_32F_FAST_TF32: break;
+        default: return {CUDA_R_32F, "the emulator has no compute type " + std::to_string(compute)};
+    }
+    const bool half = a == CUDA_R_16F || a == CUDA_R_16BF;
+    if (!half && a != CUDA_R_32F)
+        return {CUDA_R_32F, "CUBLAS_COMPUTE_32F takes f32, f16 and bf16, not type " + std::to_string(a)};
+    if (c != CUDA_R_32F && !(half && c == a)) return {CUDA_R_32F, "C has neither A's type nor CUDA_R_32F"};
+    return {CUDA_R_32F, ""};
+}
+
+std::string memory_error(const Product& product, const std::uint64_t (&alignments)[4], const Rows& workspace) {
+    struct Piece {
+        std::string name;
+        const Matrix* matrix;
+        std::vector<Rows> rows;
+        std::size_t alignment;
+        bool written;
+    };
+    std::vector<Piece> pieces;
+    for (const Part& part : parts_of(product)) {
+        // cuBLASLt reads the vector and the aux matrix 16 bytes at a time: on a GPU less can end in cudaErrorMisalignedAddress.
+        std::size_t alignment = 16;
+        for (const auto& [matrix, asked] : {std::pair{&product.a, alignments[0]},
+                                            {&product.b, alignments[1]},
+                                            {&product.c, alignments[2]},
+                                            {&product.d, alignments[3]}})
+            if (part.matrix == matrix) alignment = std::max<std::size_t>(asked, size_of(matrix->type));
+        pieces.push_back({part.name, part.matrix, bytes_of(*part.matrix, product.batch), alignment, part.written});
+    }
+    // cudaMalloc's alignment, which every release of cuBLASLt accepts. They differ in which smaller ones they accept.
+    if (!workspace.empty()) pieces.push_back({"the workspace", nullptr, {workspace}, 256, true});
+    for (const Piece& piece : pieces) {
+        const std::byte* const start = piece.rows.front().start;
+        if (start == nullptr) return piece.name + " is a null pointer";
+        for (const Rows& rows : piece.rows)
+            if (const std::string why = device_error(rows, piece.name + " has"); !why.empty()) return why;
+        if (reinterpret_cast<std::uintptr_t>(start) % piece.alignment != 0)
+            return piece.name + " is not aligned to " + std::to_string(piece.alignment) +
+                   " bytes, as its elements or the algorithm want it (CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT)";
+    }
+    // D may be the same matrix as C.
+    const bool in_place = product.c.data == product.d.data && product.c.leading == product.d.leading &&
+                          product.c.batch_stride == product.d.batch_stride;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j) {
+            const Piece &x = pieces[i], &y = pieces[j];
+            if ((!x.written && !y.written) || (in_place && x.matrix == &product.d && y.matrix == &product.c)) continue;
+            for (const Rows& one : x.rows)
+                for (const Rows& other : y.rows)
+                    if (overlap(one, other)) return x.name + " overlaps " + y.name;
+        }
+    if (product.batch > 1 && product.d.batch_stride == 0) return "all of D's batch is one matrix";
+    return "";
+}
+
+void compute(const Product& product) {
+    const std::vector<Part> parts = parts_of(product);
+    for (const Part& part : parts)
+        each(*part.matrix, product.batch, [&part](const Rows& rows) {
+            try {
+                check_device(rows, part.written);
+            } catch (const std::exception& error) {
+                throw std::runtime_error(std::string(part.name) + ": " + error.what());
+            }
+        });
     if (product.d.type == CUDA_R_64F || product.d.type == CUDA_R_32I)  // f64 holds sums of int8 products exactly
         compute_in<double>(product);
     else
         compute_in<float>(product);
-
-    each(product.d, batch, false, wrote);
-    if (e.vector_out()) each(product.vector, batch, false, wrote);
-    if (e.aux_out) each(product.aux, batch, e.bits(), wrote);
+    for (const Part& part : parts)
+        if (part.written) each(*part.matrix, product.batch, wrote);
 }
 
 }  // namespace heddle::emulator

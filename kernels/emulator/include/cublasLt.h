@@ -2,13 +2,14 @@
 // CPU, as work of the stream.
 //
 // D = epilogue(alpha op(A) op(B) + beta C), matrices column-major with leading dimensions, op(A) [m, k], op(B) [k, n], D [m, n].
-// Types: f64 (CUBLAS_COMPUTE_64F), f32, f16 and bf16 with f32 accumulation (CUBLAS_COMPUTE_32F and its FAST_TF32, FAST_16F and
-// FAST_16BF forms, which are computed in full f32 here). C and D have one type and, when C is read (beta is not 0), may be the same matrix.
+// Types: those of cublasGemmEx (f64, f32, f16, bf16, and int8 into int32), with CUBLAS_COMPUTE_32F's FAST forms in full f32. C
+// and D have one type and, when C is read (beta is not 0), may be the same matrix.
 //
 // Refused, as by cuBLASLt: NOT_SUPPORTED for combinations that no algorithm has (an epilogue with f64, types that do
 // not go together, row order), INVALID_VALUE for arguments that contradict each other (null pointers, a leading dimension below
 // the rows, shapes that do not fit, a batch count that differs, an aux matrix whose leading dimension is too small or no multiple
-// of 8, or of 128 for ReLU's bits, a bias or bias gradient not aligned to 16 bytes, a workspace smaller than the algorithm's).
+// of 8, a bias or bias gradient not aligned to 16 bytes, a workspace smaller than the algorithm's). Not emulated, so
+// NOT_SUPPORTED here: the epilogues of ReLU, sums of D's rows (BGRAD) and of A's (BGRADA), epilogues of a batch.
 // cublasLtGetStatusString gives the reason.
 #pragma once
 
@@ -65,33 +66,23 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_TRANSB = 4,
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
     CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
-    CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10,  ///< int64_t, elements
     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,            ///< int64_t, elements; bits for ReLU
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE = 13,  ///< int64_t
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22,     ///< int32_t (cudaDataType), D's type by default
-    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,             ///< int32_t (cudaDataType), D's type by default
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,         ///< int64_t, elements
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22,  ///< int32_t (cudaDataType), D's type by default
+    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,          ///< int32_t (cudaDataType), D's type by default
 } cublasLtMatmulDescAttributes_t;
 
 /// The function applied to alpha op(A) op(B) + beta C before it is stored. BIAS adds a vector along the columns (one number a row
-/// of D). GELU is the tanh form. AUX stores (forward) or reads (D..) what the activation's derivative needs: the input of GELU,
-/// or bits "input > 0" of ReLU. BGRAD, BGRADA, BGRADB store sums: of D's rows, of op(A)'s rows over k, of op(B)'s columns over k.
+/// of D). GELU is the tanh form. AUX stores (forward) or reads (DGELU) its input. BGRADB stores the sums of op(B)'s columns over
+/// k.
 typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
-    CUBLASLT_EPILOGUE_RELU = 2,
-    CUBLASLT_EPILOGUE_RELU_AUX = 130,
     CUBLASLT_EPILOGUE_BIAS = 4,
-    CUBLASLT_EPILOGUE_RELU_BIAS = 6,
-    CUBLASLT_EPILOGUE_RELU_AUX_BIAS = 134,
-    CUBLASLT_EPILOGUE_DRELU = 136,
-    CUBLASLT_EPILOGUE_DRELU_BGRAD = 152,
     CUBLASLT_EPILOGUE_GELU = 32,
     CUBLASLT_EPILOGUE_GELU_AUX = 160,
     CUBLASLT_EPILOGUE_GELU_BIAS = 36,
     CUBLASLT_EPILOGUE_GELU_AUX_BIAS = 164,
     CUBLASLT_EPILOGUE_DGELU = 192,
-    CUBLASLT_EPILOGUE_DGELU_BGRAD = 208,
-    CUBLASLT_EPILOGUE_BGRADA = 256,
     CUBLASLT_EPILOGUE_BGRADB = 512,
 } cublasLtEpilogue_t;
 
@@ -104,7 +95,6 @@ typedef enum {
 } cublasLtReductionScheme_t;
 
 typedef enum {
-    CUBLASLT_MATMUL_PREF_SEARCH_MODE = 0,
     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,    ///< uint64_t, 0 by default
     CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,  ///< uint32_t
     CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,  ///< uint32_t, 256 by default
@@ -112,12 +102,6 @@ typedef enum {
     CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,
     CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8,
 } cublasLtMatmulPreferenceAttributes_t;
-
-typedef enum {
-    CUBLASLT_ALGO_CONFIG_ID = 0,                ///< int32_t
-    CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2,        ///< int32_t, 1: none
-    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME = 3,  ///< uint32_t
-} cublasLtMatmulAlgoConfigAttributes_t;
 
 typedef struct {
     cublasLtMatmulAlgo_t algo;
@@ -130,7 +114,6 @@ typedef struct {
 const char* cublasLtGetStatusName(cublasStatus_t status);
 /// CUDA's words; for the status that was returned last on this thread, the emulator's reason.
 const char* cublasLtGetStatusString(cublasStatus_t status);
-std::size_t cublasLtGetVersion();
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 
@@ -162,9 +145,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a,
                                        cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                        const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result);
-cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
-                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
-                                                    std::size_t bytes, std::size_t* written);
 
 /// Puts the product into the stream. With algo null one is chosen that fits the workspace. alpha and beta are read at the call
 /// (pointer mode host; device pointers are NOT_SUPPORTED here).

@@ -4,7 +4,8 @@
 //
 // Products are those of the emulated cuBLASLt (plain sums in f32, f64 or integers; TF32 and the other fast forms are computed in
 // full f32, CUBLAS_COMPUTE_16F in f32 and rounded once). Results of vectors are summed in f64, in the order of the elements.
-// Refused by name: complex types, triangular, symmetric, packed and banded matrices, rotations.
+// Not declared: complex types, triangular, symmetric, packed and banded matrices, rotations, what is made of a matrix and a
+// vector but gemv.
 #pragma once
 #define CUBLAS_API_H_  // code that names the statuses of whichever library is included looks for this
 #define CUBLAS_V2_H_
@@ -20,11 +21,7 @@
 #endif
 
 typedef cudaDataType cublasDataType_t;
-typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1, CUBLAS_FILL_MODE_FULL = 2 } cublasFillMode_t;
-typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t;
-typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
 typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cublasPointerMode_t;
-typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
 /// All algorithms compute the same here.
 typedef enum {
     CUBLAS_GEMM_DFALT = -1,
@@ -75,8 +72,6 @@ cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* 
 /// Kept and returned; all modes compute the same here.
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
-cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
-cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode);
 const char* cublasGetStatusName(cublasStatus_t status);
 /// For the status that was returned last on this thread, the emulator's reason.
 const char* cublasGetStatusString(cublasStatus_t status);
@@ -86,14 +81,6 @@ cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y
 cublasStatus_t cublasGetVector(int n, int size, const void* x, int incx, void* y, int incy, HEDDLE_PLACE);
 cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, HEDDLE_PLACE);
 cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b, int ldb, HEDDLE_PLACE);
-cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
-                                    HEDDLE_PLACE);
-cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy, cudaStream_t stream,
-                                    HEDDLE_PLACE);
-cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
-                                    cudaStream_t stream, HEDDLE_PLACE);
-cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda, void* b, int ldb,
-                                    cudaStream_t stream, HEDDLE_PLACE);
 
 namespace heddle::emulator::cublas {
 
@@ -116,7 +103,6 @@ struct VectorOf {
     const void* data;
     cudaDataType type;
     std::int64_t step;
-    std::int64_t stride = 0;
 };
 struct ProductOf {
     cublasOperation_t transpose_a, transpose_b;
@@ -129,17 +115,8 @@ struct ProductOf {
 cublasStatus_t gemm(const Call& call, const ProductOf& product, const void* alpha, const MatrixOf& a, const MatrixOf& b,
                     const void* beta, const MatrixOf& c);
 /// y = alpha op(A) x + beta y.
-cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t m, std::int64_t n, std::int64_t batch,
-                    const void* alpha, const MatrixOf& a, const VectorOf& x, const void* beta, const VectorOf& y);
-/// A += alpha x y^T.
-cublasStatus_t ger(const Call& call, std::int64_t m, std::int64_t n, const void* alpha, const VectorOf& x, const VectorOf& y,
-                   const MatrixOf& a);
-/// C = alpha op(A) + beta op(B).
-cublasStatus_t geam(const Call& call, cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
-                    std::int64_t n, const void* alpha, const MatrixOf& a, const void* beta, const MatrixOf& b, const MatrixOf& c);
-/// C = A diag(x), or diag(x) A.
-cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, std::int64_t m, std::int64_t n, const MatrixOf& a, const VectorOf& x,
-                    const MatrixOf& c);
+cublasStatus_t gemv(const Call& call, cublasOperation_t transpose, std::int64_t m, std::int64_t n, const void* alpha,
+                    const MatrixOf& a, const VectorOf& x, const void* beta, const VectorOf& y);
 
 enum class Update { axpy, scal, copy, swap };
 /// y += alpha x, x *= alpha, y = x, x <-> y; `alpha` (of type `scale`) where there is one.
@@ -180,32 +157,8 @@ cublasStatus_t measure(const Call& call, Measure kind, std::int64_t n, const Vec
     inline cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t transpose, int m, int n, const T* alpha,      \
                                           const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy,              \
                                           HEDDLE_PLACE) {                                                                        \
-        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, 1, alpha, {a, TYPE, lda},      \
+        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, alpha, {a, TYPE, lda},         \
                                               {x, TYPE, incx}, beta, {y, TYPE, incy});                                           \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##gemvStridedBatched(cublasHandle_t handle, cublasOperation_t transpose, int m, int n,        \
-                                                        const T* alpha, const T* a, int lda, long long stride_a, const T* x,     \
-                                                        int incx, long long stride_x, const T* beta, T* y, int incy,             \
-                                                        long long stride_y, int batch, HEDDLE_PLACE) {                           \
-        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemvStridedBatched"), transpose, m, n, batch, alpha,    \
-                                              {a, TYPE, lda, stride_a}, {x, TYPE, incx, stride_x}, beta,                         \
-                                              {y, TYPE, incy, stride_y});                                                        \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,  \
-                                         int incy, T* a, int lda, HEDDLE_PLACE) {                                                \
-        return heddle::emulator::cublas::ger(HEDDLE_CUBLAS("cublas" #L "ger"), m, n, alpha, {x, TYPE, incx}, {y, TYPE, incy},    \
-                                             {a, TYPE, lda});                                                                    \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##geam(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n,       \
-                                          const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c,         \
-                                          int ldc, HEDDLE_PLACE) {                                                               \
-        return heddle::emulator::cublas::geam(HEDDLE_CUBLAS("cublas" #L "geam"), ta, tb, m, n, alpha, {a, TYPE, lda}, beta,      \
-                                              {b, TYPE, ldb}, {c, TYPE, ldc});                                                   \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n, const T* a, int lda,       \
-                                          const T* x, int incx, T* c, int ldc, HEDDLE_PLACE) {                                   \
-        return heddle::emulator::cublas::dgmm(HEDDLE_CUBLAS("cublas" #L "dgmm"), side, m, n, {a, TYPE, lda}, {x, TYPE, incx},    \
-                                              {c, TYPE, ldc});                                                                   \
     }                                                                                                                            \
     inline cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy,    \
                                           HEDDLE_PLACE) {                                                                        \
@@ -294,35 +247,6 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t ta, 
     return gemm(HEDDLE_CUBLAS("cublasGemmBatchedEx"), {ta, tb, m, n, k, compute_of(compute), batch}, alpha,
                 {a, a_type, lda, 0, true}, {b, b_type, ldb, 0, true}, beta, {c, c_type, ldc, 0, true});
 }
-/// Sums in f32.
-inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
-                                    const float* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
-                                    cudaDataType b_type, int ldb, const float* beta, void* c, cudaDataType c_type, int ldc,
-                                    HEDDLE_PLACE) {
-    return heddle::emulator::cublas::gemm(HEDDLE_CUBLAS("cublasSgemmEx"), {ta, tb, m, n, k, CUBLAS_COMPUTE_32F}, alpha,
-                                          {a, a_type, lda}, {b, b_type, ldb}, beta, {c, c_type, ldc});
-}
-inline cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void* alpha, cudaDataType alpha_type, const void* x,
-                                   cudaDataType x_type, int incx, void* y, cudaDataType y_type, int incy, cudaDataType,
-                                   HEDDLE_PLACE) {
-    using namespace heddle::emulator::cublas;
-    return update(HEDDLE_CUBLAS("cublasAxpyEx"), Update::axpy, n, alpha, alpha_type, {x, x_type, incx}, {y, y_type, incy});
-}
-inline cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void* alpha, cudaDataType alpha_type, void* x,
-                                   cudaDataType x_type, int incx, cudaDataType, HEDDLE_PLACE) {
-    using namespace heddle::emulator::cublas;
-    return update(HEDDLE_CUBLAS("cublasScalEx"), Update::scal, n, alpha, alpha_type, {x, x_type, incx}, {x, x_type, incx});
-}
-inline cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx, const void* y,
-                                  cudaDataType y_type, int incy, void* result, cudaDataType type, cudaDataType, HEDDLE_PLACE) {
-    using namespace heddle::emulator::cublas;
-    return measure(HEDDLE_CUBLAS("cublasDotEx"), Measure::dot, n, {x, x_type, incx}, {y, y_type, incy}, result, type);
-}
-inline cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx, void* result,
-                                   cudaDataType type, cudaDataType, HEDDLE_PLACE) {
-    using namespace heddle::emulator::cublas;
-    return measure(HEDDLE_CUBLAS("cublasNrm2Ex"), Measure::nrm2, n, {x, x_type, incx}, {x, x_type, incx}, result, type);
-}
 #undef HEDDLE_CUBLAS
 #undef HEDDLE_PLACE
 
@@ -344,36 +268,3 @@ inline cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void* x, 
 #define cublasDscal_v2 cublasDscal
 #define cublasSnrm2_v2 cublasSnrm2
 #define cublasDnrm2_v2 cublasDnrm2
-
-// Refused: a call is a compile error that says so.
-#define HEDDLE_REFUSED(name)                                                                            \
-    template <class... Arguments>                                                                       \
-    cublasStatus_t name(Arguments...) {                                                                 \
-        static_assert(sizeof...(Arguments) == 0, #name " is not emulated: use gemm, gemv or a kernel"); \
-        return CUBLAS_STATUS_NOT_SUPPORTED;                                                             \
-    }
-HEDDLE_REFUSED(cublasStrsm)
-HEDDLE_REFUSED(cublasDtrsm)
-HEDDLE_REFUSED(cublasStrsmBatched)
-HEDDLE_REFUSED(cublasDtrsmBatched)
-HEDDLE_REFUSED(cublasStrmm)
-HEDDLE_REFUSED(cublasDtrmm)
-HEDDLE_REFUSED(cublasStrsv)
-HEDDLE_REFUSED(cublasDtrsv)
-HEDDLE_REFUSED(cublasSsymm)
-HEDDLE_REFUSED(cublasDsymm)
-HEDDLE_REFUSED(cublasSsymv)
-HEDDLE_REFUSED(cublasDsymv)
-HEDDLE_REFUSED(cublasSsyrk)
-HEDDLE_REFUSED(cublasDsyrk)
-HEDDLE_REFUSED(cublasSrot)
-HEDDLE_REFUSED(cublasDrot)
-HEDDLE_REFUSED(cublasCgemm)
-HEDDLE_REFUSED(cublasZgemm)
-HEDDLE_REFUSED(cublasCgemmStridedBatched)
-HEDDLE_REFUSED(cublasZgemmStridedBatched)
-HEDDLE_REFUSED(cublasSgetrfBatched)
-HEDDLE_REFUSED(cublasDgetrfBatched)
-HEDDLE_REFUSED(cublasSgetriBatched)
-HEDDLE_REFUSED(cublasDgetriBatched)
-#undef HEDDLE_REFUSED
