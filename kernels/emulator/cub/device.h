@@ -264,7 +264,7 @@ struct DeviceMergeSort {
     static cudaError_t SortKeys(HEDDLE_TEMPORARY, Keys keys, N n, Less before, HEDDLE_STREAM) {
         HEDDLE_ASKED;
         return sorted([&] {
-            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::size_t>(n),
+            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::ptrdiff_t>(n),
                                       nullptr, before);
         });
     }
@@ -272,7 +272,7 @@ struct DeviceMergeSort {
     static cudaError_t SortPairs(HEDDLE_TEMPORARY, Keys keys, Values values, N n, Less before, HEDDLE_STREAM) {
         HEDDLE_ASKED;
         return sorted([&] {
-            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::size_t>(n),
+            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::ptrdiff_t>(n),
                                       values, before);
         });
     }

@@ -27,60 +27,57 @@ auto* address_of(It it) {
     else
         return &*it;
 }
+template <class Element>
+using Staged = std::vector<std::conditional_t<std::is_same_v<Element, bool>, char, Element>>;
 
+/// Elements that lie on the same side as the result.
+template <class It, class Out>
+void copy_on_one_side(Policy policy, It first, It last, Out out) {
+    if constexpr (on_device<It> || on_device<Out>) policy.on_device = true;
+    if constexpr (std::is_base_of_v<std::random_access_iterator_tag, typename std::iterator_traits<It>::iterator_category>)
+        run_each(policy, "thrust::copy", length(first, last),
+                 [from = raw(first), to = raw(out)](std::ptrdiff_t i) mutable { to[i] = from[i]; });
+    else
+        for (; first != last; ++first, ++out) *out = *first;
+}
+/// Between host and device: through host memory, as the type that the device has.
+template <class It, class Out>
+void copy_across(const Policy& policy, It first, It last, Out out) {
+    using Element = std::conditional_t<on_device<Out>, typename std::iterator_traits<Out>::value_type, value_of<It>>;
+    constexpr bool direct = on_device<Out> ? is_contiguous<Out> : is_contiguous<It>;
+    const auto n = static_cast<std::size_t>(length(first, last)), bytes = n * sizeof(Element);
+    const Scratch<Element> there(direct ? 0 : n, policy.place);
+    const device_ptr<Element> begin(there.data()), end(there.data() + n);
+    Staged<Element> staged;
+    if constexpr (on_device<Out>) {
+        staged.reserve(n);
+        for (It from = first; from != last; ++from) staged.push_back(static_cast<Element>(*from));
+        void* to = there.data();
+        if constexpr (direct) to = address_of(out);
+        check(cudaMemcpyAsync(to, staged.data(), bytes, cudaMemcpyHostToDevice, policy.stream, policy.place));
+        check(cudaStreamSynchronize(policy.stream));
+        if constexpr (!direct) copy_on_one_side(policy, begin, end, out);
+    } else {
+        staged.resize(n);
+        const void* from = there.data();
+        if constexpr (direct)
+            from = address_of(first);
+        else
+            copy_on_one_side(policy, first, last, begin);
+        check(cudaMemcpyAsync(staged.data(), from, bytes, cudaMemcpyDeviceToHost, policy.stream, policy.place));
+        check(cudaStreamSynchronize(policy.stream));
+        for (const auto& value : staged) *out = static_cast<Element>(value), ++out;
+    }
+}
 template <class It, class Out>
 Out copy(const Policy& policy, It first, It last, Out out) {
-    const std::size_t n = length(first, last);
+    const std::ptrdiff_t n = length(first, last);
     if (n == 0) return out;
-    constexpr bool across = on_device<It> != on_device<Out> && (on_device<It> || on_device<Out>);
-    if constexpr (!across) {
-        Policy here = policy;
-        here.on_device = policy.on_device && !(is_contiguous<It> && !on_device<It> && !on_device<Out> && !policy.on_device);
-        if constexpr (on_device<It> || on_device<Out>) here.on_device = true;
-        if constexpr (std::is_base_of_v<std::random_access_iterator_tag, typename std::iterator_traits<It>::iterator_category>) {
-            run_each(here, "thrust::copy", n, [from = raw(first), to = raw(out)](std::size_t i) mutable {
-                to[static_cast<std::ptrdiff_t>(i)] = from[static_cast<std::ptrdiff_t>(i)];
-            });
-        } else {
-            for (Out to = out; first != last; ++first, ++to) *to = *first;
-        }
-    } else {
-        // Between host and device: through host memory, as the type that the device has.
-        using Element = std::conditional_t<on_device<Out>, typename std::iterator_traits<Out>::value_type, value_of<It>>;
-        if constexpr (on_device<Out>) {
-            std::vector<std::conditional_t<std::is_same_v<Element, bool>, char, Element>> staged;
-            staged.reserve(n);
-            for (It from = first; from != last; ++from) staged.push_back(static_cast<Element>(*from));
-            if constexpr (is_contiguous<Out>) {
-                check(cudaMemcpyAsync(address_of(out), staged.data(), n * sizeof(Element), cudaMemcpyHostToDevice, policy.stream,
-                                      policy.place));
-                check(cudaStreamSynchronize(policy.stream));
-            } else {
-                const Scratch<Element> there(n, policy.place);
-                check(cudaMemcpy(there.data(), staged.data(), n * sizeof(Element), cudaMemcpyHostToDevice, policy.place));
-                Policy on = policy;
-                on.on_device = true;
-                detail::copy(on, device_ptr<Element>(there.data()), device_ptr<Element>(there.data() + n), out);
-            }
-        } else {
-            const Element* from = nullptr;
-            const Scratch<Element> there(is_contiguous<It> ? 0 : n, policy.place);
-            if constexpr (is_contiguous<It>) {
-                from = address_of(first);
-            } else {
-                Policy on = policy;
-                on.on_device = true;
-                detail::copy(on, first, last, device_ptr<Element>(there.data()));
-                from = there.data();
-            }
-            std::vector<std::conditional_t<std::is_same_v<Element, bool>, char, Element>> staged(n);
-            check(cudaMemcpyAsync(staged.data(), from, n * sizeof(Element), cudaMemcpyDeviceToHost, policy.stream, policy.place));
-            check(cudaStreamSynchronize(policy.stream));
-            Out to = out;
-            for (const auto& value : staged) *to = static_cast<Element>(value), ++to;
-        }
-    }
-    return std::next(out, static_cast<std::ptrdiff_t>(n));
+    if constexpr (on_device<It> != on_device<Out>)
+        copy_across(policy, first, last, out);
+    else
+        copy_on_one_side(policy, first, last, out);
+    return std::next(out, n);
 }
 template <class It, class N, class Out>
 Out copy_n(const Policy& policy, It first, N n, Out out) {
@@ -89,9 +86,8 @@ Out copy_n(const Policy& policy, It first, N n, Out out) {
 
 template <class It, class T>
 void fill(const Policy& policy, It first, It last, const T& value) {
-    using V = value_of<It>;
     run_each(policy, "thrust::fill", length(first, last),
-             [to = raw(first), v = static_cast<V>(value)](std::size_t i) mutable { to[static_cast<std::ptrdiff_t>(i)] = v; });
+             [to = raw(first), v = static_cast<value_of<It>>(value)](std::ptrdiff_t i) mutable { to[i] = v; });
 }
 template <class It, class N, class T>
 It fill_n(const Policy& policy, It first, N n, const T& value) {
@@ -101,160 +97,109 @@ It fill_n(const Policy& policy, It first, N n, const T& value) {
 template <class It, class T = value_of<It>, class S = T>
 void sequence(const Policy& policy, It first, It last, T start = T(), S step = S(1)) {
     using V = value_of<It>;
-    run_each(policy, "thrust::sequence", length(first, last), [to = raw(first), start, step](std::size_t i) mutable {
-        to[static_cast<std::ptrdiff_t>(i)] = static_cast<V>(start + step * static_cast<V>(i));
+    run_each(policy, "thrust::sequence", length(first, last), [to = raw(first), start, step](std::ptrdiff_t i) mutable {
+        to[i] = static_cast<V>(start + step * static_cast<V>(i));
     });
 }
 template <class It, class F>
 void tabulate(const Policy& policy, It first, It last, F function) {
-    run_each(policy, "thrust::tabulate", length(first, last), [to = raw(first), function](std::size_t i) mutable {
-        to[static_cast<std::ptrdiff_t>(i)] = function(static_cast<std::ptrdiff_t>(i));
-    });
+    run_each(policy, "thrust::tabulate", length(first, last),
+             [to = raw(first), function](std::ptrdiff_t i) mutable { to[i] = function(i); });
 }
 /// The generator's copies count on in one thread: element i is its i-th result, as on the host.
 template <class It, class F>
 void generate(const Policy& policy, It first, It last, F function) {
     run_alone(policy, "thrust::generate", [to = raw(first), n = length(first, last), function]() mutable {
-        for (std::size_t i = 0; i < n; ++i) to[static_cast<std::ptrdiff_t>(i)] = function();
+        for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = function();
     });
 }
 template <class It, class F>
 It for_each(const Policy& policy, It first, It last, F function) {
     run_each(policy, "thrust::for_each", length(first, last),
-             [at = raw(first), function](std::size_t i) mutable { function(at[static_cast<std::ptrdiff_t>(i)]); });
+             [at = raw(first), function](std::ptrdiff_t i) mutable { function(at[i]); });
     return last;
 }
 template <class It, class N, class F>
 It for_each_n(const Policy& policy, It first, N n, F function) {
     return detail::for_each(policy, first, first + static_cast<std::ptrdiff_t>(n), function);
 }
-
 template <class It, class Out, class F>
 Out transform(const Policy& policy, It first, It last, Out out, F function) {
-    const std::size_t n = length(first, last);
-    run_each(policy, "thrust::transform", n, [from = raw(first), to = raw(out), function](std::size_t i) mutable {
-        to[static_cast<std::ptrdiff_t>(i)] = function(from[static_cast<std::ptrdiff_t>(i)]);
-    });
-    return out + static_cast<std::ptrdiff_t>(n);
+    run_each(policy, "thrust::transform", length(first, last),
+             [from = raw(first), to = raw(out), function](std::ptrdiff_t i) mutable { to[i] = function(from[i]); });
+    return out + length(first, last);
 }
 template <class It, class Other, class Out, class F>
 Out transform(const Policy& policy, It first, It last, Other other, Out out, F function) {
-    const std::size_t n = length(first, last);
-    run_each(policy, "thrust::transform", n,
-             [from = raw(first), with = raw(other), to = raw(out), function](std::size_t i) mutable {
-                 const auto k = static_cast<std::ptrdiff_t>(i);
-                 to[k] = function(from[k], with[k]);
+    run_each(policy, "thrust::transform", length(first, last),
+             [from = raw(first), with = raw(other), to = raw(out), function](std::ptrdiff_t i) mutable {
+                 to[i] = function(from[i], with[i]);
              });
-    return out + static_cast<std::ptrdiff_t>(n);
-}
-template <class It, class Out, class F, class Predicate>
-Out transform_if(const Policy& policy, It first, It last, Out out, F function, Predicate predicate) {
-    const std::size_t n = length(first, last);
-    run_each(policy, "thrust::transform_if", n, [from = raw(first), to = raw(out), function, predicate](std::size_t i) mutable {
-        const auto k = static_cast<std::ptrdiff_t>(i);
-        if (predicate(from[k])) to[k] = function(from[k]);
-    });
-    return out + static_cast<std::ptrdiff_t>(n);
+    return out + length(first, last);
 }
 template <class It, class Stencil, class Out, class F, class Predicate>
 Out transform_if(const Policy& policy, It first, It last, Stencil stencil, Out out, F function, Predicate predicate) {
-    const std::size_t n = length(first, last);
-    run_each(policy, "thrust::transform_if", n,
-             [from = raw(first), mask = raw(stencil), to = raw(out), function, predicate](std::size_t i) mutable {
-                 const auto k = static_cast<std::ptrdiff_t>(i);
-                 if (predicate(mask[k])) to[k] = function(from[k]);
+    run_each(policy, "thrust::transform_if", length(first, last),
+             [from = raw(first), mask = raw(stencil), to = raw(out), function, predicate](std::ptrdiff_t i) mutable {
+                 if (predicate(mask[i])) to[i] = function(from[i]);
              });
-    return out + static_cast<std::ptrdiff_t>(n);
+    return out + length(first, last);
 }
-template <class It, class T>
-void replace(const Policy& policy, It first, It last, const T& old, const T& value) {
-    run_each(policy, "thrust::replace", length(first, last), [at = raw(first), old, value](std::size_t i) mutable {
-        if (at[static_cast<std::ptrdiff_t>(i)] == old) at[static_cast<std::ptrdiff_t>(i)] = value;
-    });
+template <class It, class Out, class F, class Predicate>
+Out transform_if(const Policy& policy, It first, It last, Out out, F function, Predicate predicate) {
+    return detail::transform_if(policy, first, last, first, out, function, predicate);
 }
 template <class It, class Predicate, class T>
 void replace_if(const Policy& policy, It first, It last, Predicate predicate, const T& value) {
-    run_each(policy, "thrust::replace_if", length(first, last), [at = raw(first), predicate, value](std::size_t i) mutable {
-        if (predicate(at[static_cast<std::ptrdiff_t>(i)])) at[static_cast<std::ptrdiff_t>(i)] = value;
+    run_each(policy, "thrust::replace", length(first, last), [at = raw(first), predicate, value](std::ptrdiff_t i) mutable {
+        if (predicate(at[i])) at[i] = value;
     });
 }
 template <class Map, class In, class Out>
 Out gather(const Policy& policy, Map first, Map last, In in, Out out) {
-    const std::size_t n = length(first, last);
-    run_each(policy, "thrust::gather", n, [map = raw(first), from = raw(in), to = raw(out)](std::size_t i) mutable {
-        const auto k = static_cast<std::ptrdiff_t>(i);
-        to[k] = from[static_cast<std::ptrdiff_t>(map[k])];
-    });
-    return out + static_cast<std::ptrdiff_t>(n);
+    run_each(policy, "thrust::gather", length(first, last),
+             [map = raw(first), from = raw(in), to = raw(out)](std::ptrdiff_t i) mutable {
+                 to[i] = from[static_cast<std::ptrdiff_t>(map[i])];
+             });
+    return out + length(first, last);
 }
 template <class In, class Map, class Out>
 void scatter(const Policy& policy, In first, In last, Map map, Out out) {
     run_each(policy, "thrust::scatter", length(first, last),
-             [from = raw(first), where = raw(map), to = raw(out)](std::size_t i) mutable {
-                 const auto k = static_cast<std::ptrdiff_t>(i);
-                 to[static_cast<std::ptrdiff_t>(where[k])] = from[k];
+             [from = raw(first), where = raw(map), to = raw(out)](std::ptrdiff_t i) mutable {
+                 to[static_cast<std::ptrdiff_t>(where[i])] = from[i];
              });
-}
-template <class It, class Other>
-Other swap_ranges(const Policy& policy, It first, It last, Other other) {
-    const std::size_t n = length(first, last);
-    run_each(policy, "thrust::swap_ranges", n, [a = raw(first), b = raw(other)](std::size_t i) mutable {
-        const auto k = static_cast<std::ptrdiff_t>(i);
-        value_of<It> kept = a[k];
-        a[k] = b[k];
-        b[k] = kept;
-    });
-    return other + static_cast<std::ptrdiff_t>(n);
 }
 template <class It>
 void reverse(const Policy& policy, It first, It last) {
-    const auto n = static_cast<std::ptrdiff_t>(length(first, last));
-    run_each(policy, "thrust::reverse", static_cast<std::size_t>(n / 2), [at = raw(first), n](std::size_t i) mutable {
-        const auto k = static_cast<std::ptrdiff_t>(i);
-        value_of<It> kept = at[k];
-        at[k] = at[n - 1 - k];
-        at[n - 1 - k] = kept;
-    });
-}
-template <class It, class Out>
-Out reverse_copy(const Policy& policy, It first, It last, Out out) {
-    const auto n = static_cast<std::ptrdiff_t>(length(first, last));
-    run_each(policy, "thrust::reverse_copy", static_cast<std::size_t>(n),
-             [from = raw(first), to = raw(out), n](std::size_t i) mutable {
-                 to[static_cast<std::ptrdiff_t>(i)] = from[n - 1 - static_cast<std::ptrdiff_t>(i)];
+    run_each(policy, "thrust::reverse", length(first, last) / 2,
+             [at = raw(first), end = length(first, last) - 1](std::ptrdiff_t i) mutable {
+                 value_of<It> kept = at[i];
+                 at[i] = at[end - i];
+                 at[end - i] = kept;
              });
-    return out + n;
 }
 
 // ---- sums ----
 
 template <class It, class T, class F, class Op>
 T transform_reduce(const Policy& policy, It first, It last, F function, T start, Op op) {
-    return run_for<T>(policy, "thrust::transform_reduce",
-                      [from = raw(first), n = length(first, last), function, start, op]() mutable {
-                          T sum = start;
-                          for (std::size_t i = 0; i < n; ++i)
-                              sum = static_cast<T>(op(sum, function(from[static_cast<std::ptrdiff_t>(i)])));
-                          return sum;
-                      });
+    return run_for<T>(policy, "thrust::reduce", [from = raw(first), n = length(first, last), function, start, op]() mutable {
+        T sum = start;
+        for (std::ptrdiff_t i = 0; i < n; ++i) sum = static_cast<T>(op(sum, function(from[i])));
+        return sum;
+    });
 }
 template <class It, class T = value_of<It>, class Op = plus<>>
 T reduce(const Policy& policy, It first, It last, T start = T(), Op op = Op()) {
-    return run_for<T>(policy, "thrust::reduce", [from = raw(first), n = length(first, last), start, op]() mutable {
-        T sum = start;
-        for (std::size_t i = 0; i < n; ++i) sum = static_cast<T>(op(sum, from[static_cast<std::ptrdiff_t>(i)]));
-        return sum;
-    });
+    return detail::transform_reduce(policy, first, last, identity<>(), start, op);
 }
 template <class It, class Other, class T, class Op = plus<>, class Product = multiplies<>>
 T inner_product(const Policy& policy, It first, It last, Other other, T start, Op op = Op(), Product product = Product()) {
     return run_for<T>(policy, "thrust::inner_product",
                       [a = raw(first), b = raw(other), n = length(first, last), start, op, product]() mutable {
                           T sum = start;
-                          for (std::size_t i = 0; i < n; ++i) {
-                              const auto k = static_cast<std::ptrdiff_t>(i);
-                              sum = static_cast<T>(op(sum, product(a[k], b[k])));
-                          }
+                          for (std::ptrdiff_t i = 0; i < n; ++i) sum = static_cast<T>(op(sum, product(a[i], b[i])));
                           return sum;
                       });
 }
@@ -262,7 +207,7 @@ template <class It, class Predicate>
 std::ptrdiff_t count_if(const Policy& policy, It first, It last, Predicate predicate) {
     return run_for<std::ptrdiff_t>(policy, "thrust::count_if", [from = raw(first), n = length(first, last), predicate]() mutable {
         std::ptrdiff_t sum = 0;
-        for (std::size_t i = 0; i < n; ++i) sum += predicate(from[static_cast<std::ptrdiff_t>(i)]) ? 1 : 0;
+        for (std::ptrdiff_t i = 0; i < n; ++i) sum += predicate(from[i]) ? 1 : 0;
         return sum;
     });
 }
@@ -280,11 +225,11 @@ std::ptrdiff_t count(const Policy& policy, It first, It last, const T& value) {
 }
 /// The first i for which found(i) holds, or n.
 template <class Found>
-std::ptrdiff_t search(const Policy& policy, const char* name, std::size_t n, Found found) {
+std::ptrdiff_t search(const Policy& policy, const char* name, std::ptrdiff_t n, Found found) {
     return run_for<std::ptrdiff_t>(policy, name, [n, found]() mutable {
-        std::size_t i = 0;
-        while (i < n && !found(static_cast<std::ptrdiff_t>(i))) ++i;
-        return static_cast<std::ptrdiff_t>(i);
+        std::ptrdiff_t i = 0;
+        while (i < n && !found(i)) ++i;
+        return i;
     });
 }
 template <class It, class Predicate>
@@ -292,10 +237,6 @@ It find_if(const Policy& policy, It first, It last, Predicate predicate) {
     return first +
            detail::search(policy, "thrust::find_if", length(first, last),
                           [at = raw(first), predicate](std::ptrdiff_t i) mutable { return static_cast<bool>(predicate(at[i])); });
-}
-template <class It, class Predicate>
-It find_if_not(const Policy& policy, It first, It last, Predicate predicate) {
-    return detail::find_if(policy, first, last, unary_negate<Predicate>{predicate});
 }
 template <class It, class T>
 It find(const Policy& policy, It first, It last, const T& value) {
@@ -311,58 +252,44 @@ bool none_of(const Policy& policy, It first, It last, Predicate predicate) {
 }
 template <class It, class Predicate>
 bool all_of(const Policy& policy, It first, It last, Predicate predicate) {
-    return detail::find_if_not(policy, first, last, predicate) == last;
+    return detail::find_if(policy, first, last, unary_negate<Predicate>{predicate}) == last;
 }
 template <class It, class Other, class Same = equal_to<>>
 bool equal(const Policy& policy, It first, It last, Other other, Same same = Same()) {
-    const std::size_t n = length(first, last);
-    return detail::search(policy, "thrust::equal", n, [a = raw(first), b = raw(other), same](std::ptrdiff_t i) mutable {
-               return !same(a[i], b[i]);
-           }) == static_cast<std::ptrdiff_t>(n);
-}
-template <class It, class Other, class Same = equal_to<>>
-pair<It, Other> mismatch(const Policy& policy, It first, It last, Other other, Same same = Same()) {
-    const auto i = detail::search(policy, "thrust::mismatch", length(first, last),
-                                  [a = raw(first), b = raw(other), same](std::ptrdiff_t k) mutable { return !same(a[k], b[k]); });
-    return {first + i, other + i};
+    const std::ptrdiff_t n = length(first, last);
+    return detail::search(policy, "thrust::equal", n,
+                          [a = raw(first), b = raw(other), same](std::ptrdiff_t i) mutable { return !same(a[i], b[i]); }) == n;
 }
 template <class It, class Less = less<>>
 bool is_sorted(const Policy& policy, It first, It last, Less before = Less()) {
-    const std::size_t n = length(first, last);
-    return n < 2 || detail::search(policy, "thrust::is_sorted", n - 1, [at = raw(first), before](std::ptrdiff_t i) mutable {
-                        return before(at[i + 1], at[i]);
-                    }) == static_cast<std::ptrdiff_t>(n) - 1;
+    const std::ptrdiff_t pairs = length(first, last) - 1;
+    return detail::search(policy, "thrust::is_sorted", pairs,
+                          [at = raw(first), before](std::ptrdiff_t i) mutable { return before(at[i + 1], at[i]); }) >= pairs;
 }
 /// The first least and the first largest.
-template <class It, class Less>
-pair<std::ptrdiff_t, std::ptrdiff_t> extremes(const Policy& policy, It first, It last, Less before) {
+template <class It, class Less = less<>>
+pair<It, It> minmax_element(const Policy& policy, It first, It last, Less before = Less()) {
     struct Both {
         std::ptrdiff_t least, most;
     };
     const Both found =
         run_for<Both>(policy, "thrust::minmax_element", [at = raw(first), n = length(first, last), before]() mutable {
             Both both{0, 0};
-            for (std::size_t i = 1; i < n; ++i) {
-                const auto k = static_cast<std::ptrdiff_t>(i);
-                if (before(at[k], at[both.least])) both.least = k;
-                if (before(at[both.most], at[k])) both.most = k;
+            for (std::ptrdiff_t i = 1; i < n; ++i) {
+                if (before(at[i], at[both.least])) both.least = i;
+                if (before(at[both.most], at[i])) both.most = i;
             }
             return both;
         });
-    return {found.least, found.most};
+    return {first + found.least, first + found.most};
 }
 template <class It, class Less = less<>>
 It min_element(const Policy& policy, It first, It last, Less before = Less()) {
-    return first + detail::extremes(policy, first, last, before).first;
+    return detail::minmax_element(policy, first, last, before).first;
 }
 template <class It, class Less = less<>>
 It max_element(const Policy& policy, It first, It last, Less before = Less()) {
-    return first + detail::extremes(policy, first, last, before).second;
-}
-template <class It, class Less = less<>>
-pair<It, It> minmax_element(const Policy& policy, It first, It last, Less before = Less()) {
-    const auto found = detail::extremes(policy, first, last, before);
-    return {first + found.first, first + found.second};
+    return detail::minmax_element(policy, first, last, before).second;
 }
 
 }  // namespace detail
@@ -378,13 +305,10 @@ HEDDLE_ALGORITHM(for_each)
 HEDDLE_ALGORITHM(for_each_n)
 HEDDLE_ALGORITHM(transform)
 HEDDLE_ALGORITHM(transform_if)
-HEDDLE_ALGORITHM(replace)
 HEDDLE_ALGORITHM(replace_if)
 HEDDLE_ALGORITHM(gather)
 HEDDLE_ALGORITHM(scatter)
-HEDDLE_ALGORITHM(swap_ranges)
 HEDDLE_ALGORITHM(reverse)
-HEDDLE_ALGORITHM(reverse_copy)
 HEDDLE_ALGORITHM(transform_reduce)
 HEDDLE_ALGORITHM(reduce)
 HEDDLE_ALGORITHM(inner_product)
@@ -392,12 +316,10 @@ HEDDLE_ALGORITHM(count)
 HEDDLE_ALGORITHM(count_if)
 HEDDLE_ALGORITHM(find)
 HEDDLE_ALGORITHM(find_if)
-HEDDLE_ALGORITHM(find_if_not)
 HEDDLE_ALGORITHM(any_of)
 HEDDLE_ALGORITHM(none_of)
 HEDDLE_ALGORITHM(all_of)
 HEDDLE_ALGORITHM(equal)
-HEDDLE_ALGORITHM(mismatch)
 HEDDLE_ALGORITHM(is_sorted)
 HEDDLE_ALGORITHM(min_element)
 HEDDLE_ALGORITHM(max_element)

@@ -49,20 +49,20 @@ inline void finish(const Policy& policy) {
     if (policy.waits) check(cudaStreamSynchronize(policy.stream));
 }
 
-inline constexpr std::size_t kBlock = 256, kMostBlocks = 4096;
+inline constexpr std::ptrdiff_t kBlock = 256, kMostBlocks = 4096;
 
 /// body(i) for each i < n.
 template <class Body>
-void run_each(const Policy& policy, const char* name, std::size_t n, Body body) {
-    if (n == 0) return;
+void run_each(const Policy& policy, const char* name, std::ptrdiff_t n, Body body) {
+    if (n <= 0) return;
     if (!policy.on_device) {
-        for (std::size_t i = 0; i < n; ++i) body(i);
+        for (std::ptrdiff_t i = 0; i < n; ++i) body(i);
         return;
     }
-    const std::size_t wanted = (n + kBlock - 1) / kBlock, blocks = wanted < kMostBlocks ? wanted : kMostBlocks;
+    const std::ptrdiff_t wanted = (n + kBlock - 1) / kBlock, blocks = wanted < kMostBlocks ? wanted : kMostBlocks;
     heddle::emulator::cuda::configure(dim3(static_cast<unsigned>(blocks)), dim3(kBlock), 0, policy.stream, policy.place);
     heddle::emulator::cuda::launch(name, nullptr, [=]() mutable {
-        for (std::size_t i = blockIdx.x * kBlock + threadIdx.x; i < n; i += blocks * kBlock) body(i);
+        for (std::ptrdiff_t i = blockIdx.x * kBlock + threadIdx.x; i < n; i += blocks * kBlock) body(i);
     });
     finish(policy);
 }

@@ -396,9 +396,9 @@ auto raw(const zip_iterator<std::tuple<It...>>& it) {
 }
 
 template <class It>
-std::size_t length(It first, It last) {
-    const auto n = std::distance(first, last);
-    return n > 0 ? static_cast<std::size_t>(n) : 0;
+std::ptrdiff_t length(It first, It last) {
+    const std::ptrdiff_t n = std::distance(first, last);
+    return n > 0 ? n : 0;
 }
 template <class It>
 using value_of = typename std::iterator_traits<It>::value_type;

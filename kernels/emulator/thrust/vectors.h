@@ -124,7 +124,7 @@ class device_vector {
     }
     template <class It, class = std::enable_if_t<detail::is_iterator<It>>>
     void assign(It first, It last, Place place = Place::current()) {
-        const size_type n = detail::length(first, last);
+        const auto n = static_cast<size_type>(detail::length(first, last));
         size_ = 0;
         reserve(n, place);
         size_ = n;
@@ -146,7 +146,7 @@ class device_vector {
     iterator erase(iterator first, iterator last) {
         const std::vector<T> rest = host_copy(last, end());
         thrust::copy(rest.begin(), rest.end(), first);
-        size_ -= detail::length(first, last);
+        size_ -= static_cast<size_type>(detail::length(first, last));
         return first;
     }
     iterator erase(iterator at) { return erase(at, at + 1); }
@@ -160,7 +160,7 @@ class device_vector {
     }
     template <class It, class = std::enable_if_t<detail::is_iterator<It>>>
     void insert(iterator at, It first, It last) {
-        const difference_type position = at - begin(), n = static_cast<difference_type>(detail::length(first, last));
+        const difference_type position = at - begin(), n = detail::length(first, last);
         const std::vector<T> rest = host_copy(at, end());
         resize(size_ + static_cast<size_type>(n));
         thrust::copy(first, last, begin() + position);
@@ -178,7 +178,7 @@ class device_vector {
 
   private:
     static std::vector<T> host_copy(iterator first, iterator last) {
-        std::vector<T> kept(detail::length(first, last));
+        std::vector<T> kept(static_cast<size_type>(detail::length(first, last)));
         thrust::copy(first, last, kept.begin());
         return kept;
     }
