@@ -257,10 +257,10 @@ class Code {
 };
 
 /// The line ends and # lines of a statement, to be put out where they stood.
-class Lines {
+class LineEnds {
   public:
     /// Blanks the # lines of the text.
-    explicit Lines(std::string& text) {
+    explicit LineEnds(std::string& text) {
         for (std::size_t i = text.find('\n'); i != std::string::npos; i = text.find('\n', i + 1)) {
             std::string piece = "\n";
             std::size_t first = text.find_first_not_of(" \t", i + 1);
@@ -290,7 +290,7 @@ class Lines {
 
 std::string translate(std::string_view original, unsigned number, std::size_t& at) {
     std::string text(original);
-    Lines lines(text);
+    LineEnds lines(text);
     const AsmStatement statement = read_asm(text);
     Code code(statement, number);
     std::string body;
