@@ -24,7 +24,6 @@ constexpr std::array rooms = {
     "kernels/emulator/runtime",
     "kernels/emulator/cublaslt",
     "kernels/emulator/cublas",
-    "kernels/emulator/curand",
     "kernels/emulator/thrust",
     "kernels/emulator/cub",
     "kernels/emulator/frontend",

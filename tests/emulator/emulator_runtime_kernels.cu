@@ -52,12 +52,6 @@ __global__ void sample_bytes_kernel(cudaTextureObject_t texture, unsigned char* 
     if (i < n) y[i] = tex1D<unsigned char>(texture, static_cast<float>(i));
 }
 
-__global__ void increment_surface_kernel(cudaSurfaceObject_t surface, int shift, cudaSurfaceBoundaryMode mode) {
-    const int x = static_cast<int>(threadIdx.x) + shift, y = static_cast<int>(threadIdx.y);
-    const float value = surf2Dread<float>(surface, x * 4, y, mode);
-    surf2Dwrite(value + 1, surface, x * 4, y, mode);
-}
-
 /// Like device::launch, but returns errors.
 template <class... Parameters>
 int launch(dim3 grid, dim3 block, cudaStream_t stream, void (*kernel)(Parameters...),
@@ -110,10 +104,6 @@ int sample(cudaTextureObject_t texture, int dimensions, bool fetches, const floa
 }
 int sample_bytes(cudaTextureObject_t texture, unsigned char* y, int n, cudaStream_t stream) {
     return launch(dim3(1), dim3(static_cast<unsigned>(n)), stream, sample_bytes_kernel, texture, y, n);
-}
-int increment_surface(cudaSurfaceObject_t surface, unsigned width, unsigned height, int shift, cudaSurfaceBoundaryMode mode,
-                      cudaStream_t stream) {
-    return launch(dim3(1), dim3(width, height), stream, increment_surface_kernel, surface, shift, mode);
 }
 
 int launch_too_many(cudaStream_t stream) { return launch(dim3(1, 70000), 1, stream, require_even_kernel, 2); }

@@ -37,9 +37,6 @@ void bounded_kernel(int* x);
 int sample(cudaTextureObject_t texture, int dimensions, bool fetches, const float2* x, float* y, int n, cudaStream_t stream);
 /// y[i] = the texture at i, of unsigned bytes read as integers.
 int sample_bytes(cudaTextureObject_t texture, unsigned char* y, int n, cudaStream_t stream);
-/// Thread (x, y) of one block of width x height adds 1 to its element of the surface; `shift` moves the columns.
-int increment_surface(cudaSurfaceObject_t surface, unsigned width, unsigned height, int shift, cudaSurfaceBoundaryMode mode,
-                      cudaStream_t stream);
 /// A launch that no chip allows: grid.y of 70,000.
 int launch_too_many(cudaStream_t stream);
 

@@ -29,7 +29,7 @@ TEST(EmulatorRuntime, NamesItselfAndItsLimits) {
     expect_ok(cudaRuntimeGetVersion(&version));
     EXPECT_GE(version, 12000);
     expect_refused(cudaSetDevice(1), cudaErrorInvalidDevice, "one device");
-    expect_refused(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(200), 0), cudaErrorInvalidValue, "200");
+    expect_refused(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(127), 0), cudaErrorInvalidValue, "127");
 }
 
 TEST(EmulatorRuntime, RemembersTheLastError) {

@@ -1,4 +1,4 @@
-// Textures and surfaces: what kernels read from them and write to them, by CUDA's rules.
+// Textures: what kernels read from them, by CUDA's rules.
 #include <cmath>
 #include <cstring>
 
@@ -120,9 +120,6 @@ TEST(EmulatorRuntimeTextures, FetchesFromLinearMemory) {
     cudaTextureObject_t texture = 0;
     expect_ok(cudaCreateTextureObject(&texture, &resource, &plain, nullptr));
     EXPECT_EQ(read_line(texture, {0, 7, 8, -1}, true), (std::vector<float>{2, 2, 0, 0}));
-    cudaResourceDesc found = {};
-    expect_ok(cudaGetTextureObjectResourceDesc(&found, texture));
-    EXPECT_EQ(found.res.linear.devPtr, static_cast<float*>(memory));
     DeviceArray<float> y(1);
     DeviceArray<float2> at(1, float2{0, 0});
     expect_ok(sample(texture, 1, false, at, y, 1, nullptr));
@@ -166,38 +163,8 @@ TEST(EmulatorRuntimeTextures, RefusesWhatAGpuRefuses) {
                    "linear filtering");
     wanted.readMode = cudaReadModeNormalizedFloat;
     expect_refused(cudaCreateTextureObject(&texture, &resource, &wanted, nullptr), cudaErrorInvalidNormSetting, "8 and 16 bits");
-    cudaSurfaceObject_t surface = 0;
-    expect_refused(cudaCreateSurfaceObject(&surface, &resource), cudaErrorInvalidValue, "cudaArraySurfaceLoadStore");
     expect_ok(cudaFreeArray(array));
-    expect_refused(cudaCreateSurfaceObject(&surface, &resource), cudaErrorInvalidValue, "was freed");
-}
-
-TEST(EmulatorRuntimeTextures, KernelsChangeSurfaces) {
-    in_orders([] {
-        const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-        cudaArray_t array = nullptr;
-        expect_ok(cudaMallocArray(&array, &format, 4, 2, cudaArraySurfaceLoadStore));
-        const std::vector<float> zeros(8, 0.0f);
-        expect_ok(cudaMemcpyToArray(array, 0, 0, zeros.data(), 32, cudaMemcpyHostToDevice));
-        cudaResourceDesc resource = {};
-        resource.resType = cudaResourceTypeArray;
-        resource.res.array.array = array;
-        cudaSurfaceObject_t surface = 0;
-        expect_ok(cudaCreateSurfaceObject(&surface, &resource));
-        expect_ok(increment_surface(surface, 4, 2, 0, cudaBoundaryModeTrap, nullptr));
-        expect_ok(increment_surface(surface, 4, 2, 2, cudaBoundaryModeZero, nullptr));
-        std::vector<float> found(8);
-        expect_ok(cudaMemcpyFromArray(found.data(), array, 0, 0, 32, cudaMemcpyDeviceToHost));
-        EXPECT_EQ(found, (std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2}));
-        expect_ok(increment_surface(surface, 4, 2, 1, cudaBoundaryModeTrap, nullptr));
-        expect_report(cudaDeviceSynchronize(), "x is 4 elements, but the surface has 4");
-        if (checker::kEnabled) {  // three columns clamp to the same element
-            expect_ok(increment_surface(surface, 4, 2, 2, cudaBoundaryModeClamp, nullptr));
-            expect_report(cudaDeviceSynchronize(), "race");
-        }
-        expect_ok(cudaDestroySurfaceObject(surface));
-        expect_ok(cudaFreeArray(array));
-    });
+    expect_refused(cudaCreateTextureObject(&texture, &resource, &wanted, nullptr), cudaErrorInvalidValue, "was freed");
 }
 
 }  // namespace

@@ -241,17 +241,15 @@ int main() {
     return cudaDeviceSynchronize() != cudaSuccess;
 }
 // CASE cuda_barrier_without_sync_after_init: race 4
+// LAUNCH k 1 64
 #include <cuda/barrier>
 __global__ void k() {
     __shared__ cuda::barrier<cuda::thread_scope_block> bar;
     if (threadIdx.x == 0) init(&bar, 64);
     if (threadIdx.x == 40) bar.arrive();
 }
-int main() {
-    k<<<1, 64>>>();
-    cudaDeviceSynchronize();
-}
 // CASE read_between_arrive_and_wait: race 11
+// LAUNCH k 1 64 x=i32[64]:none
 #include <cuda/barrier>
 #include <utility>
 __global__ void k(int* x) {
@@ -265,13 +263,8 @@ __global__ void k(int* x) {
     x[threadIdx.x] = s[threadIdx.x ^ 32];
     bar.wait(std::move(token));
 }
-int main() {
-    int* x;
-    cudaMalloc(&x, 256);
-    k<<<1, 64>>>(x);
-    cudaDeviceSynchronize();
-}
 // CASE atomic_flag_without_release: race 8
+// LAUNCH k 2 1 x=i32[1]:none
 #include <cuda/atomic>
 __device__ int data;
 __device__ cuda::atomic<int, cuda::thread_scope_device> flag;
@@ -282,13 +275,8 @@ __global__ void k(int* x) {
         if (flag.load(cuda::memory_order_acquire) == 1 || true) x[0] = data;
     }
 }
-int main() {
-    int* x;
-    cudaMalloc(&x, 4);
-    k<<<2, 1>>>(x);
-    cudaDeviceSynchronize();
-}
 // CASE tile_sync_is_no_block_sync: race 7
+// LAUNCH k 1 64 x=i32[64]:none
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 __global__ void k(int* x) {
@@ -296,10 +284,4 @@ __global__ void k(int* x) {
     s[threadIdx.x] = threadIdx.x;
     cg::tiled_partition<32>(cg::this_thread_block()).sync();
     x[threadIdx.x] = s[threadIdx.x ^ 32];
-}
-int main() {
-    int* x;
-    cudaMalloc(&x, 256);
-    k<<<1, 64>>>(x);
-    cudaDeviceSynchronize();
 }

@@ -3,132 +3,63 @@
 
 #include <cstddef>
 
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxBlockDimX = 2,
-    cudaDevAttrMaxBlockDimY = 3,
-    cudaDevAttrMaxBlockDimZ = 4,
-    cudaDevAttrMaxGridDimX = 5,
-    cudaDevAttrMaxGridDimY = 6,
-    cudaDevAttrMaxGridDimZ = 7,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrTotalConstantMemory = 9,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrMaxPitch = 11,
-    cudaDevAttrMaxRegistersPerBlock = 12,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrTextureAlignment = 14,
-    cudaDevAttrGpuOverlap = 15,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrKernelExecTimeout = 17,
-    cudaDevAttrIntegrated = 18,
-    cudaDevAttrCanMapHostMemory = 19,
-    cudaDevAttrComputeMode = 20,
-    cudaDevAttrMaxTexture1DWidth = 21,
-    cudaDevAttrMaxTexture2DWidth = 22,
-    cudaDevAttrMaxTexture2DHeight = 23,
-    cudaDevAttrMaxTexture3DWidth = 24,
-    cudaDevAttrMaxTexture3DHeight = 25,
-    cudaDevAttrMaxTexture3DDepth = 26,
-    cudaDevAttrMaxTexture2DLayeredWidth = 27,
-    cudaDevAttrMaxTexture2DLayeredHeight = 28,
-    cudaDevAttrMaxTexture2DLayeredLayers = 29,
-    cudaDevAttrSurfaceAlignment = 30,
-    cudaDevAttrConcurrentKernels = 31,
-    cudaDevAttrEccEnabled = 32,
-    cudaDevAttrPciBusId = 33,
-    cudaDevAttrPciDeviceId = 34,
-    cudaDevAttrTccDriver = 35,
-    cudaDevAttrMemoryClockRate = 36,
-    cudaDevAttrGlobalMemoryBusWidth = 37,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrAsyncEngineCount = 40,
-    cudaDevAttrUnifiedAddressing = 41,
-    cudaDevAttrMaxTexture1DLayeredWidth = 42,
-    cudaDevAttrMaxTexture1DLayeredLayers = 43,
-    cudaDevAttrMaxTexture2DGatherWidth = 45,
-    cudaDevAttrMaxTexture2DGatherHeight = 46,
-    cudaDevAttrMaxTexture3DWidthAlt = 47,
-    cudaDevAttrMaxTexture3DHeightAlt = 48,
-    cudaDevAttrMaxTexture3DDepthAlt = 49,
-    cudaDevAttrPciDomainId = 50,
-    cudaDevAttrTexturePitchAlignment = 51,
-    cudaDevAttrMaxTextureCubemapWidth = 52,
-    cudaDevAttrMaxTextureCubemapLayeredWidth = 53,
-    cudaDevAttrMaxTextureCubemapLayeredLayers = 54,
-    cudaDevAttrMaxSurface1DWidth = 55,
-    cudaDevAttrMaxSurface2DWidth = 56,
-    cudaDevAttrMaxSurface2DHeight = 57,
-    cudaDevAttrMaxSurface3DWidth = 58,
-    cudaDevAttrMaxSurface3DHeight = 59,
-    cudaDevAttrMaxSurface3DDepth = 60,
-    cudaDevAttrMaxSurface1DLayeredWidth = 61,
-    cudaDevAttrMaxSurface1DLayeredLayers = 62,
-    cudaDevAttrMaxSurface2DLayeredWidth = 63,
-    cudaDevAttrMaxSurface2DLayeredHeight = 64,
-    cudaDevAttrMaxSurface2DLayeredLayers = 65,
-    cudaDevAttrMaxSurfaceCubemapWidth = 66,
-    cudaDevAttrMaxSurfaceCubemapLayeredWidth = 67,
-    cudaDevAttrMaxSurfaceCubemapLayeredLayers = 68,
-    cudaDevAttrMaxTexture1DLinearWidth = 69,
-    cudaDevAttrMaxTexture2DLinearWidth = 70,
-    cudaDevAttrMaxTexture2DLinearHeight = 71,
-    cudaDevAttrMaxTexture2DLinearPitch = 72,
-    cudaDevAttrMaxTexture2DMipmappedWidth = 73,
-    cudaDevAttrMaxTexture2DMipmappedHeight = 74,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxTexture1DMipmappedWidth = 77,
-    cudaDevAttrStreamPrioritiesSupported = 78,
-    cudaDevAttrGlobalL1CacheSupported = 79,
-    cudaDevAttrLocalL1CacheSupported = 80,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrIsMultiGpuBoard = 84,
-    cudaDevAttrMultiGpuBoardGroupID = 85,
-    cudaDevAttrHostNativeAtomicSupported = 86,
-    cudaDevAttrSingleToDoublePrecisionPerfRatio = 87,
-    cudaDevAttrPageableMemoryAccess = 88,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrComputePreemptionSupported = 90,
-    cudaDevAttrCanUseHostPointerForRegisteredMem = 91,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-    cudaDevAttrCanFlushRemoteWrites = 98,
-    cudaDevAttrHostRegisterSupported = 99,
-    cudaDevAttrPageableMemoryAccessUsesHostPageTables = 100,
-    cudaDevAttrDirectManagedMemAccessFromHost = 101,
-    cudaDevAttrMaxBlocksPerMultiprocessor = 106,
-    cudaDevAttrMaxPersistingL2CacheSize = 108,
-    cudaDevAttrMaxAccessPolicyWindowSize = 109,
-    cudaDevAttrReservedSharedMemoryPerBlock = 111,
-    cudaDevAttrSparseCudaArraySupported = 112,
-    cudaDevAttrHostRegisterReadOnlySupported = 113,
-    cudaDevAttrTimelineSemaphoreInteropSupported = 114,
-    cudaDevAttrMemoryPoolsSupported = 115,
-    cudaDevAttrGPUDirectRDMASupported = 116,
-    cudaDevAttrGPUDirectRDMAFlushWritesOptions = 117,
-    cudaDevAttrGPUDirectRDMAWritesOrdering = 118,
-    cudaDevAttrMemoryPoolSupportedHandleTypes = 119,
-    cudaDevAttrClusterLaunch = 120,
-    cudaDevAttrDeferredMappingCudaArraySupported = 121,
-    cudaDevAttrIpcEventSupport = 125,
-    cudaDevAttrMemSyncDomainCount = 126,
-    cudaDevAttrNumaConfig = 130,
-    cudaDevAttrNumaId = 131,
-    cudaDevAttrMpsEnabled = 133,
-    cudaDevAttrHostNumaId = 134,
-    cudaDevAttrD3D12CigSupported = 135,
-    cudaDevAttrVulkanCigSupported = 138,
-    cudaDevAttrGpuPciDeviceId = 139,
-    cudaDevAttrGpuPciSubsystemId = 140,
-    cudaDevAttrHostNumaMemoryPoolsSupported = 142,
-    cudaDevAttrHostNumaMultinodeIpcSupported = 143,
-    cudaDevAttrHostMemoryPoolsSupported = 144,
-    cudaDevAttrOnlyPartialHostNativeAtomicSupported = 147,
-};
+// The attributes, and the property that each is: what programs ask for before they launch. Limits of textures and the like are
+// properties only.
+// clang-format off
+#define HEDDLE_DEVICE_ATTRIBUTES(ATTRIBUTE) \
+    ATTRIBUTE(cudaDevAttrMaxThreadsPerBlock, 1, maxThreadsPerBlock) \
+    ATTRIBUTE(cudaDevAttrMaxBlockDimX, 2, maxThreadsDim[0]) \
+    ATTRIBUTE(cudaDevAttrMaxBlockDimY, 3, maxThreadsDim[1]) \
+    ATTRIBUTE(cudaDevAttrMaxBlockDimZ, 4, maxThreadsDim[2]) \
+    ATTRIBUTE(cudaDevAttrMaxGridDimX, 5, maxGridSize[0]) \
+    ATTRIBUTE(cudaDevAttrMaxGridDimY, 6, maxGridSize[1]) \
+    ATTRIBUTE(cudaDevAttrMaxGridDimZ, 7, maxGridSize[2]) \
+    ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerBlock, 8, sharedMemPerBlock) \
+    ATTRIBUTE(cudaDevAttrTotalConstantMemory, 9, totalConstMem) \
+    ATTRIBUTE(cudaDevAttrWarpSize, 10, warpSize) \
+    ATTRIBUTE(cudaDevAttrMaxPitch, 11, memPitch) \
+    ATTRIBUTE(cudaDevAttrMaxRegistersPerBlock, 12, regsPerBlock) \
+    ATTRIBUTE(cudaDevAttrClockRate, 13, clockRate) \
+    ATTRIBUTE(cudaDevAttrGpuOverlap, 15, deviceOverlap) \
+    ATTRIBUTE(cudaDevAttrMultiProcessorCount, 16, multiProcessorCount) \
+    ATTRIBUTE(cudaDevAttrKernelExecTimeout, 17, kernelExecTimeoutEnabled) \
+    ATTRIBUTE(cudaDevAttrIntegrated, 18, integrated) \
+    ATTRIBUTE(cudaDevAttrCanMapHostMemory, 19, canMapHostMemory) \
+    ATTRIBUTE(cudaDevAttrComputeMode, 20, computeMode) \
+    ATTRIBUTE(cudaDevAttrConcurrentKernels, 31, concurrentKernels) \
+    ATTRIBUTE(cudaDevAttrEccEnabled, 32, ECCEnabled) \
+    ATTRIBUTE(cudaDevAttrTccDriver, 35, tccDriver) \
+    ATTRIBUTE(cudaDevAttrMemoryClockRate, 36, memoryClockRate) \
+    ATTRIBUTE(cudaDevAttrGlobalMemoryBusWidth, 37, memoryBusWidth) \
+    ATTRIBUTE(cudaDevAttrL2CacheSize, 38, l2CacheSize) \
+    ATTRIBUTE(cudaDevAttrMaxThreadsPerMultiProcessor, 39, maxThreadsPerMultiProcessor) \
+    ATTRIBUTE(cudaDevAttrAsyncEngineCount, 40, asyncEngineCount) \
+    ATTRIBUTE(cudaDevAttrUnifiedAddressing, 41, unifiedAddressing) \
+    ATTRIBUTE(cudaDevAttrComputeCapabilityMajor, 75, major) \
+    ATTRIBUTE(cudaDevAttrComputeCapabilityMinor, 76, minor) \
+    ATTRIBUTE(cudaDevAttrStreamPrioritiesSupported, 78, streamPrioritiesSupported) \
+    ATTRIBUTE(cudaDevAttrGlobalL1CacheSupported, 79, globalL1CacheSupported) \
+    ATTRIBUTE(cudaDevAttrLocalL1CacheSupported, 80, localL1CacheSupported) \
+    ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerMultiprocessor, 81, sharedMemPerMultiprocessor) \
+    ATTRIBUTE(cudaDevAttrMaxRegistersPerMultiprocessor, 82, regsPerMultiprocessor) \
+    ATTRIBUTE(cudaDevAttrManagedMemory, 83, managedMemory) \
+    ATTRIBUTE(cudaDevAttrHostNativeAtomicSupported, 86, hostNativeAtomicSupported) \
+    ATTRIBUTE(cudaDevAttrSingleToDoublePrecisionPerfRatio, 87, singleToDoublePrecisionPerfRatio) \
+    ATTRIBUTE(cudaDevAttrPageableMemoryAccess, 88, pageableMemoryAccess) \
+    ATTRIBUTE(cudaDevAttrConcurrentManagedAccess, 89, concurrentManagedAccess) \
+    ATTRIBUTE(cudaDevAttrCooperativeLaunch, 95, cooperativeLaunch) \
+    ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, sharedMemPerBlockOptin) \
+    ATTRIBUTE(cudaDevAttrHostRegisterSupported, 99, hostRegisterSupported) \
+    ATTRIBUTE(cudaDevAttrMaxBlocksPerMultiprocessor, 106, maxBlocksPerMultiProcessor) \
+    ATTRIBUTE(cudaDevAttrMaxPersistingL2CacheSize, 108, persistingL2CacheMaxSize) \
+    ATTRIBUTE(cudaDevAttrReservedSharedMemoryPerBlock, 111, reservedSharedMemPerBlock) \
+    ATTRIBUTE(cudaDevAttrMemoryPoolsSupported, 115, memoryPoolsSupported) \
+    ATTRIBUTE(cudaDevAttrClusterLaunch, 120, clusterLaunch)
+// clang-format on
+
+#define HEDDLE_ATTRIBUTE(name, value, property) name = value,
+enum cudaDeviceAttr { HEDDLE_DEVICE_ATTRIBUTES(HEDDLE_ATTRIBUTE) };
+#undef HEDDLE_ATTRIBUTE
 
 typedef struct CUuuid_st {
     char bytes[16];

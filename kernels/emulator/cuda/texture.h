@@ -1,5 +1,5 @@
-// Textures and surfaces in kernels: CUDA's functions that read and write them. Objects are made by cudaCreateTextureObject and
-// cudaCreateSurfaceObject (runtime/textures.cpp computes what is read).
+// Textures in kernels: CUDA's functions that read them. Objects are made by cudaCreateTextureObject (runtime/texture_reads.cpp
+// computes what is read).
 #pragma once
 
 #include "kernels/emulator/include/cuda_runtime_api.h"
@@ -20,13 +20,6 @@ struct TexelType {
 Texel sample_texture(cudaTextureObject_t texture, int dimensions, const float (&at)[3], TexelType type, Place place);
 /// An element of linear memory.
 Texel fetch_texture(cudaTextureObject_t texture, int x, TexelType type, Place place);
-/// Bytes of a surface; x counts bytes. False: outside, where zeros are read and nothing is written.
-void read_surface(cudaSurfaceObject_t surface, void* to, unsigned long bytes, int dimensions, const int (&at)[3],
-                  cudaSurfaceBoundaryMode mode, Place place);
-void write_surface(cudaSurfaceObject_t surface, const void* from, unsigned long bytes, int dimensions, const int (&at)[3],
-                   cudaSurfaceBoundaryMode mode, Place place);
-/// Ends the launch: the kernel calls a function that is not emulated.
-[[noreturn]] void refuse_in_kernel(const char* call, const char* why, Place place);
 
 template <class T>
 constexpr TexelType texel_type() {
@@ -85,74 +78,4 @@ void tex3D(T* value, cudaTextureObject_t texture, float x, float y, float z, HED
     *value = tex3D<T>(texture, x, y, z, place);
 }
 
-// Surfaces: x counts bytes.
-template <class T>
-T surf1Dread(cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, HEDDLE_PLACE) {
-    T value;
-    heddle::emulator::cuda::read_surface(surface, &value, sizeof value, 1, {x, 0, 0}, mode, place);
-    return value;
-}
-template <class T>
-T surf2Dread(cudaSurfaceObject_t surface, int x, int y, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, HEDDLE_PLACE) {
-    T value;
-    heddle::emulator::cuda::read_surface(surface, &value, sizeof value, 2, {x, y, 0}, mode, place);
-    return value;
-}
-template <class T>
-T surf3Dread(cudaSurfaceObject_t surface, int x, int y, int z, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-             HEDDLE_PLACE) {
-    T value;
-    heddle::emulator::cuda::read_surface(surface, &value, sizeof value, 3, {x, y, z}, mode, place);
-    return value;
-}
-template <class T>
-void surf1Dread(T* value, cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, HEDDLE_PLACE) {
-    *value = surf1Dread<T>(surface, x, mode, place);
-}
-template <class T>
-void surf2Dread(T* value, cudaSurfaceObject_t surface, int x, int y, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-                HEDDLE_PLACE) {
-    *value = surf2Dread<T>(surface, x, y, mode, place);
-}
-template <class T>
-void surf1Dwrite(T value, cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, HEDDLE_PLACE) {
-    heddle::emulator::cuda::write_surface(surface, &value, sizeof value, 1, {x, 0, 0}, mode, place);
-}
-template <class T>
-void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-                 HEDDLE_PLACE) {
-    heddle::emulator::cuda::write_surface(surface, &value, sizeof value, 2, {x, y, 0}, mode, place);
-}
-template <class T>
-void surf3Dwrite(T value, cudaSurfaceObject_t surface, int x, int y, int z, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-                 HEDDLE_PLACE) {
-    heddle::emulator::cuda::write_surface(surface, &value, sizeof value, 3, {x, y, z}, mode, place);
-}
-
 #undef HEDDLE_PLACE
-
-// Refused where a kernel calls them.
-#define HEDDLE_REFUSED(name, why)                                                                 \
-    template <class T, class... Coordinates>                                                      \
-    T name(unsigned long long, Coordinates...) {                                                  \
-        heddle::emulator::cuda::refuse_in_kernel(#name, why, heddle::emulator::Place::current()); \
-    }
-#define HEDDLE_WHY "mipmapped arrays are not emulated; use one texture for each level"
-HEDDLE_REFUSED(tex1DLod, HEDDLE_WHY)
-HEDDLE_REFUSED(tex1DGrad, HEDDLE_WHY)
-HEDDLE_REFUSED(tex2DLod, HEDDLE_WHY)
-HEDDLE_REFUSED(tex2DGrad, HEDDLE_WHY)
-HEDDLE_REFUSED(tex3DLod, HEDDLE_WHY)
-HEDDLE_REFUSED(tex3DGrad, HEDDLE_WHY)
-#undef HEDDLE_WHY
-#define HEDDLE_WHY "layers, cube maps and gathers are not emulated; use one texture for each layer"
-HEDDLE_REFUSED(tex1DLayered, HEDDLE_WHY)
-HEDDLE_REFUSED(tex2DLayered, HEDDLE_WHY)
-HEDDLE_REFUSED(tex2Dgather, HEDDLE_WHY)
-HEDDLE_REFUSED(texCubemap, HEDDLE_WHY)
-HEDDLE_REFUSED(texCubemapLayered, HEDDLE_WHY)
-HEDDLE_REFUSED(surf1DLayeredread, HEDDLE_WHY)
-HEDDLE_REFUSED(surf2DLayeredread, HEDDLE_WHY)
-HEDDLE_REFUSED(surfCubemapread, HEDDLE_WHY)
-#undef HEDDLE_WHY
-#undef HEDDLE_REFUSED

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <fstream>
 #include <future>
+#include <regex>
+#include <sstream>
 
 #include "kernels/emulator/frontend/headers.h"
 #include "kernels/emulator/frontend/process.h"
@@ -26,6 +28,18 @@ void write_text(const fs::path& file, const std::string& text) {
     std::ofstream stream(file, std::ios::binary);
     stream << text;
     if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
+}
+
+// What the compiler said, with the lines that it speaks of, and a word on names of CUDA that the emulator does not have.
+std::string told(const ToolRun& run) {
+    static const std::regex unknown("(not declared|undeclared|has not been declared|does not name a type)");
+    static const std::regex name("\\bcu(da|blas|rand)?[A-Z]\\w*");
+    std::string text = with_quotes(run.errors);
+    std::istringstream lines(run.errors);
+    for (std::string line; std::getline(lines, line);)
+        if (std::smatch found; std::regex_search(line, unknown) && std::regex_search(line, found, name))
+            return text + found.str() + " is not emulated: docs/check.md lists the names of CUDA that are\n";
+    return text;
 }
 
 std::string failure(const ToolRun& run) {
@@ -130,7 +144,7 @@ std::string Builder::compile(const SourceUnit& unit) const {
     if (!run.good()) {
         std::error_code ignored;
         fs::remove(cache_.draft(name), ignored);
-        std::fputs(with_quotes(run.errors).c_str(), stderr);
+        std::fputs(told(run).c_str(), stderr);
         const std::string why = failure(run);
         throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
     }

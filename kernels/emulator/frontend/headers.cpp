@@ -20,12 +20,12 @@ struct Served {
 };
 constexpr Served kServed[] = {
     {"", ".h",
-     "cuda_device_runtime_api device_atomic_functions device_functions device_launch_parameters math_functions surface_functions "
+     "cuda_device_runtime_api device_atomic_functions device_functions device_launch_parameters math_functions "
      "texture_fetch_functions",
      "include/cuda_runtime.h"},
     {"", ".h", "builtin_types cuda_profiler_api device_types", "include/cuda_runtime_api.h"},
     {"", ".h", "vector_functions", "include/vector_types.h"},
-    {"", ".h", "channel_descriptor surface_types", "include/texture_types.h"},
+    {"", ".h", "channel_descriptor", "include/texture_types.h"},
     {"", ".h", "cublas_api", "include/cublas_v2.h"},
     {"", ".h", "cuda_pipeline_primitives", "include/cuda_pipeline.h"},
     {"", ".h", "host_defines crt/host_defines", "include/driver_types.h"},
@@ -96,8 +96,7 @@ constexpr RefusedHeaders kRefused[] = {
     {"cudss.h cutensor.h custatevec.h", "this library", "use a kernel of one's own"},
     {"cutlass/cutlass.h cutlass/gemm/device/gemm.h cutlass/numeric_types.h cute/tensor.hpp", "CUTLASS",
      "use mma.sync in inline PTX, or WMMA"},
-    {"curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h curand_mtgp32dc_p_11213.h", "MTGP32",
-     "use curandStatePhilox4_32_10_t"},
+    {"curand.h curand_mtgp32.h curand_mtgp32_host.h curand_mtgp32_kernel.h", "the host's part of cuRAND", "use curand_kernel.h"},
     {"thrust/async/copy.h thrust/async/for_each.h thrust/async/reduce.h thrust/async/scan.h thrust/async/sort.h "
      "thrust/async/transform.h thrust/future.h",
      "thrust::async", "use the algorithm with thrust::cuda::par_nosync.on(stream)"},

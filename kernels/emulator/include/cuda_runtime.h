@@ -18,14 +18,6 @@ cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream,
     return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream, place);
 }
 template <class T>
-cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream, HEDDLE_PLACE) {
-    return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream, place);
-}
-template <class T>
-cudaError_t cudaMallocFromPoolAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream, HEDDLE_PLACE) {
-    return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream, place);
-}
-template <class T>
 cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal, HEDDLE_PLACE) {
     return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags, place);
 }
@@ -93,10 +85,6 @@ cudaError_t cudaFuncSetCacheConfig(T* function, cudaFuncCache config) {
     return cudaFuncSetCacheConfig((const void*)function, config);
 }
 template <class T>
-cudaError_t cudaFuncSetSharedMemConfig(T* function, cudaSharedMemConfig config) {
-    return cudaFuncSetSharedMemConfig((const void*)function, config);
-}
-template <class T>
 cudaError_t cudaLaunchKernel(T* function, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
                              cudaStream_t stream = nullptr, HEDDLE_PLACE) {
     return cudaLaunchKernel((const void*)function, grid, block, arguments, shared, stream, place);
@@ -122,23 +110,6 @@ template <class T>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T function, int block, std::size_t shared) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void*)function, block, shared);
 }
-template <class T>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T function, int block, std::size_t shared,
-                                                                   unsigned flags) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, (const void*)function, block, shared, flags);
-}
-template <class T>
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, T function, int blocks, int block) {
-    return cudaOccupancyAvailableDynamicSMemPerBlock(shared, (const void*)function, blocks, block);
-}
-template <class T>
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, T function, const cudaLaunchConfig_t* config) {
-    return cudaOccupancyMaxPotentialClusterSize(size, (const void*)function, config);
-}
-template <class T>
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, T function, const cudaLaunchConfig_t* config) {
-    return cudaOccupancyMaxActiveClusters(clusters, (const void*)function, config);
-}
 
 namespace heddle::emulator {
 /// The block size, in whole warps, with which most threads are resident on a multiprocessor, and the grid that fills the chip.
@@ -157,20 +128,10 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
         },
         &bytes, limit);
 }
-template <class T, class Bytes>
-cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* grid, int* block, T function, Bytes bytes, int limit = 0,
-                                                                    unsigned = 0) {
-    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, function, bytes, limit);
-}
 template <class T>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T function, std::size_t shared = 0, int limit = 0) {
     return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
         grid, block, function, [shared](int) { return shared; }, limit);
-}
-template <class T>
-cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, T function, std::size_t shared = 0, int limit = 0,
-                                                        unsigned = 0) {
-    return cudaOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit);
 }
 
 #undef HEDDLE_PLACE

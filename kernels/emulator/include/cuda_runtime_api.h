@@ -37,40 +37,26 @@ cudaError_t cudaPeekAtLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
-cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags);
-cudaError_t cudaSetValidDevices(int* devices, int count);
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted);
 /// The name is "Heddle emulator (sm_90)"; the rest is the chip's: of the A100, A40, L40 or H100.
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device);
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text);
 cudaError_t cudaDeviceSynchronize();
 /// Runs what is queued, then frees all device memory that is left.
 cudaError_t cudaDeviceReset();
 cudaError_t cudaSetDeviceFlags(unsigned flags);
-cudaError_t cudaGetDeviceFlags(unsigned* flags);
 /// A limit is kept and given back; it changes nothing here.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value);
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit);
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config);
-cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config);
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer);
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to);
 cudaError_t cudaCtxResetPersistingL2Cache();
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();
-// Names of CUDA before 4.0.
-cudaError_t cudaThreadSynchronize();
-cudaError_t cudaThreadExit();
-cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config);
 
 #define HEDDLE_PLACE heddle::emulator::Place place = heddle::emulator::Place::current()
 
@@ -82,7 +68,6 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 /// cudaFuncAttributeMaxDynamicSharedMemorySize raises the 48 KB that a launch may ask for.
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache config);
-cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig config);
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
                              cudaStream_t stream = nullptr, HEDDLE_PLACE);
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
@@ -90,11 +75,6 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments, HEDDLE_PLACE);
 /// Occupancy counts threads, blocks and shared memory; registers, which it leaves out, may allow fewer blocks.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block, std::size_t shared);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block,
-                                                                   std::size_t shared, unsigned flags);
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, const void* function, int blocks, int block);
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config);
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config);
 
 // Memory.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes, HEDDLE_PLACE);
@@ -125,18 +105,6 @@ cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvi
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, std::size_t bytes = 0,
                                      unsigned flags = cudaMemAttachSingle);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
-// Pools: all of them take from the device's memory at once, and keep nothing that was freed.
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
-cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties);
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes);
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, std::size_t count);
-cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location);
-cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream, HEDDLE_PLACE);
 
 // Copies and fills.
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, HEDDLE_PLACE);
@@ -152,15 +120,12 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
                               std::size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr, HEDDLE_PLACE);
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters, HEDDLE_PLACE);
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream = nullptr, HEDDLE_PLACE);
-cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* parameters, HEDDLE_PLACE);
-cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream = nullptr, HEDDLE_PLACE);
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes, HEDDLE_PLACE);
 cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream = nullptr, HEDDLE_PLACE);
 cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int byte, std::size_t width, std::size_t height, HEDDLE_PLACE);
 cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int byte, std::size_t width, std::size_t height,
                               cudaStream_t stream = nullptr, HEDDLE_PLACE);
 cudaError_t cudaMemset3D(cudaPitchedPtr pitched, int byte, cudaExtent extent, HEDDLE_PLACE);
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitched, int byte, cudaExtent extent, cudaStream_t stream = nullptr, HEDDLE_PLACE);
 
 // Arrays: x offsets and widths of copies are bytes, as in CUDA; those of an array's own extent are elements.
 cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* format, std::size_t width, std::size_t height = 0,
@@ -170,35 +135,20 @@ cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* f
                               HEDDLE_PLACE);
 cudaError_t cudaFreeArray(cudaArray_t array);
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* format, cudaExtent* extent, unsigned* flags, cudaArray_t array);
-cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* format, cudaArray_const_t array);
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
                                 std::size_t width, std::size_t height, cudaMemcpyKind kind, HEDDLE_PLACE);
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
-                                     std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr,
-                                     HEDDLE_PLACE);
 cudaError_t cudaMemcpy2DFromArray(void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
                                   std::size_t width, std::size_t height, cudaMemcpyKind kind, HEDDLE_PLACE);
-cudaError_t cudaMemcpy2DFromArrayAsync(void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
-                                       std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr,
-                                       HEDDLE_PLACE);
-cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t to_x, std::size_t to_y, cudaArray_const_t from,
-                                     std::size_t from_x, std::size_t from_y, std::size_t width, std::size_t height,
-                                     cudaMemcpyKind kind = cudaMemcpyDeviceToDevice, HEDDLE_PLACE);
 /// `bytes` from (x, y) on, row after row.
 cudaError_t cudaMemcpyToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t bytes,
                               cudaMemcpyKind kind, HEDDLE_PLACE);
 cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, std::size_t x, std::size_t y, std::size_t bytes,
                                 cudaMemcpyKind kind, HEDDLE_PLACE);
 
-// Textures and surfaces (cuda/texture.h reads them in kernels).
+// Textures (cuda/texture.h reads them in kernels).
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
                                     const cudaTextureDesc* reading, const cudaResourceViewDesc* view);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource, cudaTextureObject_t texture);
-cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* reading, cudaTextureObject_t texture);
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* surface, const cudaResourceDesc* resource);
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
-cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource, cudaSurfaceObject_t surface);
 
 // Streams and events.
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
@@ -207,8 +157,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
-cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id);
-cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
 /// Attributes are checked and forgotten: nothing here depends on them.
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute, const cudaStreamAttrValue* value);
 /// Calls the function with cudaSuccess after the work before it.
@@ -244,5 +192,3 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 #undef HEDDLE_PLACE
-
-#include "kernels/emulator/cuda/refused_calls.h"

@@ -1,9 +1,9 @@
-// cuRAND's generators for kernels and host code.
+// cuRAND's generators for kernels.
 //
 // Philox4x32-10 (Salmon et al. 2011) has the bits that cuRAND's has: the key is the seed, the counter the position (64 bits) and
 // the subsequence (64 bits). XORWOW's seeding is not published: here it draws from Philox with another key, so that seeds,
-// subsequences and offsets mean what they mean in cuRAND, and numbers agree in distribution only. MRG32k3a, MTGP32 and the
-// quasi-random generators are refused by name.
+// subsequences and offsets mean what they mean in cuRAND, and numbers agree in distribution only. The others are not
+// declared.
 #pragma once
 #define CURAND_KERNEL_H_
 
@@ -90,20 +90,6 @@ inline double2 normal_pair_double(std::uint32_t x0, std::uint32_t x1, std::uint3
     const double s = sqrt(-2.0 * log(u));
     return {s * sin(v), s * cos(v)};
 }
-/// Numbers of a Poisson distribution: the product of uniform ones for small means (Knuth), else by rounding a normal one.
-template <class Next>
-unsigned poisson(Next&& next, double mean) {
-    if (mean >= 64) {
-        const double2 pair = normal_pair_double(next(), next(), next(), next());
-        const double value = floor(mean + sqrt(mean) * pair.x + 0.5);
-        return value < 0 ? 0u : static_cast<unsigned>(value);
-    }
-    const double limit = exp(-mean);
-    unsigned count = 0;
-    for (double product = uniform(next()); product > limit; product *= uniform(next())) ++count;
-    return count;
-}
-
 }  // namespace heddle::emulator::curand
 
 struct curandStatePhilox4_32_10 : heddle::emulator::curand::State {};
@@ -148,10 +134,6 @@ HEDDLE_STATE double curand_uniform_double(S* state) {
     const unsigned x = state->next();
     return heddle::emulator::curand::uniform_double(x, state->next());
 }
-HEDDLE_STATE double2 curand_uniform2_double(S* state) {
-    const uint4 x = curand4(state);
-    return {heddle::emulator::curand::uniform_double(x.x, x.y), heddle::emulator::curand::uniform_double(x.z, x.w)};
-}
 HEDDLE_STATE float2 curand_normal2(S* state) {
     const unsigned x = state->next();
     return heddle::emulator::curand::normal_pair(x, state->next());
@@ -184,37 +166,4 @@ HEDDLE_STATE double curand_normal_double(S* state) {
     state->kept_double = 1;
     return pair.x;
 }
-HEDDLE_STATE float curand_log_normal(S* state, float mean, float deviation) {
-    return expf(mean + deviation * curand_normal(state));
-}
-HEDDLE_STATE double curand_log_normal_double(S* state, double mean, double deviation) {
-    return exp(mean + deviation * curand_normal_double(state));
-}
-HEDDLE_STATE unsigned curand_poisson(S* state, double mean) {
-    return heddle::emulator::curand::poisson([state] { return state->next(); }, mean);
-}
 #undef HEDDLE_STATE
-
-// Refused: an object of such a type is a compile error with this name.
-namespace heddle::emulator::curand {
-struct this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t {
-    this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t() = delete;
-};
-}  // namespace heddle::emulator::curand
-#define HEDDLE_REFUSED(NAME) typedef heddle::emulator::curand::this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t NAME;
-HEDDLE_REFUSED(curandStateMRG32k3a)
-HEDDLE_REFUSED(curandStateMRG32k3a_t)
-HEDDLE_REFUSED(curandStateMtgp32)
-HEDDLE_REFUSED(curandStateMtgp32_t)
-HEDDLE_REFUSED(curandStateSobol32)
-HEDDLE_REFUSED(curandStateSobol32_t)
-HEDDLE_REFUSED(curandStateSobol64_t)
-HEDDLE_REFUSED(curandStateScrambledSobol32)
-HEDDLE_REFUSED(curandStateScrambledSobol32_t)
-HEDDLE_REFUSED(curandStateScrambledSobol64_t)
-#undef HEDDLE_REFUSED
-template <int N = 0>
-void curand_init(unsigned long long, unsigned long long, unsigned long long,
-                 heddle::emulator::curand::this_generator_is_not_emulated_use_curandStatePhilox4_32_10_t*) {
-    static_assert(N != 0, "this generator is not emulated: use curandState (XORWOW) or curandStatePhilox4_32_10_t");
-}

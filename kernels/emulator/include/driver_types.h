@@ -33,14 +33,6 @@ typedef cudaArray* cudaArray_t;
 typedef const cudaArray* cudaArray_const_t;
 typedef cudaMipmappedArray* cudaMipmappedArray_t;
 typedef const cudaMipmappedArray* cudaMipmappedArray_const_t;
-typedef struct CUmemPoolHandle_st* cudaMemPool_t;
-typedef struct CUfunc_st* cudaFunction_t;
-typedef struct CUkern_st* cudaKernel_t;
-typedef struct CUlib_st* cudaLibrary_t;
-typedef struct CUuserObject_st* cudaUserObject_t;
-typedef struct CUexternalMemory_st* cudaExternalMemory_t;
-typedef struct CUexternalSemaphore_st* cudaExternalSemaphore_t;
-typedef struct cudaGraphicsResource* cudaGraphicsResource_t;
 typedef void(CUDART_CB* cudaHostFn_t)(void* userData);
 typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);
 
@@ -84,17 +76,6 @@ struct cudaMemcpy3DParms {
     cudaExtent extent;
     cudaMemcpyKind kind;
 };
-struct cudaMemcpy3DPeerParms {
-    cudaArray_t srcArray;
-    cudaPos srcPos;
-    cudaPitchedPtr srcPtr;
-    int srcDevice;
-    cudaArray_t dstArray;
-    cudaPos dstPos;
-    cudaPitchedPtr dstPtr;
-    int dstDevice;
-    cudaExtent extent;
-};
 enum cudaMemLocationType {
     cudaMemLocationTypeInvalid = 0,
     cudaMemLocationTypeNone = 0,
@@ -114,53 +95,6 @@ enum cudaMemoryAdvise {
     cudaMemAdviseUnsetPreferredLocation = 4,
     cudaMemAdviseSetAccessedBy = 5,
     cudaMemAdviseUnsetAccessedBy = 6,
-};
-enum cudaMemRangeAttribute {
-    cudaMemRangeAttributeReadMostly = 1,
-    cudaMemRangeAttributePreferredLocation = 2,
-    cudaMemRangeAttributeAccessedBy = 3,
-    cudaMemRangeAttributeLastPrefetchLocation = 4,
-};
-enum cudaMemPoolAttr {
-    cudaMemPoolReuseFollowEventDependencies = 1,
-    cudaMemPoolReuseAllowOpportunistic = 2,
-    cudaMemPoolReuseAllowInternalDependencies = 3,
-    cudaMemPoolAttrReleaseThreshold = 4,
-    cudaMemPoolAttrReservedMemCurrent = 5,
-    cudaMemPoolAttrReservedMemHigh = 6,
-    cudaMemPoolAttrUsedMemCurrent = 7,
-    cudaMemPoolAttrUsedMemHigh = 8,
-};
-enum cudaMemAllocationType {
-    cudaMemAllocationTypeInvalid = 0,
-    cudaMemAllocationTypePinned = 1,
-    cudaMemAllocationTypeManaged = 2,
-    cudaMemAllocationTypeMax = 0x7fffffff,
-};
-enum cudaMemAllocationHandleType {
-    cudaMemHandleTypeNone = 0,
-    cudaMemHandleTypePosixFileDescriptor = 1,
-    cudaMemHandleTypeWin32 = 2,
-    cudaMemHandleTypeWin32Kmt = 4,
-    cudaMemHandleTypeFabric = 8,
-};
-struct cudaMemPoolProps {
-    cudaMemAllocationType allocType;
-    cudaMemAllocationHandleType handleTypes;
-    cudaMemLocation location;
-    void* win32SecurityAttributes;
-    std::size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-};
-enum cudaMemAccessFlags {
-    cudaMemAccessFlagsProtNone = 0,
-    cudaMemAccessFlagsProtRead = 1,
-    cudaMemAccessFlagsProtReadWrite = 3,
-};
-struct cudaMemAccessDesc {
-    cudaMemLocation location;
-    cudaMemAccessFlags flags;
 };
 
 // Arrays, for textures and surfaces.
@@ -226,23 +160,7 @@ enum cudaFuncCache {
     cudaFuncCachePreferL1 = 2,
     cudaFuncCachePreferEqual = 3,
 };
-enum cudaSharedMemConfig {
-    cudaSharedMemBankSizeDefault = 0,
-    cudaSharedMemBankSizeFourByte = 1,
-    cudaSharedMemBankSizeEightByte = 2,
-};
-enum cudaComputeMode {
-    cudaComputeModeDefault = 0,
-    cudaComputeModeExclusive = 1,
-    cudaComputeModeProhibited = 2,
-    cudaComputeModeExclusiveProcess = 3,
-};
-enum cudaDeviceP2PAttr {
-    cudaDevP2PAttrPerformanceRank = 1,
-    cudaDevP2PAttrAccessSupported = 2,
-    cudaDevP2PAttrNativeAtomicSupported = 3,
-    cudaDevP2PAttrCudaArrayAccessSupported = 4,
-};
+enum cudaComputeMode { cudaComputeModeDefault = 0, cudaComputeModeProhibited = 2 };
 
 #include "kernels/emulator/cuda/launch_types.h"
 
@@ -257,8 +175,6 @@ inline constexpr unsigned cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaEventInterprocess = 4;
 inline constexpr unsigned cudaEventRecordDefault = 0;
 inline constexpr unsigned cudaEventRecordExternal = 1;
-inline constexpr unsigned cudaEventWaitDefault = 0;
-inline constexpr unsigned cudaEventWaitExternal = 1;
 inline constexpr unsigned cudaHostAllocDefault = 0;
 inline constexpr unsigned cudaHostAllocPortable = 1;
 inline constexpr unsigned cudaHostAllocMapped = 2;
@@ -278,17 +194,10 @@ inline constexpr unsigned cudaDeviceScheduleBlockingSync = 4;
 inline constexpr unsigned cudaDeviceBlockingSync = 4;
 inline constexpr unsigned cudaDeviceScheduleMask = 7;
 inline constexpr unsigned cudaDeviceMapHost = 8;
-inline constexpr unsigned cudaDeviceLmemResizeToMax = 16;
-inline constexpr unsigned cudaDeviceSyncMemops = 128;
 inline constexpr unsigned cudaDeviceMask = 255;
-inline constexpr unsigned cudaArrayDefault = 0;
 inline constexpr unsigned cudaArrayLayered = 1;
 inline constexpr unsigned cudaArraySurfaceLoadStore = 2;
 inline constexpr unsigned cudaArrayCubemap = 4;
 inline constexpr unsigned cudaArrayTextureGather = 8;
-inline constexpr unsigned cudaPeerAccessDefault = 0;
-inline constexpr unsigned cudaOccupancyDefault = 0;
-inline constexpr unsigned cudaOccupancyDisableCachingOverride = 1;
-inline constexpr unsigned cudaInitDeviceFlagsAreValid = 1;
 inline constexpr int cudaCpuDeviceId = -1;
 inline constexpr int cudaInvalidDeviceId = -2;

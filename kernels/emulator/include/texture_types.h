@@ -1,11 +1,7 @@
-// How textures are read and surfaces written, and the format of an array's elements. Names and values are CUDA's.
+// How textures are read, and the format of an array's elements. Names and values are CUDA's.
 #pragma once
 
 #include "kernels/emulator/include/driver_types.h"
-
-inline constexpr int cudaTextureType1D = 1;
-inline constexpr int cudaTextureType2D = 2;
-inline constexpr int cudaTextureType3D = 3;
 
 enum cudaTextureAddressMode {
     cudaAddressModeWrap = 0,
@@ -34,18 +30,6 @@ struct cudaTextureDesc {
     int disableTrilinearOptimization, seamlessCubemap;
 };
 typedef unsigned long long cudaTextureObject_t;
-
-// Surfaces: arrays that kernels write.
-enum cudaSurfaceBoundaryMode {
-    cudaBoundaryModeZero = 0,
-    cudaBoundaryModeClamp = 1,
-    cudaBoundaryModeTrap = 2,
-};
-enum cudaSurfaceFormatMode {
-    cudaFormatModeForced = 0,
-    cudaFormatModeAuto = 1,
-};
-typedef unsigned long long cudaSurfaceObject_t;
 
 inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
     return {x, y, z, w, kind};

@@ -15,7 +15,8 @@ std::string device_error(const Rows& rows, const std::string& what) {
 }
 
 void check_device(const Rows& rows, bool written) {
-    if (const std::string why = device_error(rows, written ? "writes" : "reads"); !why.empty()) throw Violation(why, "out-of-bounds");
+    if (const std::string why = device_error(rows, written ? "writes" : "reads"); !why.empty())
+        throw Violation(why, "out-of-bounds");
     if (written || memory_kind(rows.start) == MemoryKind::managed) return;
     for (std::size_t y = 0; y < rows.height; ++y) {
         const auto* const missing =

@@ -97,10 +97,3 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* format, cudaExtent* extent, 
     if (flags != nullptr) *flags = array->flags;
     return cudaSuccess;
 }
-
-cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* format, cudaArray_const_t array) {
-    if (!is_array(array)) return no_array("cudaGetChannelDesc");
-    if (format == nullptr) return refuse(cudaErrorInvalidValue, "cudaGetChannelDesc: a null pointer for the result");
-    *format = array->format;
-    return cudaSuccess;
-}

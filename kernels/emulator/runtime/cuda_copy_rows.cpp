@@ -108,36 +108,6 @@ cudaError_t copy_3d(const char* call, const cudaMemcpy3DParms* p, cudaStream_t s
     return copy_slices(call, to, from, bytes.depth, p->kind, stream, waits, place);
 }
 
-cudaMemcpy3DParms without_devices(const cudaMemcpy3DPeerParms& p) {
-    return {p.srcArray, p.srcPos, p.srcPtr, p.dstArray, p.dstPos, p.dstPtr, p.extent, cudaMemcpyDefault};
-}
-
-cudaError_t copy_3d_peer(const char* call, const cudaMemcpy3DPeerParms* p, cudaStream_t stream, bool waits, Place place) {
-    if (p == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer for the parameters");
-    for (const int device : {p->srcDevice, p->dstDevice})
-        if (const cudaError_t error = cudaSetDevice(device); error != cudaSuccess) return error;
-    const cudaMemcpy3DParms parameters = without_devices(*p);
-    return copy_3d(call, &parameters, stream, waits, place);
-}
-
-cudaError_t copy_to_array(const char* call, cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
-                          std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool waits,
-                          Place place) {
-    Side side;
-    if (!part_of(side, call, to, {x, y, 0}, {width, height, 1})) return cudaPeekAtLastError();
-    if (!pitches_fit(call, width, width, pitch)) return cudaErrorInvalidPitchValue;
-    return copy_rows(call, side.rows, rows_of(from, pitch, width, height), kind, stream, waits, place);
-}
-
-cudaError_t copy_from_array(const char* call, void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
-                            std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool waits,
-                            Place place) {
-    Side side;
-    if (!part_of(side, call, from, {x, y, 0}, {width, height, 1})) return cudaPeekAtLastError();
-    if (!pitches_fit(call, width, pitch, width)) return cudaErrorInvalidPitchValue;
-    return copy_rows(call, rows_of(to, pitch, width, height), side.rows, kind, stream, waits, place);
-}
-
 /// `bytes` of an array from (x, y) on. The rows lie behind each other, so that they are one piece.
 bool linear_part(Rows& part, const char* call, const cudaArray* array, std::size_t x, std::size_t y, std::size_t bytes) {
     Side side;
@@ -182,12 +152,6 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters, Place place) {
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Place place) {
     return copy_3d("cudaMemcpy3DAsync", parameters, stream, false, place);
 }
-cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* parameters, Place place) {
-    return copy_3d_peer("cudaMemcpy3DPeer", parameters, nullptr, true, place);
-}
-cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream, Place place) {
-    return copy_3d_peer("cudaMemcpy3DPeerAsync", parameters, stream, false, place);
-}
 
 cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int byte, std::size_t width, std::size_t height, Place place) {
     return cudaMemset2DAsync(pointer, pitch, byte, width, height, nullptr, place);
@@ -199,36 +163,22 @@ cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int byte, std::s
 cudaError_t cudaMemset3D(cudaPitchedPtr pitched, int byte, cudaExtent extent, Place place) {
     return fill_3d("cudaMemset3D", pitched, byte, extent, nullptr, place);
 }
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitched, int byte, cudaExtent extent, cudaStream_t stream, Place place) {
-    return fill_3d("cudaMemset3DAsync", pitched, byte, extent, stream, place);
-}
 
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
                                 std::size_t width, std::size_t height, cudaMemcpyKind kind, Place place) {
-    return copy_to_array("cudaMemcpy2DToArray", to, x, y, from, pitch, width, height, kind, nullptr, true, place);
-}
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
-                                     std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream,
-                                     Place place) {
-    return copy_to_array("cudaMemcpy2DToArrayAsync", to, x, y, from, pitch, width, height, kind, stream, false, place);
+    const char* const call = "cudaMemcpy2DToArray";
+    Side side;
+    if (!part_of(side, call, to, {x, y, 0}, {width, height, 1})) return cudaPeekAtLastError();
+    if (!pitches_fit(call, width, width, pitch)) return cudaErrorInvalidPitchValue;
+    return copy_rows(call, side.rows, rows_of(from, pitch, width, height), kind, nullptr, true, place);
 }
 cudaError_t cudaMemcpy2DFromArray(void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
                                   std::size_t width, std::size_t height, cudaMemcpyKind kind, Place place) {
-    return copy_from_array("cudaMemcpy2DFromArray", to, pitch, from, x, y, width, height, kind, nullptr, true, place);
-}
-cudaError_t cudaMemcpy2DFromArrayAsync(void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
-                                       std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream,
-                                       Place place) {
-    return copy_from_array("cudaMemcpy2DFromArrayAsync", to, pitch, from, x, y, width, height, kind, stream, false, place);
-}
-cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t to_x, std::size_t to_y, cudaArray_const_t from,
-                                     std::size_t from_x, std::size_t from_y, std::size_t width, std::size_t height,
-                                     cudaMemcpyKind kind, Place place) {
-    Side target, source;
-    const char* const call = "cudaMemcpy2DArrayToArray";
-    if (!part_of(target, call, to, {to_x, to_y, 0}, {width, height, 1})) return cudaPeekAtLastError();
-    if (!part_of(source, call, from, {from_x, from_y, 0}, {width, height, 1})) return cudaPeekAtLastError();
-    return copy_rows(call, target.rows, source.rows, kind, nullptr, true, place);
+    const char* const call = "cudaMemcpy2DFromArray";
+    Side side;
+    if (!part_of(side, call, from, {x, y, 0}, {width, height, 1})) return cudaPeekAtLastError();
+    if (!pitches_fit(call, width, pitch, width)) return cudaErrorInvalidPitchValue;
+    return copy_rows(call, rows_of(to, pitch, width, height), side.rows, kind, nullptr, true, place);
 }
 cudaError_t cudaMemcpyToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t bytes,
                               cudaMemcpyKind kind, Place place) {

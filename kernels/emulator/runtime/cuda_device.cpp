@@ -92,8 +92,6 @@ void set_abilities(cudaDeviceProp& p) {
 /// Settings of the device that are kept and given back.
 struct Settings {
     unsigned flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
-    cudaFuncCache cache = cudaFuncCachePreferNone;
-    cudaSharedMemConfig banks = cudaSharedMemBankSizeFourByte;
     std::array<std::size_t, cudaLimitPersistingL2CacheSize + 1> limits = {
         kKilobyte, kKilobyte* kKilobyte, 8 * kKilobyte* kKilobyte, 2, 2048, 64, 0};
 };
@@ -120,19 +118,6 @@ cudaError_t give(T* to, T value, const char* call) {
 cudaError_t cudaGetDeviceCount(int* count) { return give(count, 1, "cudaGetDeviceCount"); }
 cudaError_t cudaGetDevice(int* device) { return give(device, 0, "cudaGetDevice"); }
 cudaError_t cudaSetDevice(int device) { return no_such_device(device); }
-cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
-    if (const cudaError_t error = no_such_device(device); error != cudaSuccess) return error;
-    return (flags & cudaInitDeviceFlagsAreValid) != 0 ? cudaSetDeviceFlags(device_flags) : cudaSuccess;
-}
-cudaError_t cudaSetValidDevices(int* devices, int count) {
-    for (int i = 0; i < count; ++i)
-        if (const cudaError_t error = no_such_device(devices[i]); error != cudaSuccess) return error;
-    return cudaSuccess;
-}
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
-    if (const cudaError_t error = not_null(wanted, "cudaChooseDevice"); error != cudaSuccess) return error;
-    return give(device, 0, "cudaChooseDevice");
-}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (const cudaError_t error = not_null(properties, "cudaGetDeviceProperties"); error != cudaSuccess) return error;
@@ -170,17 +155,25 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    cudaDeviceProp p;
+    if (const cudaError_t error = cudaGetDeviceProperties(&p, device); error != cudaSuccess) return error;
+    switch (attribute) {
+#define HEDDLE_ATTRIBUTE(name, number, property) \
+    case name: return give(value, static_cast<int>(p.property), "cudaDeviceGetAttribute");
+        HEDDLE_DEVICE_ATTRIBUTES(HEDDLE_ATTRIBUTE)
+#undef HEDDLE_ATTRIBUTE
+    }
+    return refuse(cudaErrorInvalidValue,
+                  "cudaDeviceGetAttribute: the emulator does not know attribute " + std::to_string(attribute));
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
     if (const cudaError_t error = no_such_device(device); error != cudaSuccess) return error;
     if (text == nullptr || length < 13)
         return refuse(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: wanted room for 13 characters");
     std::snprintf(text, static_cast<std::size_t>(length), "0000:01:00.0");
     return cudaSuccess;
-}
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
-    if (text == nullptr || std::string_view(text).find("01:00") == std::string_view::npos)
-        return refuse(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: the emulator's device is 0000:01:00.0");
-    return give(device, 0, "cudaDeviceGetByPCIBusId");
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
@@ -189,7 +182,6 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     settings().flags = flags | cudaDeviceMapHost;
     return cudaSuccess;
 }
-cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, settings().flags, "cudaGetDeviceFlags"); }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
     if (limit < 0 || limit > cudaLimitPersistingL2CacheSize)
@@ -201,16 +193,6 @@ cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
     if (limit < 0 || limit > cudaLimitPersistingL2CacheSize)
         return refuse(cudaErrorUnsupportedLimit, "cudaDeviceGetLimit: no such limit: " + std::to_string(limit));
     return give(value, settings().limits[limit], "cudaDeviceGetLimit");
-}
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
-    settings().cache = config;
-    return cudaSuccess;
-}
-cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) { return cudaDeviceSetCacheConfig(config); }
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) { return give(config, settings().cache, "cudaDeviceGetCacheConfig"); }
-cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }  // chips after Kepler have one size
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
-    return give(config, settings().banks, "cudaDeviceGetSharedMemConfig");
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
@@ -226,12 +208,6 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     if (const cudaError_t error = no_such_device(peer); error != cudaSuccess) return error;
     return refuse(cudaErrorPeerAccessNotEnabled, "cudaDeviceDisablePeerAccess: the emulator has one device, and so no peers");
 }
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int from, int to) {
-    for (const int each : {from, to})
-        if (const cudaError_t error = no_such_device(each); error != cudaSuccess) return error;
-    return refuse(cudaErrorInvalidDevice, "cudaDeviceGetP2PAttribute: the emulator has one device, and so no peers" +
-                                              std::string(value == nullptr ? "; a null pointer for the result" : ""));
-}
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
 cudaError_t cudaRuntimeGetVersion(int* version) { return give(version, kVersion, "cudaRuntimeGetVersion"); }
@@ -239,6 +215,3 @@ cudaError_t cudaDriverGetVersion(int* version) { return give(version, kVersion, 
 
 cudaError_t cudaProfilerStart() { return cudaSuccess; }
 cudaError_t cudaProfilerStop() { return cudaSuccess; }
-
-cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
-cudaError_t cudaThreadExit() { return cudaDeviceReset(); }

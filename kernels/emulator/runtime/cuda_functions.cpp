@@ -45,18 +45,10 @@ cudaError_t with_attributes(cuda::Configuration& launch, const cudaLaunchConfig_
                                   "cudaLaunchKernelEx: the emulator has clusters along x only; give them y = z = 1");
                 launch.cluster = attribute.val.clusterDim.x;
                 break;
-            // Launches are ordered one behind the other here, which these only loosen; the rest is about speed.
-            case cudaLaunchAttributeIgnore:
+            // Launches are ordered one behind the other here, which this only loosens; the rest is about speed.
             case cudaLaunchAttributeAccessPolicyWindow:
-            case cudaLaunchAttributeSynchronizationPolicy:
-            case cudaLaunchAttributeClusterSchedulingPolicyPreference:
             case cudaLaunchAttributeProgrammaticStreamSerialization:
-            case cudaLaunchAttributePriority:
-            case cudaLaunchAttributeMemSyncDomainMap:
-            case cudaLaunchAttributeMemSyncDomain:
-            case cudaLaunchAttributePreferredClusterDimension:
-            case cudaLaunchAttributePreferredSharedMemoryCarveout:
-            case cudaLaunchAttributeNvlinkUtilCentricScheduling: break;
+            case cudaLaunchAttributePriority: break;
             default:
                 return refuse(cudaErrorNotSupported,
                               "cudaLaunchKernelEx: the emulator does not know launch attribute " + std::to_string(attribute.id));
@@ -78,12 +70,6 @@ cuda::Configuration configuration_of(dim3 grid, dim3 block, std::size_t shared, 
     launch.stream = stream;
     launch.place = place;
     return launch;
-}
-
-/// Blocks of the cluster that the configuration asks for.
-unsigned cluster_of(const cudaLaunchConfig_t& config) {
-    cuda::Configuration launch;
-    return with_attributes(launch, config) == cudaSuccess ? std::max(1u, launch.cluster) : 1;
 }
 
 }  // namespace
@@ -130,8 +116,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
             if (value < cudaSharedmemCarveoutDefault || value > cudaSharedmemCarveoutMaxShared)
                 return refuse(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout is -1, or a percentage");
             return cudaSuccess;  // about speed
-        case cudaFuncAttributeNonPortableClusterSizeAllowed:
-        case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
+        case cudaFuncAttributeNonPortableClusterSizeAllowed: return cudaSuccess;
         default:
             return refuse(cudaErrorNotSupported,
                           "cudaFuncSetAttribute: the emulator does not know attribute " + std::to_string(attribute));
@@ -140,9 +125,6 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
     return registered_kernel(function, "cudaFuncSetCacheConfig") != nullptr ? cudaSuccess : cudaErrorInvalidDeviceFunction;
-}
-cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig) {
-    return registered_kernel(function, "cudaFuncSetSharedMemConfig") != nullptr ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
@@ -166,51 +148,12 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block, std::size_t shared) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block, shared, cudaOccupancyDefault);
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int block,
-                                                                   std::size_t shared, unsigned flags) {
     const char* const call = "cudaOccupancyMaxActiveBlocksPerMultiprocessor";
-    if (blocks == nullptr || block < 1 || flags > cudaOccupancyDisableCachingOverride)
-        return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer, no threads, or no such flags");
+    if (blocks == nullptr || block < 1)
+        return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer, or no threads");
     const cuda::Registration* const kernel = registered_kernel(function, call);
     if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
     *blocks = resident(*kernel, block, shared);
-    return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* shared, const void* function, int blocks, int block) {
-    const char* const call = "cudaOccupancyAvailableDynamicSMemPerBlock";
-    if (shared == nullptr || blocks < 1 || block < 1)
-        return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer, no blocks or no threads");
-    const cuda::Registration* const kernel = registered_kernel(function, call);
-    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-    constexpr std::size_t reserved = 1024;
-    const std::size_t each = profile().shared_per_multiprocessor / static_cast<std::size_t>(blocks);
-    const std::size_t taken = reserved + kernel->static_shared;
-    *shared = std::min(each > taken ? each - taken : 0, profile().shared_per_block - kernel->static_shared);
-    return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config) {
-    const char* const call = "cudaOccupancyMaxPotentialClusterSize";
-    if (size == nullptr || config == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer");
-    if (registered_kernel(function, call) == nullptr) return cudaErrorInvalidDeviceFunction;
-    if (!profile().clusters) return refuse(cudaErrorNotSupported, std::string(call) + ": no clusters on " + profile().name);
-    *size = 8;
-    return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
-    const char* const call = "cudaOccupancyMaxActiveClusters";
-    if (clusters == nullptr || config == nullptr) return refuse(cudaErrorInvalidValue, std::string(call) + ": a null pointer");
-    const cuda::Registration* const kernel = registered_kernel(function, call);
-    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
-    if (!profile().clusters) return refuse(cudaErrorNotSupported, std::string(call) + ": no clusters on " + profile().name);
-    const auto threads = static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z);
-    *clusters =
-        resident(*kernel, threads, config->dynamicSmemBytes) * multiprocessor_count() / static_cast<int>(cluster_of(*config));
     return cudaSuccess;
 }
 

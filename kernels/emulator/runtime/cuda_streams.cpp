@@ -156,16 +156,10 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
     return read_attribute(handle, flags, "cudaStreamGetFlags",
                           [](const CUstream_st& stream) { return stream.blocking ? cudaStreamDefault : cudaStreamNonBlocking; });
 }
-cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
-    return read_attribute(handle, id, "cudaStreamGetId", [](const CUstream_st& stream) { return stream.number + 1; });
-}
-cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
-    return read_attribute(handle, device, "cudaStreamGetDevice", [](const CUstream_st&) { return 0; });
-}
 
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute, const cudaStreamAttrValue* value) {
     if (streams().find(stream) == nullptr) return no_stream("cudaStreamSetAttribute");
-    if (value == nullptr || attribute < cudaLaunchAttributeIgnore || attribute > cudaLaunchAttributeNvlinkUtilCentricScheduling)
+    if (value == nullptr || attribute < cudaLaunchAttributeAccessPolicyWindow || attribute > cudaLaunchAttributePriority)
         return refuse(cudaErrorInvalidValue, "cudaStreamSetAttribute: a null pointer, or no such attribute");
     return cudaSuccess;
 }
@@ -207,7 +201,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned flags) {
     if (const cudaError_t error = check_caller("cudaStreamWaitEvent"); error != cudaSuccess) return error;
-    if (flags != cudaEventWaitDefault) return refuse(cudaErrorInvalidValue, "cudaStreamWaitEvent: the flags must be 0");
+    if (flags != 0) return refuse(cudaErrorInvalidValue, "cudaStreamWaitEvent: the flags must be 0");
     const std::lock_guard lock(streams().mutex());
     CUstream_st* const stream = streams().find(handle);
     if (stream == nullptr) return no_stream("cudaStreamWaitEvent");

@@ -1,4 +1,4 @@
-// Reads of textures and surfaces in kernels, and writes to surfaces (CUDA C++ programming guide, "Texture fetching").
+// Reads of textures in kernels (CUDA C++ programming guide, "Texture fetching").
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/emulator/cuda/texture.h"
+#include "kernels/emulator/float_formats.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/report.h"
 #include "kernels/emulator/run/run.h"
@@ -21,13 +22,6 @@ struct Components {
     std::uint32_t integers[4];
 };
 
-float half_value(std::uint16_t bits) {
-    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
-    if (exponent == 31) return mantissa != 0 ? std::nanf("") : sign * INFINITY;
-    return sign * (exponent == 0 ? std::ldexp(float(mantissa), -24) : std::ldexp(float(mantissa + 1024), exponent - 25));
-}
-
 /// One component of `bits` bits. Normalised integers lie in [0, 1] or [-1, 1].
 void read_component(const TextureObject& texture, const std::byte* from, int i, Components& to) {
     const int bits = texture.format.x;
@@ -38,7 +32,7 @@ void read_component(const TextureObject& texture, const std::byte* from, int i, 
     to.integers[i] = value;
     if (texture.format.f == cudaChannelFormatKindFloat) {
         if (bits == 16)
-            to.floats[i] = half_value(static_cast<std::uint16_t>(value));
+            to.floats[i] = half_to_float(static_cast<std::uint16_t>(value));
         else
             std::memcpy(&to.floats[i], &value, sizeof value);
     } else if (texture.gives_floats()) {
@@ -98,7 +92,7 @@ const TextureObject& readable(unsigned long long handle, int dimensions, cuda::T
     const TextureObject* const texture = texture_object(handle);
     const std::string where = std::string("calls ") + call + " at " + text_of(place);
     const auto refuse = [&](const std::string& why) { violate(mistake("fault", place, where + why)); };
-    if (texture == nullptr || texture->is_surface) refuse(" for a texture that does not exist, or was destroyed");
+    if (texture == nullptr) refuse(" for a texture that does not exist, or was destroyed");
     if (dimensions != texture->dimensions) refuse(" for a texture of " + std::to_string(texture->dimensions) + " dimensions");
     if (type.is_float != texture->gives_floats())
         refuse((type.is_float ? " as floats, but the texture has integers (cudaReadModeElementType)"
@@ -136,35 +130,6 @@ Components sample_linearly(const TextureObject& texture, const float (&x)[3], Pl
     return sum;
 }
 
-/// A part of a surface; null: outside, in a mode that allows it.
-std::byte* surface_bytes(unsigned long long handle, std::size_t bytes, int dimensions, const int (&at)[3],
-                         cudaSurfaceBoundaryMode mode, const char* verb, Place place) {
-    const TextureObject* const surface = texture_object(handle);
-    const std::string where = std::string(verb) + " a surface at " + text_of(place);
-    const auto refuse = [&](const char* kind, const std::string& why) { violate(mistake(kind, place, where + why)); };
-    if (surface == nullptr || !surface->is_surface) refuse("fault", " that does not exist, or was destroyed");
-    if (dimensions != surface->dimensions)
-        refuse("fault", " that has " + std::to_string(surface->dimensions) + " dimensions, not " + std::to_string(dimensions));
-    if (bytes != surface->element)
-        refuse("fault", ": " + std::to_string(bytes) + " bytes, but its elements have " + std::to_string(surface->element));
-    const auto size = static_cast<int>(bytes);
-    if (at[0] % size != 0)
-        refuse("misaligned", ": x counts bytes, and " + std::to_string(at[0]) + " is no multiple of an element's " +
-                                 std::to_string(bytes) + "; multiply the column by them");
-    int index[3] = {at[0] / size, at[1], at[2]};
-    if (at[0] < 0) index[0] = -1;
-    for (int axis = 0; axis < dimensions; ++axis) {
-        if (index[axis] >= 0 && index[axis] < surface->size[axis]) continue;
-        if (mode == cudaBoundaryModeZero) return nullptr;
-        if (mode != cudaBoundaryModeClamp)
-            refuse("out-of-bounds", std::string(": ") + "xyz"[axis] + " is " + std::to_string(index[axis]) +
-                                        (axis == 0 ? " elements" : "") + ", but the surface has " +
-                                        std::to_string(surface->size[axis]));
-        index[axis] = std::clamp(index[axis], 0, surface->size[axis] - 1);
-    }
-    return surface->at(index[0], index[1], index[2]);
-}
-
 }  // namespace
 
 cuda::Texel cuda::sample_texture(cudaTextureObject_t handle, int dimensions, const float (&at)[3], TexelType type, Place place) {
@@ -190,29 +155,6 @@ cuda::Texel cuda::fetch_texture(cudaTextureObject_t handle, int x, TexelType typ
         violate(mistake("fault", place, "calls tex1Dfetch at " + text_of(place) + " for an array, which tex1D reads"));
     if (x < 0 || x >= texture.size[0]) return {};  // as documented
     return texel_of(texture, read_element(texture, {x, 0, 0}, place));
-}
-
-void cuda::read_surface(cudaSurfaceObject_t handle, void* to, unsigned long bytes, int dimensions, const int (&at)[3],
-                        cudaSurfaceBoundaryMode mode, Place place) {
-    const std::byte* const from = surface_bytes(handle, bytes, dimensions, at, mode, "reads", place);
-    if (from == nullptr) {
-        std::memset(to, 0, bytes);
-        return;
-    }
-    checker::read(from, bytes, place);
-    std::memcpy(to, from, bytes);
-}
-
-void cuda::write_surface(cudaSurfaceObject_t handle, const void* from, unsigned long bytes, int dimensions, const int (&at)[3],
-                         cudaSurfaceBoundaryMode mode, Place place) {
-    std::byte* const to = surface_bytes(handle, bytes, dimensions, at, mode, "writes", place);
-    if (to == nullptr) return;
-    checker::write(to, bytes, place);
-    std::memcpy(to, from, bytes);
-}
-
-void cuda::refuse_in_kernel(const char* call, const char* why, Place place) {
-    violate(mistake("fault", place, std::string("calls ") + call + " at " + text_of(place) + ", which is not emulated: " + why));
 }
 
 }  // namespace heddle::emulator

@@ -1,4 +1,4 @@
-// Texture and surface objects.
+// Texture objects.
 #include "kernels/emulator/runtime/textures.h"
 
 #include <array>
@@ -91,30 +91,6 @@ cudaError_t check_reading(const TextureObject& object) {
     return cudaSuccess;
 }
 
-cudaError_t add_object(unsigned long long* handle, std::unique_ptr<TextureObject> object, const char* call) {
-    TextureTable& table = texture_table();
-    const std::lock_guard lock(table.mutex);
-    if (table.count == TextureTable::kMost)
-        return refuse(cudaErrorMemoryAllocation, std::string(call) + ": the emulator has room for 65,536 textures in a program");
-    table.objects[table.count] = object.release();  // kept: a kernel may read it
-    *handle = ++table.count;
-    return cudaSuccess;
-}
-
-const TextureObject* find_object(unsigned long long handle, bool is_surface, const char* call) {
-    const TextureObject* const object = texture_object(handle);
-    if (object != nullptr && object->is_surface == is_surface) return object;
-    refuse(cudaErrorInvalidValue, std::string(call) + ": not such an object, or one that was destroyed");
-    return nullptr;
-}
-
-cudaError_t remove_object(unsigned long long handle, bool is_surface, const char* call) {
-    const Failure failure = streams().wait_for_all(true);  // queued kernels may read it
-    if (find_object(handle, is_surface, call) == nullptr) return cudaErrorInvalidValue;
-    texture_table().objects[handle - 1] = nullptr;
-    return outcome(failure);
-}
-
 }  // namespace
 
 const TextureObject* texture_object(unsigned long long handle) {
@@ -139,50 +115,21 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
     if (const std::string why = show(*object); !why.empty())
         return refuse(cudaErrorInvalidValue, "cudaCreateTextureObject: " + why);
     if (const cudaError_t error = check_reading(*object); error != cudaSuccess) return error;
-    return add_object(texture, std::move(object), "cudaCreateTextureObject");
+    TextureTable& table = texture_table();
+    const std::lock_guard lock(table.mutex);
+    if (table.count == TextureTable::kMost)
+        return refuse(cudaErrorMemoryAllocation,
+                      "cudaCreateTextureObject: the emulator has room for 65,536 textures in a program");
+    table.objects[table.count] = object.release();  // kept: a kernel may read it
+    *texture = ++table.count;
+    return cudaSuccess;
 }
 
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     if (const cudaError_t error = check_caller("cudaDestroyTextureObject"); error != cudaSuccess) return error;
-    return remove_object(texture, false, "cudaDestroyTextureObject");
-}
-
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource, cudaTextureObject_t texture) {
-    const TextureObject* const object = find_object(texture, false, "cudaGetTextureObjectResourceDesc");
-    if (object == nullptr || resource == nullptr) return cudaErrorInvalidValue;
-    *resource = object->resource;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* reading, cudaTextureObject_t texture) {
-    const TextureObject* const object = find_object(texture, false, "cudaGetTextureObjectTextureDesc");
-    if (object == nullptr || reading == nullptr) return cudaErrorInvalidValue;
-    *reading = object->reading;
-    return cudaSuccess;
-}
-
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* surface, const cudaResourceDesc* resource) {
-    if (const cudaError_t error = check_caller("cudaCreateSurfaceObject"); error != cudaSuccess) return error;
-    if (surface == nullptr || resource == nullptr || resource->resType != cudaResourceTypeArray)
-        return refuse(cudaErrorInvalidValue, "cudaCreateSurfaceObject: a null pointer, or a resource that is no array");
-    auto object = std::make_unique<TextureObject>();
-    object->resource = *resource;
-    object->is_surface = true;
-    if (const std::string why = show(*object); !why.empty())
-        return refuse(cudaErrorInvalidValue, "cudaCreateSurfaceObject: " + why);
-    if ((resource->res.array.array->flags & cudaArraySurfaceLoadStore) == 0)
-        return refuse(cudaErrorInvalidValue, "cudaCreateSurfaceObject: the array was made without cudaArraySurfaceLoadStore");
-    return add_object(surface, std::move(object), "cudaCreateSurfaceObject");
-}
-
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
-    if (const cudaError_t error = check_caller("cudaDestroySurfaceObject"); error != cudaSuccess) return error;
-    return remove_object(surface, true, "cudaDestroySurfaceObject");
-}
-
-cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource, cudaSurfaceObject_t surface) {
-    const TextureObject* const object = find_object(surface, true, "cudaGetSurfaceObjectResourceDesc");
-    if (object == nullptr || resource == nullptr) return cudaErrorInvalidValue;
-    *resource = object->resource;
-    return cudaSuccess;
+    const Failure failure = streams().wait_for_all(true);  // queued kernels may read it
+    if (texture_object(texture) == nullptr)
+        return refuse(cudaErrorInvalidValue, "cudaDestroyTextureObject: not a texture, or one that was destroyed");
+    texture_table().objects[texture - 1] = nullptr;
+    return outcome(failure);
 }

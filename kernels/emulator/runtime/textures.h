@@ -1,4 +1,4 @@
-// CUDA arrays, where the rows simply lie behind each other; texture and surface objects, and the arithmetic of reading them.
+// CUDA arrays, where the rows simply lie behind each other; texture objects, and the arithmetic of reading them.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,10 @@ bool is_array(const cudaArray* array);
 /// Bytes of one element; 0 if there is no such format.
 std::size_t element_bytes(const cudaChannelFormatDesc& format);
 
-/// Memory that a texture or surface shows, and how it is read.
+/// Memory that a texture shows, and how it is read.
 struct TextureObject {
     cudaResourceDesc resource = {};
     cudaTextureDesc reading = {};
-    bool is_surface = false;
     std::byte* start = nullptr;
     cudaChannelFormatDesc format = {};
     std::size_t element = 0;  ///< bytes
@@ -39,7 +38,7 @@ struct TextureObject {
 
     /// Whether reading gives floats.
     bool gives_floats() const {
-        return format.f == cudaChannelFormatKindFloat || (!is_surface && reading.readMode == cudaReadModeNormalizedFloat);
+        return format.f == cudaChannelFormatKindFloat || reading.readMode == cudaReadModeNormalizedFloat;
     }
     std::byte* at(int x, int y, int z) const {
         return start + static_cast<std::size_t>(z) * slice + static_cast<std::size_t>(y) * pitch +
