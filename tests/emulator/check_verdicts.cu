@@ -2,33 +2,6 @@
 // Programs with one mistake each, and their sound twins, for frontend_programs_slow_test.cpp; frontend_programs.cu says how they
 // are written. Each also does what a real program may do: it ignores errors, ends by _exit or abort, forks, or never ends.
 
-// CASE race_without_a_barrier: race 3
-__global__ void k(float* x) {
-    __shared__ float tile[64];
-    tile[threadIdx.x] = x[threadIdx.x];
-    x[threadIdx.x] = tile[63 - threadIdx.x];
-}
-int main() {
-    float* x;
-    cudaMalloc(&x, 256);
-    cudaMemset(x, 0, 256);
-    k<<<1, 64>>>(x);
-    return cudaDeviceSynchronize() != cudaSuccess;
-}
-// CASE race_with_a_barrier: right
-__global__ void k(float* x) {
-    __shared__ float tile[64];
-    tile[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    x[threadIdx.x] = tile[63 - threadIdx.x];
-}
-int main() {
-    float* x;
-    cudaMalloc(&x, 256);
-    cudaMemset(x, 0, 256);
-    k<<<1, 64>>>(x);
-    return cudaDeviceSynchronize() != cudaSuccess;
-}
 // CASE race_of_equal_values: race 1 both write the same value
 __global__ void k(int* found, const int* x) { if (x[threadIdx.x] == 0) *found = 1; }
 int main() {
@@ -38,17 +11,6 @@ int main() {
     k<<<1, 64>>>(found, x);
     cudaMemcpy(&h, found, 4, cudaMemcpyDeviceToHost);
     return h != 1;
-}
-// CASE shared_memory_that_nobody_writes: uninitialized 3 `tile`
-__global__ void k(float* x) {
-    __shared__ float tile[64];
-    x[threadIdx.x] = tile[threadIdx.x];
-}
-int main() {
-    float* x;
-    cudaMalloc(&x, 256);
-    k<<<1, 64>>>(x);
-    return cudaDeviceSynchronize() != cudaSuccess;
 }
 // CASE copy_of_what_nobody_wrote: uninitialized 6
 __global__ void k(float* x) { if (threadIdx.x != 5) x[threadIdx.x] = 1; }
@@ -71,21 +33,6 @@ int main() {
     cudaMemcpy(&h, y, 4, cudaMemcpyDeviceToHost);
     return h == 7 ? 0 : 1;
 }
-// CASE barrier_behind_an_early_return: right
-__global__ void k(int* x, int n) {
-    if (threadIdx.x >= n) return;
-    x[threadIdx.x] = 1;
-    __syncthreads();
-    x[n - 1 - threadIdx.x] += 1;
-}
-int main() {
-    int *x, h[40];
-    cudaMalloc(&x, 160);
-    k<<<1, 64>>>(x, 40);
-    cudaMemcpy(h, x, 160, cudaMemcpyDeviceToHost);
-    for (int v : h) if (v != 2) return 1;
-    return 0;
-}
 // CASE shuffle_behind_an_early_return: right
 __global__ void k(int* x, int n) {
     if (threadIdx.x >= n) return;
@@ -100,71 +47,17 @@ int main() {
     for (int v : h) if (v != 4) return 1;
     return 0;
 }
-// CASE barriers_of_two_branches: barrier 2
-__global__ void k(int* x) {
-    if (threadIdx.x < 32) __syncthreads();
-    else
-        __syncthreads();
-    x[threadIdx.x] = 1;
-}
-int main() {
-    int* x;
-    cudaMalloc(&x, 256);
-    k<<<1, 64>>>(x);
-    return cudaDeviceSynchronize() != cudaSuccess;
-}
-// CASE volatile_flag: right
-__global__ void k(volatile int* flag, int* data) {
-    if (threadIdx.x == 0) { while (*flag == 0); __threadfence(); data[1] = data[0]; }
-    if (threadIdx.x == 40) { data[0] = 5; __threadfence(); *flag = 1; }
-}
-int main() {
-    int *flag, *data, h = 0;
-    cudaMalloc(&flag, 4), cudaMalloc(&data, 8), cudaMemset(flag, 0, 4);
-    k<<<1, 64>>>(flag, data);
-    cudaMemcpy(&h, data + 1, 4, cudaMemcpyDeviceToHost);
-    return h != 5;
-}
-// CASE volatile_flag_that_nobody_sets: no-progress 2
-__global__ void k(volatile int* flag) {
-    while (*flag == 0);
-}
-int main() {
-    int* flag;
-    cudaMalloc(&flag, 4), cudaMemset(flag, 0, 4);
-    k<<<1, 64>>>(flag);
-    return cudaDeviceSynchronize() == cudaSuccess;
-}
 // CASE lock_that_nobody_opens: no-progress 2
+// LAUNCH k 1 64 lock=i32[1]:zeros
 __global__ void k(int* lock) {
     while (atomicCAS(lock, 0, 1) != 0);
 }
-int main() {
-    int* lock;
-    cudaMalloc(&lock, 4), cudaMemset(lock, 0, 4);
-    k<<<1, 64>>>(lock);
-    return cudaDeviceSynchronize() == cudaSuccess;
-}
 // CASE loop_without_an_end: no-progress 3
+// LAUNCH k 1 2 x=i32[64]:none n=3
 __global__ void k(int* x, unsigned n) {
     unsigned sum = 0;
     for (unsigned i = n; i != 4; i = i * i) sum += i ^ sum;
     x[threadIdx.x] = sum;
-}
-int main() {
-    int* x;
-    cudaMalloc(&x, 256);
-    k<<<1, 2>>>(x, 3);
-    return cudaDeviceSynchronize() == cudaSuccess;
-}
-// CASE assertion_in_a_kernel: assert 2 x[1] == 4
-#include <cassert>
-__global__ void k(const int* x) { assert(x[1] == 4); }
-int main() {
-    int* x;
-    cudaMalloc(&x, 8), cudaMemset(x, 0, 8);
-    k<<<1, 1>>>(x);
-    return cudaDeviceSynchronize() == cudaErrorAssert ? 0 : 1;
 }
 // CASE assertions_that_hold: right
 #include <assert.h>
@@ -177,11 +70,8 @@ int main() {
     return cudaDeviceSynchronize() != cudaSuccess;
 }
 // CASE trap_in_a_kernel: fault 1 __trap()
+// LAUNCH k 1 32
 __global__ void k() { if (threadIdx.x == 3) __trap(); }
-int main() {
-    k<<<1, 32>>>();
-    return cudaDeviceSynchronize() == cudaSuccess;
-}
 // CASE end_by_exit_without_a_wait: race 2
 #include <unistd.h>
 __global__ void k(int* x) { *x = threadIdx.x; }
@@ -191,13 +81,6 @@ int main() {
     k<<<1, 64>>>(x);
     close(1), close(2);
     _exit(0);
-}
-// CASE end_by_return_without_a_wait: race 1
-__global__ void k(int* x) { *x = threadIdx.x; }
-int main() {
-    int* x;
-    cudaMalloc(&x, 4);
-    k<<<1, 64>>>(x);
 }
 // CASE end_by_abort_without_a_wait: race 1
 __global__ void k(int* x) { *x = threadIdx.x; }
@@ -247,14 +130,6 @@ int main() {
     memcpy(h, x, 63);
     return h[3];
 }
-// CASE too_large_a_block: bad-launch 5 2048
-__global__ void k(int* x) { *x = 1; }
-int main() {
-    int* x;
-    cudaMalloc(&x, 4);
-    k<<<1, 2048>>>(x);
-    return cudaGetLastError() == cudaSuccess;
-}
 // CASE copy_past_an_allocation: api 4
 int main() {
     int *x, h[8] = {};
@@ -274,18 +149,13 @@ int main() {
     return cudaDeviceSynchronize() != cudaSuccess;
 }
 // CASE too_deep_a_recursion: stack-overflow 3
+// LAUNCH k 1 1 x=i32[1]:none
 __device__ __noinline__ int down(int n) {
     volatile char room[4096];
     room[n % 4096] = 1;
     return n == 0 ? 0 : down(n - 1) + room[n % 4096];
 }
 __global__ void k(int* x) { *x = down(1000000); }
-int main() {
-    int* x;
-    cudaMalloc(&x, 4);
-    k<<<1, 1>>>(x);
-    return cudaDeviceSynchronize() == cudaSuccess;
-}
 // CASE printing_kernel: right
 #include <unistd.h>
 __global__ void k(const char* text) { printf("thread %d of %s, %f\n", threadIdx.x, text, 0.5); }
@@ -349,17 +219,12 @@ int main() {
     return cudaDeviceSynchronize() != cudaSuccess;
 }
 // CASE plain_write_beside_atomics: race 3
+// LAUNCH k 1 34 x=i32[1]:zeros
 __global__ void k(int* x) {
     if (threadIdx.x == 33)
         *x = 5;
     else
         atomicAdd(x, 1);
-}
-int main() {
-    int* x;
-    cudaMalloc(&x, 4), cudaMemset(x, 0, 4);
-    k<<<1, 34>>>(x);
-    return cudaDeviceSynchronize() != cudaSuccess;
 }
 // CASE kind_of_copy_that_contradicts_the_pointers: right
 __global__ void k(int* x) { x[threadIdx.x] = threadIdx.x; }

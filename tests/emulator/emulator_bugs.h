@@ -59,11 +59,19 @@ struct Bug {
     const char* mark = nullptr;  ///< null: the name
 };
 
+/// The constructor of a file's bugs.
+struct BugsOf {
+    const char* file;
+    Bug operator()(const char* name, std::function<void()> broken, std::function<void()> correct, std::vector<std::string> words,
+                   const char* mark = nullptr, const char* found_by = "checker") const {
+        return {name, found_by, file, std::move(broken), std::move(correct), std::move(words), mark};
+    }
+};
+
 std::vector<Bug> block_bugs();
 std::vector<Bug> grid_bugs();
 std::vector<Bug> memory_bugs();
 std::vector<Bug> copy_bugs();
-std::vector<Bug> collective_bugs();
 
 /// Correct kernels in which a checker could wrongly see a mistake.
 struct Sound {

@@ -121,7 +121,7 @@ __global__ void grid_barrier_kernel(int* out) {       // out [gridDim.x + 1]
     }
 }
 
-constexpr const char* kFile = "tests/emulator/emulator_checker_kernels_grid.cu";
+constexpr BugsOf bug{"tests/emulator/emulator_checker_kernels_grid.cu"};
 
 std::function<void()> on_ints(void (*kernel)(int*), unsigned blocks, unsigned threads, bool cooperative = false) {
     return [=] {
@@ -150,40 +150,20 @@ std::vector<Bug> grid_bugs() {
     const std::string blocks = "nothing orders the two blocks", barrier = "without a barrier between",
                       atomics = "by itself orders nothing";
     std::vector<Bug> bugs = {
-        {"two blocks write the same place",
-         "checker",
-         kFile,
-         on_ints(blocks_write_kernel<true>, 4, 32),
-         on_ints(blocks_write_kernel<false>, 4, 32),
-         {blocks}},
-        {"a block reads what another writes",
-         "checker",
-         kFile,
-         on_ints(blocks_read_kernel<true>, 4, 1),
-         on_ints(blocks_read_kernel<false>, 4, 1),
-         {blocks}},
-        {"plain read of an atomic counter",
-         "checker",
-         kFile,
-         on_ints(counter_read_kernel<true>, 1, 64),
-         on_ints(counter_read_kernel<false>, 1, 64),
-         {atomics}},
-        {"plain write of an atomic counter",
-         "checker",
-         kFile,
-         on_ints(counter_reset_kernel<true>, 1, 64),
-         on_ints(counter_reset_kernel<false>, 1, 64),
-         {atomics}},
-        {"missing grid barrier",
-         "checker",
-         kFile,
-         on_ints(grid_barrier_kernel<true>, 3, 32, true),
-         on_ints(grid_barrier_kernel<false>, 3, 32, true),
-         {blocks}},
+        bug("two blocks write the same place", on_ints(blocks_write_kernel<true>, 4, 32),
+            on_ints(blocks_write_kernel<false>, 4, 32), {blocks}),
+        bug("a block reads what another writes", on_ints(blocks_read_kernel<true>, 4, 1),
+            on_ints(blocks_read_kernel<false>, 4, 1), {blocks}),
+        bug("plain read of an atomic counter", on_ints(counter_read_kernel<true>, 1, 64),
+            on_ints(counter_read_kernel<false>, 1, 64), {atomics}),
+        bug("plain write of an atomic counter", on_ints(counter_reset_kernel<true>, 1, 64),
+            on_ints(counter_reset_kernel<false>, 1, 64), {atomics}),
+        bug("missing grid barrier", on_ints(grid_barrier_kernel<true>, 3, 32, true),
+            on_ints(grid_barrier_kernel<false>, 3, 32, true), {blocks}),
     };
     const auto correct_last = with_ticket(last_block_kernel<LastBlock::correct>);
     const auto last_block = [&](const char* name, void (*kernel)(int*, unsigned*, int*)) {
-        bugs.push_back({name, "checker", kFile, with_ticket(kernel), correct_last, {blocks}, "last block"});
+        bugs.push_back(bug(name, with_ticket(kernel), correct_last, {blocks}, "last block"));
     };
     last_block("last block without the release fence", last_block_kernel<LastBlock::no_release>);
     last_block("last block without the acquire fence", last_block_kernel<LastBlock::no_acquire>);
@@ -192,8 +172,7 @@ std::vector<Bug> grid_bugs() {
     last_block("last block without the barrier before", last_block_kernel<LastBlock::no_barrier>);
     const auto flag = [&](const char* name, void (*kernel)(int*, unsigned*), void (*correct)(int*, unsigned*), unsigned grid,
                           const char* mark) {
-        bugs.push_back(
-            {name, "checker", kFile, with_flag(kernel, grid), with_flag(correct, grid), {grid > 1 ? blocks : barrier}, mark});
+        bugs.push_back(bug(name, with_flag(kernel, grid), with_flag(correct, grid), {grid > 1 ? blocks : barrier}, mark));
     };
     flag("relaxed atomic as a flag", flag_kernel<Flag::none>, flag_kernel<Flag::both>, 1, "atomic as a flag");
     flag("flag without the release fence", flag_kernel<Flag::no_release>, flag_kernel<Flag::for_block>, 1, "atomic as a flag");

@@ -115,7 +115,7 @@ __global__ void misaligned_vector_kernel(const float* x, float* y) {  // x [64],
     y[t] = device::load_vector<4>(x + 4 * t + (Broken ? 2 : 0))[0];  // BUG misaligned vector
 }
 
-constexpr const char* kFile = "tests/emulator/emulator_checker_kernels_memory.cu";
+constexpr BugsOf bug{"tests/emulator/emulator_checker_kernels_memory.cu"};
 float program_variable = 1;
 
 template <class Kernel>
@@ -157,166 +157,101 @@ void write_to_device() {
 std::vector<Bug> memory_bugs() {
     const std::string host = "host memory, which a GPU cannot reach";
     return {
-        {"shared memory never written",
-         "checker",
-         kFile,
-         with_output(unwritten_shared_kernel<true>),
-         with_output(unwritten_shared_kernel<false>),
-         {"that no thread of this block has written"}},
-        {"stale shared memory of another block",
-         "checker",
-         kFile,
-         with_output(stale_shared_kernel<true>, 3),
-         with_output(stale_shared_kernel<false>, 3),
-         {"that no thread of this block has written"}},
-        {"global memory never written",
-         "checker",
-         kFile,
-         [] {
-             const Buffer<float> x(32), y(32);
-             run({.block = 32}, copy_kernel, x.data(), y.data());
-         },
-         [] {
-             const Buffer<float> x(32, 1.0f), y(32);
-             run({.block = 32}, copy_kernel, x.data(), y.data());
-         },
-         {"global memory at"}},
-        {"one element past the end",
-         "checker",
-         kFile,
-         on_hundred(shifted_kernel<1>),
-         on_hundred(shifted_kernel<0>),
-         {"4 bytes past the end of the 400 bytes allocated at"},
-         "out of bounds"},
-        {"read before the guard",
-         "checker",
-         kFile,
-         on_hundred_ones(early_read_kernel<true>),
-         on_hundred_ones(early_read_kernel<false>, 100),
-         {"past the end of the 400 bytes allocated at"}},
-        {"one element before the start",
-         "checker",
-         kFile,
-         on_hundred(shifted_kernel<-1>),
-         on_hundred(shifted_kernel<0>),
-         {"4 bytes before the 400 bytes allocated at"},
-         "out of bounds"},
-        {"far past the end",
-         "checker",
-         kFile,
-         on_hundred(shifted_kernel<1'000'000>),
-         on_hundred(shifted_kernel<0>),
-         {"past the end of the 400 bytes allocated at"},
-         "out of bounds"},
-        {"vector half out of bounds",
-         "checker",
-         kFile,
-         on_hundred(shifted_vector_kernel<true>, 98, 25),
-         on_hundred(shifted_vector_kernel<false>, 100, 25),
-         {"8 bytes past the end of the 392 bytes allocated at"}},
-        {"shared memory between two pieces",
-         "checker",
-         kFile,
-         with_output(between_pieces_kernel<true>),
-         with_output(between_pieces_kernel<false>),
-         {"4 bytes past the end of a piece of 128 bytes", "without a __syncwarp"}},
-        {"before the shared memory",
-         "checker",
-         kFile,
-         with_output(before_pieces_kernel<true>),
-         with_output(before_pieces_kernel<false>),
-         {"4 bytes before a piece of 128 bytes"}},
-        {"behind the shared memory",
-         "checker",
-         kFile,
-         with_output(behind_pieces_kernel<true>),
-         with_output(behind_pieces_kernel<false>),
-         {"4 bytes past the end of a piece of 128 bytes"}},
-        {"use after free",
-         "checker",
-         kFile,
-         [] {
-             float* x = nullptr;
-             {
-                 const Buffer<float> gone(32, 1.0f);
-                 x = gone.data();
-             }
-             run({.block = 32}, add_one_kernel, x);
-         },
-         [] {
-             const Buffer<float> x(32, 1.0f);
-             run({.block = 32}, add_one_kernel, x.data());
-         },
-         {"after it was freed"},
-         "freed memory"},
-        {"pointer to the host's stack",
-         "checker",
-         kFile,
-         [] {
-             const volatile float local = 1;
-             read_from(const_cast<const float*>(&local));
-         },
-         read_from_device,
-         {host},
-         "host memory"},
-        {"pointer to the host's heap",
-         "checker",
-         kFile,
-         [] {
-             const auto x = std::make_unique<float>(1.0f);
-             read_from(x.get());
-         },
-         read_from_device,
-         {host},
-         "host memory"},
-        {"pointer to a variable of the program",
-         "checker",
-         kFile,
-         [] { read_from(&program_variable); },
-         read_from_device,
-         {"a variable of the program, which a GPU cannot reach"},
-         "host memory"},
-        {"write to host memory",
-         "checker",
-         kFile,
-         [] {
-             const auto x = std::make_unique<float>(1.0f);
-             run({.block = 32}, write_host_kernel, x.get());
-         },
-         write_to_device,
-         {host}},
-        {"another thread's local variable",
-         "checker",
-         kFile,
-         with_output(local_kernel<true>),
-         with_output(local_kernel<false>),
-         {"a local variable of thread"}},
-        {"misaligned access",
-         "checker",
-         kFile,
-         [] {
-             const Buffer<unsigned char> x(64, 1);
-             const Buffer<int> y(4);
-             run({.block = 4}, misaligned_kernel<true>, x.data(), y.data());
-         },
-         [] {
-             const Buffer<unsigned char> x(64, 1);
-             const Buffer<int> y(4);
-             run({.block = 4}, misaligned_kernel<false>, x.data(), y.data());
-         },
-         {"is not a multiple of 4"}},
-        {"misaligned vector",
-         "scheduler",
-         kFile,
-         [] {
-             const Buffer<float> x(64, 1.0f), y(4);
-             run({.block = 4}, misaligned_vector_kernel<true>, x.data(), y.data());
-         },
-         [] {
-             const Buffer<float> x(64, 1.0f), y(4);
-             run({.block = 4}, misaligned_vector_kernel<false>, x.data(), y.data());
-         },
-         {"not a multiple"}},
+        bug("shared memory never written", with_output(unwritten_shared_kernel<true>),
+            with_output(unwritten_shared_kernel<false>), {"that no thread of this block has written"}),
+        bug("stale shared memory of another block", with_output(stale_shared_kernel<true>, 3),
+            with_output(stale_shared_kernel<false>, 3), {"that no thread of this block has written"}),
+        bug(
+            "global memory never written",
+            [] {
+                const Buffer<float> x(32), y(32);
+                run({.block = 32}, copy_kernel, x.data(), y.data());
+            },
+            [] {
+                const Buffer<float> x(32, 1.0f), y(32);
+                run({.block = 32}, copy_kernel, x.data(), y.data());
+            },
+            {"global memory at"}),
+        bug("one element past the end", on_hundred(shifted_kernel<1>), on_hundred(shifted_kernel<0>),
+            {"4 bytes past the end of the 400 bytes allocated at"}, "out of bounds"),
+        bug("read before the guard", on_hundred_ones(early_read_kernel<true>), on_hundred_ones(early_read_kernel<false>, 100),
+            {"past the end of the 400 bytes allocated at"}),
+        bug("one element before the start", on_hundred(shifted_kernel<-1>), on_hundred(shifted_kernel<0>),
+            {"4 bytes before the 400 bytes allocated at"}, "out of bounds"),
+        bug("far past the end", on_hundred(shifted_kernel<1'000'000>), on_hundred(shifted_kernel<0>),
+            {"past the end of the 400 bytes allocated at"}, "out of bounds"),
+        bug("vector half out of bounds", on_hundred(shifted_vector_kernel<true>, 98, 25),
+            on_hundred(shifted_vector_kernel<false>, 100, 25), {"8 bytes past the end of the 392 bytes allocated at"}),
+        bug("shared memory between two pieces", with_output(between_pieces_kernel<true>),
+            with_output(between_pieces_kernel<false>), {"4 bytes past the end of a piece of 128 bytes", "without a __syncwarp"}),
+        bug("before the shared memory", with_output(before_pieces_kernel<true>), with_output(before_pieces_kernel<false>),
+            {"4 bytes before a piece of 128 bytes"}),
+        bug("behind the shared memory", with_output(behind_pieces_kernel<true>), with_output(behind_pieces_kernel<false>),
+            {"4 bytes past the end of a piece of 128 bytes"}),
+        bug(
+            "use after free",
+            [] {
+                float* x = nullptr;
+                {
+                    const Buffer<float> gone(32, 1.0f);
+                    x = gone.data();
+                }
+                run({.block = 32}, add_one_kernel, x);
+            },
+            [] {
+                const Buffer<float> x(32, 1.0f);
+                run({.block = 32}, add_one_kernel, x.data());
+            },
+            {"after it was freed"}, "freed memory"),
+        bug(
+            "pointer to the host's stack",
+            [] {
+                const volatile float local = 1;
+                read_from(const_cast<const float*>(&local));
+            },
+            read_from_device, {host}, "host memory"),
+        bug(
+            "pointer to the host's heap",
+            [] {
+                const auto x = std::make_unique<float>(1.0f);
+                read_from(x.get());
+            },
+            read_from_device, {host}, "host memory"),
+        bug(
+            "pointer to a variable of the program", [] { read_from(&program_variable); }, read_from_device,
+            {"a variable of the program, which a GPU cannot reach"}, "host memory"),
+        bug("write to host memory",
+            [] {
+                const auto x = std::make_unique<float>(1.0f);
+                run({.block = 32}, write_host_kernel, x.get());
+            },
+            write_to_device, {host}),
+        bug("another thread's local variable", with_output(local_kernel<true>), with_output(local_kernel<false>),
+            {"a local variable of thread"}),
+        bug(
+            "misaligned access",
+            [] {
+                const Buffer<unsigned char> x(64, 1);
+                const Buffer<int> y(4);
+                run({.block = 4}, misaligned_kernel<true>, x.data(), y.data());
+            },
+            [] {
+                const Buffer<unsigned char> x(64, 1);
+                const Buffer<int> y(4);
+                run({.block = 4}, misaligned_kernel<false>, x.data(), y.data());
+            },
+            {"is not a multiple of 4"}),
+        bug(
+            "misaligned vector",
+            [] {
+                const Buffer<float> x(64, 1.0f), y(4);
+                run({.block = 4}, misaligned_vector_kernel<true>, x.data(), y.data());
+            },
+            [] {
+                const Buffer<float> x(64, 1.0f), y(4);
+                run({.block = 4}, misaligned_vector_kernel<false>, x.data(), y.data());
+            },
+            {"not a multiple"}, nullptr, "scheduler"),
     };
 }
 

@@ -78,7 +78,6 @@ TEST(EmulatorBugs, InsideABlock) { expect_found(block_bugs()); }
 TEST(EmulatorBugs, BetweenBlocks) { expect_found(grid_bugs()); }
 TEST(EmulatorBugs, Memory) { expect_found(memory_bugs()); }
 TEST(EmulatorBugs, AsynchronousCopies) { expect_found(copy_bugs()); }
-TEST(EmulatorBugs, CollectivesAndLimits) { expect_found(collective_bugs()); }
 
 TEST(EmulatorChecker, ReportsNothingInSoundKernels) {
     for (const Sound& sound : sound_kernels())

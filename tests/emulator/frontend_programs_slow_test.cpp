@@ -23,10 +23,11 @@ struct Program {
     std::string name, verdict;
     std::vector<File> files;           // the first is the program's source
     std::vector<std::string> options;  // of the compiler
+    std::vector<std::string> launch;   // a kernel, its grid, its block and its arguments, for a file without main()
 };
 
 std::vector<Program> read_programs() {
-    constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ", with = "// WITH ";
+    constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ", with = "// WITH ", launch = "// LAUNCH ";
     std::vector<Program> programs;
     for (const char* const file : {"frontend_programs.cu", "frontend_names.cu", "check_verdicts.cu"}) {
         std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator" / file);
@@ -34,13 +35,16 @@ std::vector<Program> read_programs() {
             if (line.starts_with(new_case)) {
                 const std::size_t colon = line.find(": ");
                 const std::string name = line.substr(new_case.size(), colon - new_case.size());
-                programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}, {}});
+                programs.push_back({name, line.substr(colon + 2), {{name + ".cu", ""}}, {}, {}});
             } else if (programs.empty()) {
                 continue;
             } else if (line.starts_with(new_file)) {
                 programs.back().files.push_back({line.substr(new_file.size()), ""});
             } else if (line.starts_with(with)) {
                 programs.back().options.push_back(line.substr(with.size()));
+            } else if (line.starts_with(launch)) {
+                std::istringstream words(line.substr(launch.size()));
+                for (std::string word; words >> word;) programs.back().launch.push_back(word);
             } else {
                 programs.back().files.back().text += line + "\n";
             }
@@ -63,8 +67,15 @@ TEST_P(FrontendPrograms, GetTheirVerdict) {
         std::ofstream(folder / file.name) << file.text;
         if (file.name.ends_with(".cu")) settings.sources.push_back((folder / file.name).string());
     }
+    if (const std::vector<std::string>& launch = program.launch; !launch.empty()) {
+        settings.kernel = launch[0], settings.grid = launch[1], settings.block = launch[2];
+        settings.arguments.assign(launch.begin() + 3, launch.end());
+    }
     settings.json = (folder / "results.json").string();
-    settings.seconds = 3;
+    // Only what never ends by itself needs a limit, so that no other verdict depends on the load of the machine.
+    const bool endless = program.verdict.starts_with("no-progress") && !program.verdict.ends_with("no room");
+    settings.seconds = endless ? 3 : 60;
+    settings.total_seconds = 3 * settings.seconds;
     settings.toolkit = {HEDDLE_SOURCE_DIR, HEDDLE_CHECK_LIBRARY};
 
     std::istringstream verdict(program.verdict);

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <random>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,32 +45,22 @@ std::string registration(std::string_view kernel) {
 }
 
 TEST(FrontendRewrite, LaunchesConfigureBeforeTheCall) {
-    EXPECT_EQ(rewritten("k<<<1, 64>>>(x);"), "(@configure(1, 64), k(x));");
     EXPECT_EQ(rewritten("k<<<g, b, s, stream>>>();"), "(@configure(g, b, s, stream), k());");
-    EXPECT_EQ(rewritten("k<float><<<g, b>>>(x, y);"), "(@configure(g, b), k<float>(x, y));");
     EXPECT_EQ(rewritten("k<A<B<int>>><<<1,1>>>();"), "(@configure(1,1), k<A<B<int>>>());");
     EXPECT_EQ(rewritten("k<(1 << 3), 1 << 2><<<1,1>>>();"), "(@configure(1,1), k<(1 << 3), 1 << 2>());");
     EXPECT_EQ(rewritten("::ns::S<T>::k<3><<<1,1>>>();"), "(@configure(1,1), ::ns::S<T>::k<3>());");
-    EXPECT_EQ(rewritten("return ::k<<<1,1>>>();"), "return (@configure(1,1), ::k());");
-    EXPECT_EQ(rewritten("(*f)<<<1,1>>>();"), "(@configure(1,1), (*f)());");
     EXPECT_EQ(rewritten("if (x) (*f)<<<1,1>>>(); else (*g)<<<1,1>>>();"),
               "if (x) (@configure(1,1), (*f)()); else (@configure(1,1), (*g)());");
-    EXPECT_EQ(rewritten("if (x) k<<<1,1>>>();"), "if (x) (@configure(1,1), k());");
-    EXPECT_EQ(rewritten("fs[i]<<<1,1>>>();"), "(@configure(1,1), fs[i]());");
     EXPECT_EQ(rewritten("pick<T>(3)<<<1,1>>>();"), "(@configure(1,1), pick<T>(3)());");
     EXPECT_EQ(rewritten("o.k<<<1,1>>>(); p->s.k<<<1,1>>>();"), "(@configure(1,1), o.k()); (@configure(1,1), p->s.k());");
-    EXPECT_EQ(rewritten("this->template k<3><<<1,1>>>();"), "(@configure(1,1), this->template k<3>());");
     EXPECT_EQ(rewritten("k << <1, 1 >> >(x);"), "(@configure(1, 1), k (x));");  // as formatters write it
-    EXPECT_EQ(rewritten("case 1: k<<<1,1>>>(); break;"), "case 1: (@configure(1,1), k()); break;");
     EXPECT_EQ(rewritten("outer<<<1,1>>>(inner<<<2,2>>>(x));"), "(@configure(1,1), outer((@configure(2,2), inner(x))));");
 }
 
 TEST(FrontendRewrite, TheConfigurationEndsWhereItsBracketsDo) {
     EXPECT_EQ(rewritten("k<<<f<A<B<int>>>(1), n >> 5>>>();"), "(@configure(f<A<B<int>>>(1), n >> 5), k());");
     EXPECT_EQ(rewritten("k<<<dim3(n>>>m, 1), 2>>>();"), "(@configure(dim3(n>>>m, 1), 2), k());");
-    EXPECT_EQ(rewritten("k<<<n < 32 ? 1 : 2, 64>>>();"), "(@configure(n < 32 ? 1 : 2, 64), k());");
     EXPECT_EQ(rewritten("k<<<1, sizeof(A), S<3>::v>>>();"), "(@configure(1, sizeof(A), S<3>::v), k());");
-    EXPECT_EQ(rewritten("k<<<{1, 2}, {3}>>>();"), "(@configure({1, 2}, {3}), k());");
     EXPECT_EQ(rewritten("k<<<1, V<3>>>>();"), "(@configure(1, V<3>), k());");
 }
 
@@ -95,11 +87,8 @@ TEST(FrontendRewrite, AKernelsBodyIsLaunched) {
         rewritten("__global__ void k(float* x, int n) { x[0] = n; }"),
         "void k(float* x, int n) { return @launch(\"k\", @Kernel<static_cast<void (*)(float* x, int n)>(&k)>::registration(), "
         "[=]() mutable { x[0] = n; }); }");
-    EXPECT_EQ(rewritten("template <class T> __global__ void k(T x);"), "template <class T> void k(T x);");
-    EXPECT_EQ(rewritten("template __global__ void k<float>(float);"), "template void k<float>(float);");
     EXPECT_EQ(rewritten("typedef void (*kernel_t)(int); extern \"C\" __global__ void k(int);"),
               "typedef void (*kernel_t)(int); extern \"C\" void k(int);");
-    EXPECT_NE(rewritten("__global__ void k() { f(__func__); }").find("f(\"k\")"), std::string::npos);
     EXPECT_EQ(rewritten("void f() { g(__func__); }"), "void f() { g(__func__); }");
     EXPECT_NE(rewritten("__global__ void k() {__shared__ int a;}")
                   .find("auto& a = @shared<decltype(heddle_shared_1::a), @Tag<heddle_shared_1, 0>>(\"a\");}); }"),
@@ -112,10 +101,6 @@ TEST(FrontendRewrite, KernelsAreKnownByTheirAddress) {
     EXPECT_EQ(registration(
                   "template <template <class, int> class C, typename T> __global__ void k(C<T, 3> c = C<T, 3>(), int n = 4) {}"),
               "@Kernel<static_cast<void (*)(C<T, 3> c, int n)>(&k<C, T>)>::registration()");
-    EXPECT_EQ(registration("template <> __global__ void k<float, 3>(float* x) {}"),
-              "@Kernel<static_cast<void (*)(float* x)>(&k<float, 3>)>::registration()");
-    EXPECT_EQ(registration("extern \"C\" __global__ void __launch_bounds__(256, 2) k() {}"),
-              "@Kernel<static_cast<void (*)()>(&k), (256), (2)>::registration()");
     EXPECT_EQ(registration("__global__ void k(int x) __launch_bounds__(N<3>::v) {}"),
               "@Kernel<static_cast<void (*)(int x)>(&k), (N<3>::v)>::registration()");
     EXPECT_EQ(registration("__global__ __cluster_dims__(2, 1) void k() {}"),
@@ -124,18 +109,12 @@ TEST(FrontendRewrite, KernelsAreKnownByTheirAddress) {
               "@Kernel<static_cast<void (*)()>(&k)>::registration()");
     EXPECT_EQ(registration("void __global__ k(const __grid_constant__ P p) {}"),
               "@Kernel<static_cast<void (*)(const P p)>(&k)>::registration()");
-    EXPECT_EQ(registration("template <class T> requires (sizeof(T) > 2) && C<T> __global__ void k(T x) {}"),
-              "@Kernel<static_cast<void (*)(T x)>(&k<T>)>::registration()");
-    EXPECT_EQ(registration("template <class T> __global__ void k(T x) requires (sizeof(T) > 2) {}"),
-              "@Kernel<static_cast<void (*)(T x)>(&k<T>)>::registration()");
     EXPECT_EQ(registration("template <class T> __global__ void k(T x) requires requires (T t) { t.y; } {}"),
               "@Kernel<static_cast<void (*)(T x)>(&k<T>)>::registration()");
     EXPECT_EQ(registration("template <class T> __global__ void S<T>::k(T x) {}"),
               "@Kernel<static_cast<void (*)(T x)>(&k)>::registration()");
     EXPECT_EQ(registration("template <class T> template <int N> __global__ void ns::S<T>::k(T x) {}"),
               "@Kernel<static_cast<void (*)(T x)>(&k<N>)>::registration()");
-    EXPECT_EQ(registration("namespace n { namespace { __global__ void k(int* k) {} } }"),  // the parameter hides the kernel
-              "@Kernel<static_cast<void (*)(int* k)>(&::n::k)>::registration()");
     EXPECT_EQ(registration("__global__ void k(auto x) {}"), "nullptr");
     EXPECT_EQ(registration("struct S { friend __global__ void k(S s) {} };"), "nullptr");
     EXPECT_EQ(registration("__global__ void k(float (*f)(int, int), std::pair<int, int> p = {1, 2}) {}"),
@@ -161,25 +140,16 @@ TEST(FrontendRewrite, SharedMemoryIsAReferenceByTag) {
     const std::string end = "auto& a = @shared<decltype(heddle_shared_1::a), @Tag<heddle_shared_1, 0>>(\"a\"); }";
     EXPECT_EQ(names("volatile __shared__ int a;"), "{ struct heddle_shared_1 { volatile int a; }; " + end);
     EXPECT_EQ(names("float __shared__ a[3];"), "{ struct heddle_shared_1 { float a[3]; }; " + end);
-    EXPECT_EQ(names("static __shared__ std::pair<int, int> a;"), "{ struct heddle_shared_1 { std::pair<int, int> a; }; " + end);
-    EXPECT_EQ(names("alignas(128) __shared__ char a[2];"), "{ struct heddle_shared_1 { alignas(128) char a[2]; }; " + end);
     EXPECT_EQ(names("__attribute__((aligned(16))) __shared__ float a[N];"),
               "{ struct heddle_shared_1 { __attribute__((aligned(16))) float a[N]; }; " + end);
     EXPECT_EQ(names("__shared__ __attribute__((aligned(16))) float a[N];"),
               "{ struct heddle_shared_1 { __attribute__((aligned(16))) float a[N]; }; " + end);
-    EXPECT_EQ(names("__shared__ typename B::Storage a;"), "{ struct heddle_shared_1 { typename B::Storage a; }; " + end);
     EXPECT_EQ(names("__shared__ float (*a)[3];"), "{ struct heddle_shared_1 { float (*a)[3]; }; " + end);
-    EXPECT_EQ(names("__shared__ union { int i; float f; } a;"),
-              "{ struct heddle_shared_1 { union { int i; float f; } a; }; " + end);
-    EXPECT_EQ(names("__shared__ struct P { int x, y; } a[3];"),
-              "{ struct P { int x, y; }; struct heddle_shared_1 { P a[3]; }; " + end);
     EXPECT_EQ(names("case 1: __shared__ int a;"), "{ case 1: struct heddle_shared_1 { int a; }; " + end);
     EXPECT_EQ(rewritten("__device__ void f(__shared__ float* p) {}"), "void f( float* p) {}");
 }
 
 TEST(FrontendRewrite, DynamicSharedMemoryIsAReferenceToAnArrayWithoutABound) {
-    EXPECT_EQ(rewritten("{ extern __shared__ float s[]; }"),
-              "{ typedef float heddle_dynamic_1[]; auto& s = @dynamic_shared<heddle_dynamic_1>(\"s\"); }");
     EXPECT_EQ(rewritten("{ __shared__ extern __attribute__((aligned(16))) unsigned char s[]; }"),
               "{ typedef __attribute__((aligned(16))) unsigned char heddle_dynamic_1[]; auto& s = "
               "@dynamic_shared<heddle_dynamic_1>(\"s\"); }");
@@ -203,21 +173,13 @@ TEST(FrontendRewrite, SharedMemoryOutsideOfFunctionsIsDeclaredWhereItIsUsed) {
 }
 
 TEST(FrontendRewrite, VariablesOfTheGpuAreRegistered) {
-    EXPECT_EQ(rewritten("__device__ int v;"), "int v; static @Symbol heddle_symbol_1{v, sizeof(v), \"v\", @Symbol::device};");
-    EXPECT_EQ(rewritten("__constant__ float c[] = {1, 2};"),
-              "float c[] = {1, 2}; static @Symbol heddle_symbol_1{c, sizeof(c), \"c\", @Symbol::constant};");
     EXPECT_EQ(
         rewritten("static __device__ __managed__ std::pair<int, int> a[2][3], b{1, 2};"),
         "static std::pair<int, int> a[2][3], b{1, 2}; static @Symbol heddle_symbol_1{a, sizeof(a), \"a\", @Symbol::managed}; "
         "static @Symbol heddle_symbol_2{b, sizeof(b), \"b\", @Symbol::managed};");
-    EXPECT_EQ(rewritten("__device__ float (*f)(int) = g;"),
-              "float (*f)(int) = g; static @Symbol heddle_symbol_1{f, sizeof(f), \"f\", @Symbol::device};");
     EXPECT_EQ(rewritten("__device__ int ns::S<int>::v = 3;"),  // may be private
               "int ns::S<int>::v = 3; template <auto* V> struct heddle_symbol_1 { static inline @Symbol made{*V, sizeof(*V), "
               "\"ns::S<int>::v\", @Symbol::device}; }; template struct heddle_symbol_1<&ns::S<int>::v>;");
-    EXPECT_EQ(rewritten("template <class T> __device__ T S<T>::v = 3;"),
-              "template <class T> T S<T>::v = (static_cast<void>(@Symbol{S<T>::v, sizeof(S<T>::v), \"S<T>::v\", "
-              "@Symbol::device}), 3);");
     EXPECT_EQ(
         rewritten("template <class T> __device__ T v;"),
         "template <class T> T v = (static_cast<void>(@Symbol{v<T>, sizeof(v<T>), \"v\", @Symbol::device}), decltype(v<T>){});");
@@ -242,14 +204,11 @@ TEST(FrontendRewrite, VariablesOfTheGpuAreRegistered) {
 }
 
 TEST(FrontendRewrite, OtherKeywordsGo) {
-    EXPECT_EQ(rewritten("__host__ __device__ __forceinline__ int f() { return 1; }"), "inline int f() { return 1; }");
     EXPECT_EQ(rewritten("static __inline__ __device__ __forceinline__ int f();"), "static __inline__ int f();");
     EXPECT_EQ(rewritten("__device__ __forceinline__ static inline int f();"), "static inline int f();");
     EXPECT_EQ(rewritten("__device__ __noinline__ int f();"), "int f();");
     EXPECT_EQ(rewritten("run([=] __device__ (int i) { return i; }, [] __host__ __device__ __forceinline__ () {});"),
               "run([=] (int i) { return i; }, [] () {});");
-    EXPECT_EQ(rewritten("struct S { __device__ __forceinline__ S(); __device__ int operator()(int) const; };"),
-              "struct S { inline S(); int operator()(int) const; };");
 }
 
 TEST(FrontendRewrite, InlinePtxIsTranslatedInDeviceCodeOnly) {
@@ -350,54 +309,12 @@ TEST(FrontendRewrite, HostCodeIsUnwatched) {
 
 // Whatever the bytes are: no crash, no hang.
 TEST(FrontendRewrite, AnyTextIsRewrittenOrRefused) {
-    const std::vector<std::string> pieces = {"__global__ ",
-                                             "__shared__ ",
-                                             "__device__ ",
-                                             "__constant__ ",
-                                             "extern ",
-                                             "template ",
-                                             "<",
-                                             "<<<",
-                                             ">>>",
-                                             ">",
-                                             "(",
-                                             ")",
-                                             "[",
-                                             "]",
-                                             "{",
-                                             "}",
-                                             ";",
-                                             ",",
-                                             "::",
-                                             "=",
-                                             "k",
-                                             "T ",
-                                             "int ",
-                                             "void ",
-                                             "\"",
-                                             "'",
-                                             "R\"(",
-                                             "\n",
-                                             "# 3 \"f\"\n",
-                                             "#pragma unroll\n",
-                                             "operator",
-                                             "requires ",
-                                             "class ",
-                                             "namespace ",
-                                             "enum ",
-                                             "...",
-                                             "asm ",
-                                             "1'0",
-                                             "/*",
-                                             "//",
-                                             "\\",
-                                             "->",
-                                             ":",
-                                             "__launch_bounds__",
-                                             "__forceinline__ ",
-                                             "struct S ",
-                                             "\xff",
-                                             "\x00x"};
+    std::vector<std::string> pieces = {"__global__ ", "extern ",          "requires ", "operator",           "/*", "//", "\n",
+                                       "# 3 \"f\"\n", "#pragma unroll\n", "\xff",      std::string("\0x", 2)};
+    std::istringstream words(
+        "__shared__ __device__ __constant__ template < <<< >>> > ( ) [ ] { } ; , :: = k T int void \" ' R\"( class namespace "
+        "enum ... asm 1'0 \\ -> : __launch_bounds__ __forceinline__ struct");
+    for (std::string word; words >> word;) pieces.push_back(std::isalpha(word[0]) || word[0] == '_' ? word + " " : word);
     std::mt19937 random(39);
     int refused = 0;
     for (int i = 0; i < 20000; ++i) {
