@@ -2,7 +2,6 @@
 """Writes bleu.json: what sacrebleu 2.6 says about awkward text, for bleu_test.cpp.
 
     python3 tests/golden/make_bleu.py > tests/golden/bleu.json
-    python3 tests/golden/make_bleu.py --random 1000 --seed 7                # of random lines, as bleu_test.cpp asks
     python3 tests/golden/make_bleu.py --files HYPOTHESES REFERENCES         # of two files, as program_evaluate_test.cpp asks
 
 Each case has its lines once, and a score for each tokenizer that it was scored by.
@@ -158,15 +157,6 @@ def fixed_cases():
     return cases + [scored("all fixed cases together", *together, of_all)]
 
 
-def random_cases(lines, seed):
-    rng = random.Random(seed)
-    for group in range(lines // 4):
-        references = [disturbed(rng, line(rng)) for _ in range(4)]
-        hypotheses = [disturbed(rng, r if rng.random() < 0.8 else line(rng)) for r in references]
-        lowercase = rng.random() < 0.5
-        yield scored(f"random {group}", hypotheses, references, [(lowercase, tokenizer) for tokenizer in TOKENIZERS])
-
-
 def of_files(*paths):
     hypotheses, references = (path.read_bytes().decode().removesuffix("\n").split("\n") for path in paths)
     return scored("files", hypotheses, references, [(False, tokenizer) for tokenizer in TOKENIZERS])
@@ -174,15 +164,10 @@ def of_files(*paths):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--random", type=int, default=0, help="this many random disturbed lines instead of the fixed cases")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", type=pathlib.Path, nargs=2, help="these lines instead of the fixed cases")
     options = parser.parse_args()
     logging.disable()
-    if options.files:
-        cases = [of_files(*options.files)]
-    else:
-        cases = random_cases(options.random, options.seed) if options.random else fixed_cases()
+    cases = [of_files(*options.files)] if options.files else fixed_cases()
     print("[" + ",\n".join(json.dumps(case) for case in cases) + "]")
 
 

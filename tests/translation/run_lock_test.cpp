@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -16,11 +18,13 @@
 #include "tests/translation/prepared_support.h"
 
 namespace {
-int flock_error = 0;  // the error that flock reports; 0: the real call
-}
+int flock_error = 0;           // the error that flock reports; 0: the real call
+std::string removed_at_flock;  // a file that the next call removes before it locks
+}  // namespace
 
 /// Replaces libc's.
 extern "C" int flock(int descriptor, int operation) noexcept {
+    if (!removed_at_flock.empty()) ::unlink(std::exchange(removed_at_flock, {}).c_str());
     if (flock_error == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
     errno = flock_error;
     return -1;
@@ -88,6 +92,13 @@ TEST_F(RunLockTest, ThatWasRemovedByHandLeavesTheNextOneAlone) {
     EXPECT_NO_THROW(second.check_unmoved());
     first.reset();
     EXPECT_TRUE(fs::exists(run_ / "lock"));
+}
+
+TEST_F(RunLockTest, IsMadeAnewWhereItsFormerHolderRemovesItMeanwhile) {
+    removed_at_flock = (run_ / "lock").string();
+    const RunLock lock(run_);
+    EXPECT_EQ(lock_text(), line(getpid()) + "\n");
+    EXPECT_NO_THROW(lock.check_unmoved());
 }
 
 // Network file systems without a lock manager, and some in user space.

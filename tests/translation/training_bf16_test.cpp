@@ -1,9 +1,7 @@
 // Training in bf16 on the CUDA device, emulated or real: f32 weights and gradients of a model that computes in bf16.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "autograd/tape.h"
@@ -14,15 +12,8 @@ namespace {
 
 using HalfTraining = TrainingOnDevice;
 
-struct Setting {
-    TrainingData data = copy_data(400);
-    TrainingOptions options = short_training();
-    BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
+struct Setting : DeviceSetting {
     double dropout = 0.1;
-
-    PairBatch batch(std::int64_t number) const {
-        return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]);
-    }
 };
 
 // A model on the device, trained in bf16.
@@ -333,47 +324,6 @@ TEST_F(HalfTraining, ARunGoesOnInTheOtherDtypeAndOnTheOtherDevice) {
     for (std::size_t i = 0; i < weights[0].size(); ++i) largest = std::max(largest, std::abs(weights[0][i] - weights[1][i]));
     // Adam makes a whole step of a tiny gradient's sign, so each of the six updates may move a weight the other way.
     EXPECT_LE(largest, 2 * 6 * *setting.options.lr);
-}
-
-// ---- divergence
-
-void spoil(Training& training) {
-    const nn::FlatParameters& flat = training.parameters();
-    const nn::FlatParameters::Entry& entry = flat.entries.at(7);
-    Tensor weight = flat.values.slice(entry.begin, entry.begin + entry.count);
-    weight.fill_(std::numeric_limits<double>::quiet_NaN());
-    flat.round_again();
-}
-
-TEST_F(HalfTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
-    const Setting setting;
-    Training training(setting);
-    for (std::int64_t update = 0; update < 2; ++update) training.learner->update({{setting.batch(update)}});
-    spoil(training);
-    const Tensor values = copy_on_cpu(training.parameters().values), copy = copy_on_cpu(training.parameters().bf16_copy);
-    for (std::int64_t update = 2; update < 4; ++update) training.learner->update({{setting.batch(update)}});
-    const std::string message = error_of([&] { training.learner->read(); });
-    EXPECT_THAT(message, testing::HasSubstr("training diverged in update 3: the loss is nan. anomaly: output 0"));
-    EXPECT_THAT(message, testing::HasSubstr("in module encoder"));
-    EXPECT_EQ(training.learner->updates(), 2);
-    EXPECT_TRUE(same_bits(copy_on_cpu(training.parameters().values), values)) << "the weights are those before the bad update";
-    EXPECT_TRUE(same_bits(copy_on_cpu(training.parameters().bf16_copy), copy));
-}
-
-TEST_F(HalfTraining, SkippedUpdatesLeaveNoTrace) {
-    Setting setting;
-    setting.options.on_divergence = OnDivergence::skip;
-    Training training(setting), sound(setting);
-    for (Training* each : {&training, &sound}) each->update({setting.batch(0)});
-    Tensor values = training.parameters().values;
-    const Tensor before = values.clone();
-    spoil(training);
-    EXPECT_THROW(training.update({setting.batch(1)}), Divergence);
-    values.copy_(before);
-    training.parameters().round_again();
-    for (Training* each : {&training, &sound}) each->update({setting.batch(1)});
-    EXPECT_TRUE(same_bits(copy_on_cpu(values), copy_on_cpu(sound.parameters().values)));
-    expect_rounded_masters(training);
 }
 
 // ---- errors

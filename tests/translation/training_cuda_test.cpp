@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "apps/translation/decoding/translate.h"
 #include "apps/translation/training/update_times.h"
-#include "autograd/tape.h"
 #include "tests/translation/training_device_support.h"
 
 namespace heddle::app {
@@ -62,31 +59,25 @@ std::vector<nn::TransformerOptions> other_kinds(const TrainingData& data) {
     return kinds;
 }
 
-TEST_F(DeviceTraining, TwentyUpdatesGiveTheLossesOfTheCpu) {
+// Returns those on the device.
+std::vector<double> expect_losses_of_the_cpu(const nn::TransformerOptions& kind, const TrainingData& data, std::int64_t updates,
+                                             Tensor* weights = nullptr, std::int64_t shards = 1) {
+    const std::vector<double> cpu = losses(kind, data, Device::cpu, updates, nullptr, shards),
+                              cuda = losses(kind, data, Device::cuda, updates, weights, shards);
+    for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
+    return cuda;
+}
+
+TEST_F(DeviceTraining, GivesTheLossesOfTheCpu) {
     const TrainingData data = copy_data(400);
     const nn::TransformerOptions kind = tiny_model(data, 0.1);
-    const std::vector<double> cpu = losses(kind, data, Device::cpu, 20), cuda = losses(kind, data, Device::cuda, 20);
-    for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
-    EXPECT_LT(cuda.back(), 0.8 * cuda.front());
-}
-
-TEST_F(DeviceTraining, ShardsGiveTheLossesOfTheCpuAndTheSameBitsAgain) {
-    const TrainingData data = copy_data(200);
-    const nn::TransformerOptions kind = tiny_model(data, 0.1);
+    const std::vector<double> found = expect_losses_of_the_cpu(kind, data, 20);
+    EXPECT_LT(found.back(), 0.8 * found.front());
+    for (const nn::TransformerOptions& other : other_kinds(data)) expect_losses_of_the_cpu(other, data, 6);
     Tensor once, again;
-    const std::vector<double> cpu = losses(kind, data, Device::cpu, 3, nullptr, 3),
-                              cuda = losses(kind, data, Device::cuda, 3, &once, 3);
-    for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
+    expect_losses_of_the_cpu(kind, data, 3, &once, 3);
     losses(kind, data, Device::cuda, 3, &again, 3);
-    EXPECT_EQ(std::memcmp(once.bytes_data(), again.bytes_data(), static_cast<std::size_t>(once.bytes())), 0);
-}
-
-TEST_F(DeviceTraining, ModelsOfEveryKindGiveTheLossesOfTheCpu) {
-    const TrainingData data = copy_data(200);
-    for (const nn::TransformerOptions& kind : other_kinds(data)) {
-        const std::vector<double> cpu = losses(kind, data, Device::cpu, 6), cuda = losses(kind, data, Device::cuda, 6);
-        for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_LE(std::abs(cuda[i] - cpu[i]), 1e-4 * cpu[i]) << "update " << i + 1;
-    }
+    EXPECT_TRUE(same_bits(once, again)) << "of shards";
 }
 
 // In captured updates with batches sorted by token on the host, too.
@@ -121,67 +112,15 @@ TEST_F(DeviceTraining, AZeroStartStaysZero) {
         }
 }
 
-// Losses, norm and weights after some updates of two batches each.
-struct Trained {
-    LossReading reading;
-    Tensor weights;
-};
-
-struct Setting {
-    TrainingData data = copy_data(200);
-    TrainingOptions options = short_training();
-    BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-
-    PairBatch batch(std::int64_t number) const {
-        return make_batch(data.training, plan.batches[static_cast<std::size_t>(number)]);
-    }
-    std::vector<PairBatch> batches(std::int64_t update) const { return {batch(2 * update), batch(2 * update + 1)}; }
-};
-
-// Updates with a host that reads every number: the same kernels, with the decisions made here.
-Trained train_waiting(const Setting& setting, std::int64_t updates) {
-    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
-    model.to(Device::cuda);
-    const nn::FlatParameters parameters = nn::flatten(model);
-    optim::Optimizer optimizer(parameters.values, parameters.gradients, optimizer_options(setting.options));
-    optimizer.set_active(parameters.active());
-    generator().seed = setting.options.seed;
-    LossReading sums;
-    for (std::int64_t update = 0; update < updates; ++update) {
-        const std::vector<PairBatch> batches = setting.batches(update);
-        optimizer.zero_gradients();
-        double update_loss = 0;
-        for (std::size_t i = 0; i < batches.size(); ++i) {
-            const PairBatch& batch = batches[i];
-            generator().start(static_cast<std::uint64_t>(update), i);
-            const Shape targets{batch.target_tokens};
-            Tensor counts;
-            const Variable loss =
-                model.loss({Tensor::from(batch.source, {batch.source_tokens}), batch.source_spans},
-                           {Tensor::from(batch.target_in, targets), batch.target_spans}, Tensor::from(batch.target_out, targets),
-                           {.label_smoothing = setting.options.label_smoothing,
-                            .ignore = -1,
-                            .divisor = static_cast<double>(batches[0].target_tokens + batches[1].target_tokens)},
-                           &counts);
-            update_loss += ops::loss_statistics(counts).loss;
-            backward(loss);
-            sums.targets += batch.target_tokens;
-        }
-        sums.loss += update_loss;
-        sums.gradient_norm = optimizer.step({.lr = *setting.options.lr, .clip = setting.options.clip});
-        ++sums.updates;
-    }
-    return {sums, copy_on_cpu(parameters.values)};
-}
-
 TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
-    Setting setting;
+    DeviceSetting setting;
     setting.options.clip = 0.5;
     setting.options.cuda_graphs = false;  // its capacity changes the order of sums; training_graphs_test covers it
     setting.options.label_smoothing = 0.1;
-    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3), same(tiny_model(setting.data, 0.1), 3);
     model.to(Device::cuda);
-    Learner learner(model, setting.options, 3);
+    same.to(Device::cuda);
+    Learner learner(model, setting.options, 3), waiting(same, setting.options, 3);
     const device::Statistics before = device::statistics();
     std::int64_t targets = 0;
     for (std::int64_t update = 0; update < 3; ++update) {
@@ -197,38 +136,43 @@ TEST_F(DeviceTraining, UpdatesAreMadeWithoutTheHostWaitingAndHaveTheSameBits) {
 
     const LossReading reading = learner.read();
     EXPECT_EQ(device::statistics().copies_to_host - after.copies_to_host, 1) << "a reading is one copy";
-    const Trained waited = train_waiting(setting, 3);
+    LossReading waited;
+    double loss = 0;
+    for (std::int64_t update = 0; update < 3; ++update) {
+        waiting.update(setting.batches(update));
+        waited = waiting.read();
+        EXPECT_EQ(waited.updates, 1);
+        loss += waited.loss;
+    }
     EXPECT_EQ(reading.updates, 3);
     EXPECT_EQ(reading.targets, targets);
-    EXPECT_EQ(reading.loss, waited.reading.loss);
-    EXPECT_EQ(reading.gradient_norm, waited.reading.gradient_norm);
+    EXPECT_DOUBLE_EQ(reading.loss, loss);
+    EXPECT_EQ(reading.gradient_norm, waited.gradient_norm);
     EXPECT_GT(reading.gradient_norm, setting.options.clip) << "it was clipped";
-    EXPECT_EQ(reading.targets, waited.reading.targets);
-    EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), waited.weights));
+    EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), copy_on_cpu(waiting.parameters().values)));
     EXPECT_EQ(learner.read().updates, 0) << "nothing is told twice";
 }
 
 // Makes one weight NaN before update `bad`, requests two more updates after it, and returns the message of the divergence.
-std::string divergence_message(const Setting& setting, Device device, std::int64_t bad) {
+std::string divergence_message(const DeviceSetting& setting, Device device, DType dtype, std::int64_t bad) {
     nn::Transformer model(tiny_model(setting.data, 0.1), 3);
     model.to(device);
-    Learner learner(model, setting.options, 10);
-    Tensor spoiled;
+    Learner learner(model, setting.options, 10, dtype);
+    const nn::FlatParameters& flat = learner.parameters();
+    const auto copies = [&] { return std::pair(copy_on_cpu(flat.values), copy_on_cpu(model.parameters()[0].variable.value())); };
+    std::pair<Tensor, Tensor> spoiled;
     try {
         for (std::int64_t update = 0; update < bad + 2; ++update) {
             if (update + 1 == bad) {
-                const Tensor values = learner.parameters().values;
-                const nn::FlatParameters::Entry& entry = learner.parameters().entries.at(7);
-                Tensor weight = values.slice(entry.begin, entry.begin + entry.count);
-                weight.fill_(std::numeric_limits<double>::quiet_NaN());
-                spoiled = copy_on_cpu(values);
+                spoil(flat);
+                spoiled = copies();
             }
             learner.update(setting.batches(update));
         }
         learner.read();
     } catch (const Divergence& divergence) {
-        EXPECT_TRUE(same_bits(copy_on_cpu(learner.parameters().values), spoiled))
-            << "the weights are those before the bad update";
+        EXPECT_TRUE(same_bits(copies().first, spoiled.first)) << "the weights are those before the bad update";
+        EXPECT_TRUE(same_bits(copies().second, spoiled.second));
         EXPECT_EQ(learner.updates(), bad - 1);
         EXPECT_EQ(learner.read().updates, device == Device::cpu ? 0 : bad - 1) << "the good ones count";
         return divergence.what();
@@ -237,38 +181,48 @@ std::string divergence_message(const Setting& setting, Device device, std::int64
 }
 
 TEST_F(DeviceTraining, ADivergenceIsFoundAtTheNextReadingWithItsUpdateAndOp) {
-    const Setting setting;
-    const std::string cpu = divergence_message(setting, Device::cpu, 3), cuda = divergence_message(setting, Device::cuda, 3);
-    EXPECT_THAT(cuda, testing::HasSubstr("training diverged in update 3: the loss is nan. anomaly: output 0"));
-    EXPECT_THAT(cuda, testing::HasSubstr("in module encoder"));
+    const DeviceSetting setting;
+    const std::string cpu = divergence_message(setting, Device::cpu, DType::f32, 3),
+                      cuda = divergence_message(setting, Device::cuda, DType::f32, 3),
+                      bf16 = divergence_message(setting, Device::cuda, DType::bf16, 3);
+    for (const std::string& message : {cuda, bf16}) {
+        EXPECT_THAT(message, testing::HasSubstr("training diverged in update 3: the loss is nan. anomaly: output 0"));
+        EXPECT_THAT(message, testing::HasSubstr("in module encoder"));
+    }
     EXPECT_EQ(cuda, cpu);
 }
 
 // Skipping waits for every update, so that later ones are based on the weights of the last good one.
 TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
-    Setting setting;
+    DeviceSetting setting;
     setting.options.on_divergence = OnDivergence::skip;
-    setting.options.cuda_graphs = false;
-    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
-    model.to(Device::cuda);
-    Learner learner(model, setting.options, 4);
-    const UpdateReport good = learner.update(setting.batches(0));
-    EXPECT_TRUE(good.read);
-    EXPECT_GT(good.loss, 0);
-    Tensor values = learner.parameters().values;
-    const Tensor sound = values.clone();
-    values.fill_(std::numeric_limits<double>::quiet_NaN());
-    EXPECT_THROW(learner.update(setting.batches(1)), Divergence);
-    EXPECT_EQ(learner.updates(), 1);
-    values.copy_(sound);
-    EXPECT_GT(learner.update(setting.batches(1)).loss, 0);
-    EXPECT_EQ(learner.updates(), 2);
-    EXPECT_TRUE(same_bits(copy_on_cpu(values), train_waiting(setting, 2).weights));
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+        nn::Transformer model(tiny_model(setting.data, 0.1), 3), same(tiny_model(setting.data, 0.1), 3);
+        model.to(Device::cuda);
+        same.to(Device::cuda);
+        Learner learner(model, setting.options, 4, dtype), sound(same, setting.options, 4, dtype);
+        const UpdateReport good = learner.update(setting.batches(0));
+        EXPECT_TRUE(good.read);
+        EXPECT_GT(good.loss, 0);
+        const nn::FlatParameters& flat = learner.parameters();
+        const Tensor before = flat.values.clone();
+        spoil(flat);
+        EXPECT_THROW(learner.update(setting.batches(1)), Divergence);
+        EXPECT_EQ(learner.updates(), 1);
+        Tensor(flat.values).copy_(before);
+        flat.round_again();
+        EXPECT_GT(learner.update(setting.batches(1)).loss, 0);
+        EXPECT_EQ(learner.updates(), 2);
+        for (const std::int64_t update : {0, 1}) sound.update(setting.batches(update));
+        EXPECT_TRUE(same_bits(copy_on_cpu(flat.values), copy_on_cpu(sound.parameters().values)));
+        EXPECT_TRUE(
+            same_bits(copy_on_cpu(model.parameters()[0].variable.value()), copy_on_cpu(same.parameters()[0].variable.value())));
+    }
 }
 
 // Counts are integers: the device's tally must equal the host's, whenever it is read.
 TEST_F(DeviceTraining, AccuracyIsThatOfTheCpu) {
-    Setting setting;
+    DeviceSetting setting;
     const std::int64_t updates = 6;
     const auto correct = [&](Device device, bool graphs, std::int64_t read_every) {
         setting.options.cuda_graphs = graphs;

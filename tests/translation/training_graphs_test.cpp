@@ -24,14 +24,6 @@ TrainingOptions warming_up(bool graphs = true) {
     return options;
 }
 
-std::vector<PairBatch> some_batches(const TrainingData& data, std::int64_t count) {
-    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-    std::vector<PairBatch> batches;
-    for (std::int64_t i = 0; i < count; ++i)
-        batches.push_back(make_batch(data.training, plan.batches.at(static_cast<std::size_t>(i))));
-    return batches;
-}
-
 /// A model on the device that accumulates gradients of batches.
 struct Subject {
     explicit Subject(const TrainingData& data, double dropout = 0.1) : Subject(tiny_model(data, dropout)) {}
@@ -86,23 +78,22 @@ std::uint64_t key_of(std::int64_t update) {
 }
 
 TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
-    const TrainingData data = copy_data(200);
-    const std::vector<PairBatch> batches = some_batches(data, 4);
-    Subject subject(data);
+    const DeviceSetting setting;
+    Subject subject(setting.data);
     // Memory from segments, as on a GPU; the other tests use the emulator's default arena.
     MemoryArena arena(false);
     StepGraphs graphs(subject.step(), arena, std::nullopt);
     std::vector<Tensor> replayed;
     // Alternates batches of one capacity: the first runs directly, the second is captured, the others are replayed.
     for (std::int64_t i = 0; i < 8; ++i) {
-        graphs.run(batches[static_cast<std::size_t>(i % 4)], key_of(i), 40.0 + static_cast<double>(i));
+        graphs.run(setting.batch(i % 4), key_of(i), 40.0 + static_cast<double>(i));
         replayed.push_back(subject.take());
     }
     EXPECT_GE(graphs.counts().replayed, 4);
     EXPECT_EQ(graphs.counts().direct + graphs.counts().captured + graphs.counts().replayed, 8);
     for (std::int64_t i = 0; i < 8; ++i) {
         StepGraphs direct(subject.step(), subject.arena, std::nullopt);
-        direct.run(batches[static_cast<std::size_t>(i % 4)], key_of(i), 40.0 + static_cast<double>(i));
+        direct.run(setting.batch(i % 4), key_of(i), 40.0 + static_cast<double>(i));
         EXPECT_TRUE(same_bits(subject.take(), replayed[static_cast<std::size_t>(i)])) << "step " << i;
     }
 }
@@ -110,12 +101,12 @@ TEST_F(TrainingGraphs, AReplayGivesTheBitsOfADirectStep) {
 // Rows and sentences that only fill the capacity add nothing: the gradients are those of the batch alone, up to the order of
 // sums.
 TEST_F(TrainingGraphs, ACapacityAddsNothing) {
-    const TrainingData data = copy_data(200);
-    Subject subject(data);
+    const DeviceSetting setting;
+    Subject subject(setting.data);
     StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
-    std::int64_t number = 0;
-    for (const PairBatch& batch : some_batches(data, 3)) {
-        graphs.run(batch, key_of(++number), static_cast<double>(batch.target_tokens));
+    for (const std::int64_t number : {1, 2, 3}) {
+        const PairBatch batch = setting.batch(number);
+        graphs.run(batch, key_of(number), static_cast<double>(batch.target_tokens));
         const Tensor within = subject.take();
         const double loss_within = subject.take_loss();
         key_of(number);
@@ -148,37 +139,32 @@ struct Trained {
 };
 
 // Updates of two batches each.
-Trained train(const TrainingData& data, const TrainingOptions& options, Device device, std::int64_t updates,
-              bool prepared = false) {
-    nn::Transformer model(tiny_model(data, 0.1), 3);
-    model.to(device);
+Trained train(const TrainingOptions& options, std::int64_t updates, bool prepared = false) {
+    const DeviceSetting setting;
+    nn::Transformer model(tiny_model(setting.data, 0.1), 3);
+    model.to(Device::cuda);
     Learner learner(model, options, updates);
-    const BatchPlan plan = plan_batches(data.training, {.batch_tokens = 64}, 1, 1);
-    BatchStream stream(data.training, {.batch_tokens = 64}, 1);
+    BatchStream stream(setting.data.training, {.batch_tokens = 64}, 1);
     if (prepared) learner.pack_ahead(stream);
     Trained run;
-    std::int64_t number = 0;
-    const auto next = [&] {
-        return prepared ? stream.next() : make_batch(data.training, plan.batches.at(static_cast<std::size_t>(number++)));
-    };
     for (std::int64_t update = 0; update < updates; ++update) {
-        const std::vector<PairBatch> batches = {next(), next()};
-        const device::Statistics before = device == Device::cuda ? device::statistics() : device::Statistics();
-        const UpdateReport report = learner.update(batches);
-        const device::Statistics after = device == Device::cuda ? device::statistics() : device::Statistics();
+        std::vector<PairBatch> batches = setting.batches(update);
+        if (prepared)
+            for (PairBatch& batch : batches) batch = stream.next();
+        const device::Statistics before = device::statistics();
+        learner.update(batches);
+        const device::Statistics after = device::statistics();
         run.launches_of_the_last = after.launches - before.launches;
         run.waits += after.synchronisations - before.synchronisations + after.copies_to_host - before.copies_to_host;
-        if (report.read) run.reading.loss += report.loss;
     }
-    if (device == Device::cuda) run.reading = learner.read();
+    run.reading = learner.read();
     run.counts = learner.graph_counts();
     run.weights = copy_on_cpu(learner.parameters().values);
     return run;
 }
 
 TEST_F(TrainingGraphs, UpdatesAreReplayedWithoutLaunchesAndWaits) {
-    const TrainingData data = copy_data(300);
-    const Trained run = train(data, warming_up(), Device::cuda, 5);
+    const Trained run = train(warming_up(), 5);
     EXPECT_EQ(run.counts.direct + run.counts.captured + run.counts.replayed, 10);
     EXPECT_GT(run.counts.replayed, 5);
     EXPECT_EQ(run.launches_of_the_last, 0) << "all in graphs";
@@ -186,31 +172,28 @@ TEST_F(TrainingGraphs, UpdatesAreReplayedWithoutLaunchesAndWaits) {
 }
 
 TEST_F(TrainingGraphs, BatchesOfTheStreamGiveTheSameBits) {
-    const TrainingData data = copy_data(300);
-    const Trained plain = train(data, warming_up(), Device::cuda, 5), fed = train(data, warming_up(), Device::cuda, 5, true);
+    const Trained plain = train(warming_up(), 5), fed = train(warming_up(), 5, true);
     EXPECT_TRUE(same_bits(plain.weights, fed.weights));
     EXPECT_EQ(plain.reading.loss, fed.reading.loss);
 }
 
 TEST_F(TrainingGraphs, TakeEveryOptimizer) {
-    const TrainingData data = copy_data(300);
     for (const optim::Method optimizer : {optim::Method::adam, optim::Method::adamw, optim::Method::sgd}) {
         TrainingOptions options = warming_up();
         options.optimizer = optimizer;
         options.weight_decay = 0.01;
         TrainingOptions without = options;
         without.cuda_graphs = false;
-        const double with = train(data, options, Device::cuda, 4).reading.loss;
-        const double direct = train(data, without, Device::cuda, 4).reading.loss;
+        const double with = train(options, 4).reading.loss, direct = train(without, 4).reading.loss;
         EXPECT_LE(std::abs(with - direct), 1e-4 * direct) << word_of(optimizer);  // adam_device_test compares bits
     }
 }
 
 // Dropout uses the key at the time of the replay, not that of the capture.
 TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
-    const TrainingData data = copy_data(100);
-    const PairBatch batch = some_batches(data, 1).front();
-    Subject subject(data, 0.3);
+    const DeviceSetting setting;
+    const PairBatch batch = setting.batch(0);
+    Subject subject(setting.data, 0.3);
     StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
     std::vector<Tensor> gradients;
     for (const std::int64_t update : {1, 2, 3, 4, 3}) {
@@ -223,12 +206,12 @@ TEST_F(TrainingGraphs, DrawAnewInEachReplay) {
 
 // A longer sentence extends the table of positions; graphs captured before still read the shorter one.
 TEST_F(TrainingGraphs, OutliveALongerTableOfPositions) {
-    const TrainingData data = copy_data(100);
-    nn::TransformerOptions options = tiny_model(data, 0.1);
+    const DeviceSetting setting;
+    nn::TransformerOptions options = tiny_model(setting.data, 0.1);
     options.position_table = 10;
     Subject subject(options);
     StepGraphs graphs(subject.step(), subject.arena, std::nullopt);
-    const PairBatch batch = some_batches(data, 1).front();
+    const PairBatch batch = setting.batch(0);
     Tensor before;
     for (const std::int64_t update : {1, 2, 3}) {
         graphs.run(batch, key_of(update), 10);

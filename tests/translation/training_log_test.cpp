@@ -51,6 +51,7 @@ class TrainingLogTest : public testing::Test {
         std::istringstream lines(read_file(file_));
         for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
         EXPECT_EQ(whole_records(read_file(events_)), fs::file_size(events_));
+        EXPECT_EQ(read_file(events_).substr(23, 13), "brain.Event:2");  // what TensorBoard asks for
     }
 
     TemporaryFolder folder_;

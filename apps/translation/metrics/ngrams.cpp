@@ -1,6 +1,7 @@
 #include "apps/translation/metrics/ngrams.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace heddle::app {
 namespace {
