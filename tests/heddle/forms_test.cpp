@@ -270,6 +270,10 @@ TEST(Places, CountFromTheEndAndAreChecked) {
     EXPECT_EQ(v.index({tensor({-1, 0}), None}).shape(), (Shape{2, 1, 3}));
     EXPECT_EQ(v.index({Slice(), tensor({true, false, true})}).to_vector(), (Values{1, 3, 4, 6}));
     EXPECT_EQ(v.index({Slice(5, 9)}).shape(), (Shape{0, 3}));
+    EXPECT_EQ(Tensor::arange(24).reshape({2, 3, 4}).index({0, Ellipsis, 1}).to_vector(), (Values{1, 5, 9}));
+    // Axes that tensors name, but are no neighbours, come first.
+    EXPECT_EQ(Tensor::arange(24).reshape({2, 3, 2, 2}).index({Slice(), tensor({2, 0}), Slice(), tensor({1, 0})}).to_vector(),
+              (Values{9, 11, 21, 23, 0, 2, 12, 14}));
     expect_error([&] { x[2]; }, "index: no place 2 in the axis of extent 2 of [2, 3]");
     expect_error([&] { x[{0, 0, 0}]; }, "index: 3 places, but [2, 3] has 2 axes");
     expect_error([&] { v.select(1, 3); }, "select: no place 3 in axis 1 of [2, 3]");

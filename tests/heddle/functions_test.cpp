@@ -130,6 +130,7 @@ TEST(Edges, BinaryLossesHaveNoNaNAtCertainty) {
     EXPECT_EQ(bce_with_logits(x, t.slice(0, 4) > 0.5).item(), bce_with_logits(x, t.slice(0, 4)).item());
     EXPECT_EQ(huber_loss(x, row({0, 1, 0, 1}), 2, Reduction::none).to_vector()[3], 2 * (1e4 - 1) - 2);
     EXPECT_NEAR(bce_with_logits(row({-20}), row({0}), {.positive_weight = row({3})}).item(), 2.0611536e-9, 1e-14);
+    EXPECT_EQ(mse_loss(tensor({{1, 2}, {3, 4}}).to(DType::f32), Tensor::zeros({2, 2}), Reduction::batch_mean).item(), 15);
 }
 
 TEST(Edges, IntegersAreComparedWithNumbersOutsideTheirRange) {

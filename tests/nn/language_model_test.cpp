@@ -123,6 +123,16 @@ TEST(LanguageModel, StepWithCacheGivesTheBitsOfTheWholePrefix) {
         }
 }
 
+TEST(LanguageModel, OneTextMayHaveSeveralContinuations) {
+    const auto model = make(small());
+    DecoderCache cache = model->start(1, 3, 2);
+    model->step(tokens_of({5}), cache);
+    const std::int32_t both[] = {0, 0};
+    cache.reorder(both);
+    const Tensor logits = model->step(tokens_of({2, 7}), cache);
+    EXPECT_TRUE(same_bits(logits.slice(0, 1), after(*model, {5, 2})) && same_bits(logits.slice(1, 2), after(*model, {5, 7})));
+}
+
 TEST(LanguageModel, ReadsNothingBehindAPlace) {
     const auto model = make(small());
     const NoGrad no_grad;

@@ -121,6 +121,10 @@ TEST(Conv1d, GivesPytorchsNumbers) {
                    {0.054511560, -0.480593478, -0.789667893, -0.727349160, -0.322946751, 0.233342561, -0.513018959, -0.798320149,
                     -0.708158899, -0.284939454, 0.272291469, 0.701459460});
     EXPECT_EQ(names_of(narrow), (std::vector<std::string>{"weight"}));
+    double largest = 0;
+    for (const double each : Conv1d(64, 64, 2, {.groups = 32}, 1).parameters().front().variable.value().to_vector())
+        largest = std::max(largest, std::abs(each));
+    EXPECT_TRUE(largest > 0.45 && largest <= 0.5) << largest;  // 2 channels of a group, 2 places
     expect_error([] { Conv1d(3, 4, 2, {.groups = 2}); }, "3 and 4 channels cannot be divided among 2 groups");
     expect_error([&] { narrow(waves({2, 4, 1}, 1)); }, "x has 1 places with its padding, but the kernel reaches over 2");
     expect_error([&] { narrow(waves({2, 3, 7}, 1)); }, "x has shape [2, 3, 7], wanted [batch, 4, time]");
