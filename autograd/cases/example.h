@@ -46,13 +46,18 @@ inline Tensor randn(const Shape& shape, std::uint64_t seed, DType dtype = DType:
 inline Tensor randn(Extents shape, std::uint64_t seed, DType dtype = DType::f32) { return randn(Shape(shape), seed, dtype); }
 inline Tensor row(std::int64_t cols, std::uint64_t seed, DType dtype = DType::f32) { return randn({cols}, seed, dtype); }
 
+/// Traces a call, and names its result.
+template <class Op>
+void traced(Session& session, const std::string& name, const Op& op) {
+    Tensor result;
+    session.trace([&] { result = op(); });
+    session.name(name, result);
+}
 /// y = op(x) with x of this shape.
 template <auto op>
 void map(Session& session, Extents shape) {
     const Tensor x = session.input("x", randn(shape, 1));
-    Tensor y;
-    session.trace([&] { y = op(x); });
-    session.name("y", y);
+    traced(session, "y", [&] { return op(x); });
 }
 
 /// `count` numbers below `bound` that jump about and repeat.

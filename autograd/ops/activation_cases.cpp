@@ -107,9 +107,7 @@ void explain_gelu(Session& s, Extents d) {
 
 void explain_gelu_dx(Session& s, Extents d) {
     const Tensor dy = s.input("dy", randn(d, 1)), x = s.input("x", randn(d, 2));
-    Tensor dx;
-    s.trace([&] { dx = gelu_backward(dy, x); });
-    s.name("dx", dx);
+    traced(s, "dx", [&] { return gelu_backward(dy, x); });
 }
 
 }  // namespace

@@ -72,9 +72,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 
 void explain_concat(Session& s, Extents d) {
     const std::vector<Tensor> parts = {s.input("a", randn(d, 1)), s.input("b", randn(d, 2))};
-    Tensor y;
-    s.trace([&] { y = concat_forward(parts, 1); });
-    s.name("y", y);
+    traced(s, "y", [&] { return concat_forward(parts, 1); });
 }
 
 }  // namespace

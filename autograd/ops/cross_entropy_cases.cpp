@@ -183,9 +183,7 @@ void explain_cross_entropy(Session& s, Extents d) {
 void explain_cross_entropy_dx(Session& s, Extents d) {
     const Tensor logits = s.input("logits", randn(d, 1)), targets = s.input("targets", some_indices(d[0], d[1]));
     const Tensor dloss = s.input("dloss", Tensor::full({}, 1));
-    Tensor dlogits;
-    s.trace([&] { dlogits = cross_entropy_backward(dloss, logits, targets, {.label_smoothing = 0.1}); });
-    s.name("dlogits", dlogits);
+    traced(s, "dlogits", [&] { return cross_entropy_backward(dloss, logits, targets, {.label_smoothing = 0.1}); });
 }
 
 }  // namespace

@@ -285,9 +285,7 @@ std::vector<BenchCase> bench_composed(const BenchSetting& on) {
 
 void explain_add(Session& s, Extents d) {
     const Tensor a = s.input("a", randn(d, 1)), b = s.input("b", row(d[1], 2));
-    Tensor y;
-    s.trace([&] { y = add(a, b); });
-    s.name("y", y);
+    traced(s, "y", [&] { return add(a, b); });
 }
 
 }  // namespace

@@ -246,9 +246,7 @@ void explain_embedding(Session& s, Extents d) {
     const Tensor tokens = s.input("tokens", some_indices(d[0], vocabulary));
     const Tensor positions = s.input("positions", sinusoidal_positions(d[0], d[1], DType::f32));
     const Spans spans = Spans::packed(std::array{d[0]});
-    Tensor y;
-    s.trace([&] { y = embedding_forward(table, tokens, spans, positions, {.scale = 8}); });
-    s.name("y", y);
+    traced(s, "y", [&] { return embedding_forward(table, tokens, spans, positions, {.scale = 8}); });
 }
 
 void explain_embedding_dx(Session& s, Extents d) {

@@ -120,9 +120,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 
 void explain_gather(Session& s, Extents d) {
     const Tensor x = s.input("x", randn(d, 1)), indices = s.input("indices", some_indices(2 * d[0], d[0]));
-    Tensor y;
-    s.trace([&] { y = gather_forward(x, indices); });
-    s.name("y", y);
+    traced(s, "y", [&] { return gather_forward(x, indices); });
 }
 
 void explain_gather_dx(Session& s, Extents d) {

@@ -88,9 +88,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 
 void explain_norm(Session& s, Extents d) {
     const Tensor gradients = s.input("gradients", randn(d, 1));
-    Tensor measured;
-    s.trace([&] { measured = measure_gradients(gradients, Spans::packed(std::array{d[0]}), 1); });
-    s.name("measured", measured);
+    traced(s, "measured", [&] { return measure_gradients(gradients, Spans::packed(std::array{d[0]}), 1); });
 }
 
 }  // namespace

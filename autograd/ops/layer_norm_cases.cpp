@@ -296,9 +296,7 @@ void explain_layer_norm_dx(Session& s, Extents d) {
     const Tensor x = s.input("x", host), on_device = s.input("gamma", gamma);
     const Tensor mean = s.input("mean", forward.mean), rstd = s.input("rstd", forward.rstd);
     const Tensor dgamma = s.input("dgamma", Tensor::zeros({d[1]})), dbeta = s.input("dbeta", Tensor::zeros({d[1]}));
-    Tensor dx;
-    s.trace([&] { dx = layer_norm_backward(dy, x, on_device, mean, rstd, true, dgamma, dbeta); });
-    s.name("dx", dx);
+    traced(s, "dx", [&] { return layer_norm_backward(dy, x, on_device, mean, rstd, true, dgamma, dbeta); });
 }
 
 void explain_residual_layer_norm(Session& s, Extents d) {

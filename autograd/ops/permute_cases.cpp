@@ -87,9 +87,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 
 void explain_permute(Session& s, Extents d) {
     const Tensor x = s.input("x", randn(d, 1));
-    Tensor y;
-    s.trace([&] { y = permute_forward(x, std::array{1, 0}); });
-    s.name("y", y);
+    traced(s, "y", [&] { return permute_forward(x, std::array{1, 0}); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,27 +52,19 @@ std::vector<GradientCase> proofs() {
     for (const auto& [what, axes] : kAxes)
         for (const bool keep : {false, true}) {
             const std::string how = std::string(what) + (keep ? ", kept" : "");
-            const auto add = [&, chosen = axes](const char* op, TapeReduction function, const Tensor& input) {
-                cases.push_back({op, how, [=](auto in) { return function(in[0], chosen, keep); }, {input}});
-            };
-            add(
-                "sum", [](auto& v, auto& a, bool k) { return ops::sum(v, a, k); }, x);
-            add(
-                "mean", [](auto& v, auto& a, bool k) { return ops::mean(v, a, k); }, x);
-            add(
-                "max", [](auto& v, auto& a, bool k) { return ops::max(v, a, k); }, distinct);
-            add(
-                "min", [](auto& v, auto& a, bool k) { return ops::min(v, a, k); }, distinct);
-            add(
-                "prod", [](auto& v, auto& a, bool k) { return ops::prod(v, a, k); }, near_one({3, 4, 5}, 2));
-            add(
-                "var", [](auto& v, auto& a, bool k) { return ops::var(v, a, k); }, x);
-            add(
-                "stddev", [](auto& v, auto& a, bool k) { return ops::stddev(v, a, k, 0); }, x);
-            add(
-                "norm", [](auto& v, auto& a, bool k) { return ops::norm(v, a, k); }, x);
-            add(
-                "logsumexp", [](auto& v, auto& a, bool k) { return ops::logsumexp(v, a, k); }, random_input({3, 4, 5}, 1, 3));
+            const std::tuple<const char*, TapeReduction, Tensor> all[] = {
+                {"sum", [](auto& v, auto& a, bool k) { return ops::sum(v, a, k); }, x},
+                {"mean", [](auto& v, auto& a, bool k) { return ops::mean(v, a, k); }, x},
+                {"max", [](auto& v, auto& a, bool k) { return ops::max(v, a, k); }, distinct},
+                {"min", [](auto& v, auto& a, bool k) { return ops::min(v, a, k); }, distinct},
+                {"prod", [](auto& v, auto& a, bool k) { return ops::prod(v, a, k); }, near_one({3, 4, 5}, 2)},
+                {"var", [](auto& v, auto& a, bool k) { return ops::var(v, a, k); }, x},
+                {"stddev", [](auto& v, auto& a, bool k) { return ops::stddev(v, a, k, 0); }, x},
+                {"norm", [](auto& v, auto& a, bool k) { return ops::norm(v, a, k); }, x},
+                {"logsumexp", [](auto& v, auto& a, bool k) { return ops::logsumexp(v, a, k); }, random_input({3, 4, 5}, 1, 3)}};
+            for (const auto& [op, function, input] : all)
+                cases.push_back(
+                    {op, how, [=, chosen = axes, call = function](auto in) { return call(in[0], chosen, keep); }, {input}});
         }
     for (const double p : {1.0, 3.0, kInfinity})
         cases.push_back({"norm",
@@ -105,33 +98,22 @@ std::vector<KernelCase> kernel_cases() {
             const RunsOn runs = shape.numel() > 100000 ? RunsOn::on_the_cpu : RunsOn::everywhere;
             cases.push_back({.what = "sum of " + what,
                              .inputs = {x},
-                             .run = [axis](const Tensors& in) { return Tensors{sum_forward(in[0], axis)}; },
+                             .run =
+                                 [axis, empty = shape[axis] == 0](const Tensors& in) {
+                                     Tensors results = {sum_forward(in[0], axis)};
+                                     if (!empty) results.push_back(mean_forward(in[0], axis, true));
+                                     return results;
+                                 },
                              .allowed = allowed,
                              .offset = offset,
                              .runs = runs});
             if (shape[axis] == 0) continue;
-            cases.push_back({.what = "mean of " + what,
-                             .inputs = {x},
-                             .run = [axis](const Tensors& in) { return Tensors{mean_forward(in[0], axis, true)}; },
-                             .allowed = allowed,
-                             .offset = offset,
-                             .runs = runs});
-            cases.push_back({.what = "max of " + what,
+            cases.push_back({.what = "extrema of " + what,
                              .inputs = {x},
                              .run =
                                  [axis](const Tensors& in) {
-                                     const Extremum max = max_forward(in[0], axis);
-                                     return Tensors{max.y, max.indices};
-                                 },
-                             .exact = true,
-                             .offset = offset,
-                             .runs = runs});
-            cases.push_back({.what = "min of " + what,
-                             .inputs = {x},
-                             .run =
-                                 [axis](const Tensors& in) {
-                                     const Extremum min = min_forward(in[0], axis);
-                                     return Tensors{min.y, min.indices};
+                                     const Extremum max = max_forward(in[0], axis), min = min_forward(in[0], axis);
+                                     return Tensors{max.y, max.indices, min.y, min.indices};
                                  },
                              .exact = true,
                              .offset = offset,
@@ -231,6 +213,11 @@ Outputs apply_over(const Step& step, Inputs in) {
     return {function(in[0], axes_of(step), step.option<bool>("keep"), Where::current())};
 }
 
+template <auto function>
+Outputs apply_along(const Step& step, Inputs in) {
+    return {function(in[0], step.option<int>("axis"), step.option<bool>("keep"))};
+}
+
 std::optional<Step> draw_sum(Draw& draw) { return draw.chance(0.25) ? Step{.inputs = {draw.any(0, 3)}} : draw_axis(draw); }
 
 // Whether the largest number of each row is larger than all others by a margin.
@@ -325,27 +312,15 @@ OpCases table() {
         .functions =
             {{"sum", draw_sum, apply_sum,
               "return [inputs[0].sum(options['axis'], keepdim=options['keep']) if 'axis' in options else inputs[0].sum()]"},
-             {"mean", draw_axis,
-              [](const Step& s, Inputs in) -> Outputs {
-                  return {ops::mean(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
-              },
+             {"mean", draw_axis, apply_along<[](auto& x, int axis, bool keep) { return ops::mean(x, axis, keep); }>,
               "return [inputs[0].mean(options['axis'], keepdim=options['keep'])]"},
-             {"max", draw_axis,
-              [](const Step& s, Inputs in) -> Outputs {
-                  return {ops::max(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
-              },
-              kTorchMax, max_suits},
-             {"min", draw_axis,
-              [](const Step& s, Inputs in) -> Outputs {
-                  return {ops::min(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
-              },
-              kTorchMin, min_suits},
+             {"max", draw_axis, apply_along<[](auto& x, int axis, bool keep) { return ops::max(x, axis, keep); }>, kTorchMax,
+              max_suits},
+             {"min", draw_axis, apply_along<[](auto& x, int axis, bool keep) { return ops::min(x, axis, keep); }>, kTorchMin,
+              min_suits},
              {"sum_over", draw_axes, apply_over<ops::sum>, "return [inputs[0].sum(options['axes'], keepdim=options['keep'])]"},
              {"mean_over", draw_axes, apply_over<ops::mean>, "return [inputs[0].mean(options['axes'], keepdim=options['keep'])]"},
-             {"prod", draw_axis,
-              [](const Step& s, Inputs in) -> Outputs {
-                  return {ops::prod(in[0], s.option<int>("axis"), s.option<bool>("keep"))};
-              },
+             {"prod", draw_axis, apply_along<[](auto& x, int axis, bool keep) { return ops::prod(x, axis, keep); }>,
               "return [inputs[0].prod(options['axis'], keepdim=options['keep'])]"},
              {"logsumexp", draw_axes, apply_over<ops::logsumexp>,
               "return [inputs[0].logsumexp(options['axes'], keepdim=options['keep'])]"},

@@ -76,9 +76,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 
 void explain_residual(Session& s, Extents d) {
     const Tensor x = s.input("x", randn(d, 1)), sublayer = s.input("sublayer", randn(d, 2));
-    Tensor y;
-    s.trace([&] { y = residual_forward(x, sublayer, Dropout(0.1, 1)); });
-    s.name("y", y);
+    traced(s, "y", [&] { return residual_forward(x, sublayer, Dropout(0.1, 1)); });
 }
 
 }  // namespace

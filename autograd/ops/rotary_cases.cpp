@@ -183,9 +183,8 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 void explain_rotary(Session& s, Extents d) {
     const Tensor x = s.input("x", randn(d, 1));
     const std::int64_t head_dim = 16;
-    Tensor y;
-    s.trace([&] { y = rotary(x, Spans::equal(1, d[0]), {}, {.head_dim = head_dim, .columns = d[1] / head_dim * head_dim}); });
-    s.name("y", y);
+    traced(s, "y",
+           [&] { return rotary(x, Spans::equal(1, d[0]), {}, {.head_dim = head_dim, .columns = d[1] / head_dim * head_dim}); });
 }
 
 }  // namespace

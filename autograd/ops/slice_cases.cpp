@@ -87,9 +87,7 @@ std::vector<BenchCase> bench(const BenchSetting& on) {
 
 void explain_slice(Session& s, Extents d) {
     const Tensor x = s.input("x", randn(d, 1));
-    Tensor y;
-    s.trace([&] { y = slice_forward(x, 1, d[1] / 4, d[1]); });
-    s.name("y", y);
+    traced(s, "y", [&] { return slice_forward(x, 1, d[1] / 4, d[1]); });
 }
 
 }  // namespace

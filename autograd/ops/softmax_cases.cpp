@@ -246,9 +246,7 @@ void explain_softmax(Session& s, Extents d) {
 
 void explain_softmax_dx(Session& s, Extents d) {
     const Tensor dy = s.input("dy", randn(d, 1)), y = s.input("y", softmax_forward(randn(d, 2)));
-    Tensor dx;
-    s.trace([&] { dx = softmax_backward(dy, y); });
-    s.name("dx", dx);
+    traced(s, "dx", [&] { return softmax_backward(dy, y); });
 }
 
 }  // namespace
