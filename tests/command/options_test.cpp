@@ -230,67 +230,6 @@ TEST(Options, HelpShowsEveryOptionWithItsDefault) {
     EXPECT_THAT(help, HasSubstr("--norm pre|post"));
 }
 
-// Names on which scripts rely.
-TEST(Options, KeepTheirNames) {
-    TrainSettings settings;
-    OptionTable table = train_table(settings);
-    for (const char* name : {"train",
-                             "valid",
-                             "source",
-                             "target",
-                             "task",
-                             "out",
-                             "layers",
-                             "encoder-layers",
-                             "decoder-layers",
-                             "d-model",
-                             "heads",
-                             "head-dim",
-                             "key-heads",
-                             "d-ff",
-                             "bias",
-                             "dropout",
-                             "attention-dropout",
-                             "ffn-dropout",
-                             "norm",
-                             "final-norm",
-                             "activation",
-                             "positions",
-                             "position-table",
-                             "tie",
-                             "vocab-type",
-                             "vocab-size",
-                             "source-vocab-size",
-                             "target-vocab-size",
-                             "min-count",
-                             "shared-vocab",
-                             "vocab-model",
-                             "lowercase",
-                             "label-smoothing",
-                             "optimizer",
-                             "adam-betas",
-                             "weight-decay",
-                             "lr",
-                             "schedule",
-                             "warmup",
-                             "batch-tokens",
-                             "max-length",
-                             "epochs",
-                             "updates",
-                             "clip",
-                             "accumulate",
-                             "average",
-                             "patience",
-                             "seed",
-                             "threads",
-                             "cpu-level",
-                             "device",
-                             "valid-every",
-                             "save-every",
-                             "log-every"})
-        EXPECT_NE(table.find(name), nullptr) << name;
-}
-
 TEST(Options, RefuseShapesThatCannotBe) {
     const auto refused = [](std::vector<const char*> words) {
         TrainSettings settings = parsed(std::move(words));

@@ -5,15 +5,14 @@
 
 #include "core/device.h"
 #include "core/safetensors.h"
-#include "tests/program.h"
+#include "tests/toy_runs.h"
 
 namespace heddle {
 namespace {
 
 using testing::HasSubstr;
 
-const std::string kTiny = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-tokens 60";
-const std::string kTrain = "train --task reverse --valid-sentences 0" + kTiny;
+const std::string tiny_cuda_model = " --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-tokens 60";
 
 // A run on the device from its first update to the scores of its translations, and back on the CPU.
 TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
@@ -24,7 +23,10 @@ TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
         EXPECT_EQ(result.status, 0) << arguments << "\n" << result.err;
         return result;
     };
-    EXPECT_THAT(done(kTrain + " --device cuda --dtype bf16 --updates 3 --log-every 1 --out run").err,
+    write_toy_corpus(here, 12);
+    EXPECT_THAT(done("train --train text --valid text --source a --target b --vocab-type word --valid-sentences 0" +
+                     tiny_cuda_model + " --device cuda --dtype bf16 --updates 3 --log-every 1 --out run")
+                    .err,
                 testing::AllOf(HasSubstr(", bf16\n"), HasSubstr("validation"), HasSubstr("training ended after 3 updates in ")));
     EXPECT_THAT(here.read("run/config.toml"),
                 testing::AllOf(HasSubstr("\ndevice = \"cuda\"\n"), HasSubstr("\ndtype = \"bf16\"\n")));
@@ -40,7 +42,6 @@ TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     const std::string translate = "translate --model run --beam 2 --scores", lines = "a b c\nd\nb b a c d e f g\n";
     const ProgramResult on_cpu = done(translate + " --batch-invariant", lines);
     EXPECT_EQ(on_cpu.out, done(translate, lines).out);
-    EXPECT_EQ(lines_of(done(translate + " --device cuda", lines).out).size(), 3u);
     const std::string bf16 = " --device cuda --dtype bf16 --batch-invariant";
     const std::vector<std::string> together = lines_of(done(translate + bf16, lines).out);
     ASSERT_EQ(together.size(), 3u);
@@ -53,41 +54,7 @@ TEST(ProgramCuda, TrainsInBf16AndTranslatesAnywhere) {
     ASSERT_EQ(scores.size(), 3u);
     for (std::size_t i = 0; i < 3; ++i)
         EXPECT_NEAR(std::stod(scores[i]), std::stod(f32_scores[i]), 0.02 * -std::stod(f32_scores[i]));
-    here.write("test.a", lines);
-    here.write("test.b", here.read("out"));
-    EXPECT_THAT(done("evaluate --model run --test test --source a --target b --beam 1" + bf16).out, HasSubstr("BLEU"));
-}
-
-// Training, resuming and translating with grouped keys, on the CPU and on the device. (program_resume_slow_test checks that a
-// resumed run has the same bits as one that never stopped.)
-TEST(ProgramCuda, GroupedKeysTrainResumeAndTranslate) {
-    const Workplace here;
-    const auto done = [&](const std::string& arguments, const std::string& input = "") {
-        const ProgramResult result = here.run(arguments, input);
-        EXPECT_EQ(result.status, 0) << arguments << "\n" << result.err;
-        return result;
-    };
-    std::vector<std::string> devices{""};
-    if (device::available()) devices.emplace_back(" --device cuda --dtype bf16");
-    for (const std::string& on : devices) {
-        done(
-            "train --task reverse --valid-sentences 0 --layers 1 --d-model 32 --heads 4 --key-heads 2 --d-ff 32 --batch-tokens "
-            "60 "
-            "--updates 2 --overwrite --out run" +
-            on);
-        EXPECT_THAT(here.read("run/config.toml"), HasSubstr("\nkey-heads = 2\n"));
-        EXPECT_THAT(done("train --resume run --updates 4").err, HasSubstr("goes on from update 2"));
-        const SafetensorsFile weights(here.path("run/model.safetensors"));
-        EXPECT_EQ(weights.shape("decoder.layers.0.self_attention.query.weight"), Shape({32, 32}));
-        EXPECT_EQ(weights.shape("decoder.layers.0.self_attention.key.weight"), Shape({16, 32}));
-        EXPECT_EQ(weights.shape("decoder.layers.0.cross_attention.value.bias"), Shape({16}));
-        EXPECT_EQ(here.run("train --resume run --updates 5 --key-heads 1").status, 2);
-
-        const std::string translate = "translate --model run --beam 2 --batch-invariant" + on, lines = "a b c\nd\nb a\n";
-        const std::vector<std::string> together = lines_of(done(translate, lines).out);
-        ASSERT_EQ(together.size(), 3u);
-        EXPECT_EQ(lines_of(done(translate, "b a\n").out), std::vector<std::string>{together[2]});
-    }
+    EXPECT_THAT(done("evaluate --model run --test text --source a --target b --beam 1" + bf16).out, HasSubstr("BLEU"));
 }
 
 TEST(ProgramCuda, BenchTrainTellsItsDtype) {
@@ -98,8 +65,8 @@ TEST(ProgramCuda, BenchTrainTellsItsDtype) {
     here.write("text.de", text);
     here.write("text.en", text);
     const ProgramResult result =
-        here.run("bench train --train text --source de --target en --vocab-type word --updates 3 --skip 1 --json" + kTiny +
-                 " --device cuda --dtype bf16");
+        here.run("bench train --train text --source de --target en --vocab-type word --updates 3 --skip 1 --json" +
+                 tiny_cuda_model + " --device cuda --dtype bf16");
     ASSERT_EQ(result.status, 0) << result.err;
     const auto object = nlohmann::json::parse(result.out);
     EXPECT_EQ(object["dtype"], "bf16");

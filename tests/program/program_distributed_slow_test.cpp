@@ -56,6 +56,9 @@ class Distributed : public testing::Test {
     const Workplace here_;
 };
 
+// Each work on every number of processes, with HEDDLE_TEST_ALL=1, else on one of them.
+bool all_ranks() { return std::getenv("HEDDLE_TEST_ALL") != nullptr; }
+
 // The log without times, the run's name, and the line that counts processes.
 std::string log_without_times(const std::string& log, const std::string& run) {
     static const std::regex times(
@@ -73,7 +76,7 @@ TEST_F(Distributed, ValidationAndTheLengthPenaltyAreThoseOfOneProcess) {
         for (const char* file : files) all.push_back(digest(here_.read(run + "/" + file)));
         return all;
     };
-    for (const int ranks : {1, 2, 3, 4}) {
+    for (const int ranks : all_ranks() ? std::vector{1, 2, 3, 4} : std::vector{1, 3}) {
         const std::string name = fmt::format("run{}", ranks);
         const ProgramResult result =
             run(ranks, fmt::format("train --out {} --updates 215 --valid-every 50 --valid-sentences 110{}", name, tiny));
@@ -120,6 +123,7 @@ TEST_F(Distributed, TranslationsAndScoresAreThoseOfOneProcess) {
     const auto said = [](const ProgramResult& result) {
         return std::regex_replace(result.err, std::regex(R"(translated in \d+\.\d+ s)"), "translated");
     };
+    int next = 0;
     for (const Case& each : cases) {
         const auto contents = [&] {
             std::vector<std::string> all;
@@ -132,7 +136,7 @@ TEST_F(Distributed, TranslationsAndScoresAreThoseOfOneProcess) {
         const ProgramResult one = run(1, each.arguments, each.input);
         ASSERT_EQ(one.status, 0) << one.err;
         const std::vector<std::string> files = contents();
-        for (const int ranks : {2, 3, 4}) {
+        for (const int ranks : all_ranks() ? std::vector{2, 3, 4} : std::vector{2 + next++ % 3}) {
             SCOPED_TRACE(fmt::format("{} on {} ranks", each.arguments, ranks));
             for (const std::string& file : each.files) std::filesystem::remove(here_.path(file));
             const ProgramResult result = run(ranks, each.arguments, each.input);

@@ -53,7 +53,7 @@ class Resuming : public testing::Test {
 };
 
 TEST_F(Resuming, SurvivesKillsAtRandomMoments) {
-    const int wanted = all_faults() ? 1000 : 200;
+    const int wanted = all_faults() ? 1000 : 80;
     const std::string options = std::string(tiny) + " --epochs 12 --save-every 2 --valid-every 5";
     const auto start_of_whole = std::chrono::steady_clock::now();
     const ProgramResult whole = train(" --out whole" + options);
@@ -158,6 +158,21 @@ TEST_F(Resuming, KeepsTheOptionsThatItWasGivenWhenItIsKilledBeforeItsNextSave) {
     EXPECT_THAT(resumed.err, AllOf(HasSubstr("changed: lr = 0.001 (was 0.003)"), HasSubstr("goes on from update 4")));
 }
 
+TEST_F(Resuming, ChoosesNoLengthPenaltyWhenItIsToldToStop) {
+    const std::string copying =
+        " --task copy --layers 1 --d-model 16 --heads 2 --d-ff 32 --valid-sentences 0 --tune-search false";
+    ASSERT_EQ(train(" --out run --epochs 1" + copying).status, 0);
+    const auto program = start(" --resume run --epochs 2 --tune-search");
+    for (int i = 0; i < 12000 && here_.read("log").find("choosing the length penalty") == std::string::npos; ++i)
+        std::this_thread::sleep_for(5ms);
+    program->send(SIGTERM);
+    EXPECT_EQ(program->wait(), 128 + SIGTERM) << here_.read("log");
+    EXPECT_THAT(here_.read("log"),
+                AllOf(HasSubstr("no length penalty was chosen: stopped by SIGTERM; heddle evaluate --tune run "),
+                      HasSubstr("wrote run/report.html")));
+    EXPECT_FALSE(here_.exists("run/search.toml"));
+}
+
 TEST_F(Resuming, SaysWhenItsFolderVanishesOrItsDiskIsFull) {
     const std::string endless = std::string(tiny) + " --epochs 1000000 --save-every 3";
     {
@@ -184,132 +199,6 @@ TEST_F(Resuming, SaysWhenItsFolderVanishesOrItsDiskIsFull) {
     EXPECT_EQ(later.status, 0) << later.err;
     ASSERT_EQ(train(std::string(" --out whole --updates 10") + tiny).status, 0);
     EXPECT_EQ(model("full"), model("whole"));
-}
-
-TEST_F(Resuming, BeginsWithAnotherRunsWeights) {
-    ASSERT_EQ(train(std::string(" --out first --epochs 3") + tiny).status, 0);
-    const std::string data = " --train text --source a --target b --threads 1 --batch-tokens 40";
-    const ProgramResult same = train(" --out same --init first --updates 1 --lr 0" + data);
-    EXPECT_EQ(same.status, 0) << same.err;
-    EXPECT_THAT(same.err, HasSubstr("begins with the weights of first"));
-    EXPECT_EQ(here_.run("translate --model same", "a b c\n").out, here_.run("translate --model first", "a b c\n").out);
-    EXPECT_EQ(here_.read("same/vocab.tsv"), here_.read("first/vocab.tsv"));
-
-    const ProgramResult wrong = train(" --out wrong --init first --d-model 32 --vocab-type char" + data);
-    EXPECT_EQ(wrong.status, 2);
-    EXPECT_THAT(wrong.err, AllOf(HasSubstr("--d-model 32 (it has 16)"), HasSubstr("--vocab-type \"char\" (it has \"word\")")));
-    EXPECT_FALSE(here_.exists("wrong"));
-
-    // A run started with --init is resumed without the first run.
-    ASSERT_EQ(train(" --out tuned --init first --updates 6" + data).status, 0);
-    ASSERT_EQ(train(" --out stopped --init first --updates 3 --save-every 1" + data).status, 0);
-    std::filesystem::remove_all(here_.path("first"));
-    const ProgramResult resumed = train(" --resume stopped --updates 6");
-    EXPECT_EQ(resumed.status, 0) << resumed.err;
-    EXPECT_EQ(model("stopped"), model("tuned"));
-}
-
-TEST_F(Resuming, AveragesTheLastSaves) {
-    ASSERT_EQ(train(std::string(" --out run --updates 9 --save-every 3 --keep 2") + tiny).status, 0);
-    const ProgramResult average = here_.run("average run --last 2 --out average.safetensors");
-    EXPECT_EQ(average.status, 0) << average.err;
-    EXPECT_THAT(average.err, HasSubstr("updates 6, 9"));
-    const SafetensorsFile six(here_.path("run/saves/6/model.safetensors")), nine(here_.path("run/saves/9/model.safetensors"));
-    const SafetensorsFile mean(here_.path("average.safetensors"));
-    for (const std::string& name : mean.names()) {
-        const std::vector<double> a = six.load(name).to_vector(), b = nine.load(name).to_vector(),
-                                  m = mean.load(name).to_vector();
-        for (std::size_t i = 0; i < m.size(); ++i) ASSERT_NEAR(m[i], (a[i] + b[i]) / 2, 1e-7) << name;
-    }
-    EXPECT_EQ(here_.run("average run --last 2").status, 0);
-    EXPECT_EQ(here_.run("translate --model run", "a b\n").status, 0);
-    const ProgramResult more = here_.run("average run --last 3");
-    EXPECT_EQ(more.status, 1);
-    EXPECT_THAT(more.err, AllOf(HasSubstr("run has 2 saves, but --last asks for 3"), HasSubstr("--keep 3")));
-    EXPECT_EQ(here_.run("average").status, 2);
-}
-
-TEST_F(Resuming, KeepsTheGoodSaveWhenWeightsRunAway) {
-    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
-    const std::string config = here_.read("run/config.toml"), good = model("run");
-    // The gradient of update 5 is finite, but the weights it leads to are not worth saving.
-    const std::string away = " --resume run --updates 50 --lr 1e30 --clip 0 --warmup 0 --save-every 1 --keep 1";
-    for (const char* validation : {"", " --valid-every 1"}) {
-        const ProgramResult result = train(away + validation);
-        EXPECT_EQ(result.status, 3) << result.err;
-        EXPECT_THAT(result.err, AllOf(HasSubstr("after update 5 the loss"), HasSubstr("the save of update 4 is whole")));
-        EXPECT_EQ(saved_updates(here_.path("run")), std::vector<std::int64_t>{4});
-        EXPECT_EQ(here_.read("run/config.toml"), config) << "what led to nothing is not kept";
-        EXPECT_EQ(model("run"), good);
-    }
-    EXPECT_EQ(train(away + " --valid-every 1 --on-divergence skip").status, 3) << "the update was made: nothing to skip";
-    EXPECT_EQ(train(" --resume run --updates 8").status, 0);
-    ASSERT_EQ(train(std::string(" --out whole --updates 8") + tiny).status, 0);
-    EXPECT_EQ(model("run"), model("whole"));
-}
-
-TEST_F(Resuming, LeavesWhatIsNotItsOwn) {
-    std::filesystem::create_directories(here_.path("mine/d.part"));
-    here_.write("mine/movie.part", "x");
-    here_.write("mine/log.jsonl", "mine\n");
-    ASSERT_EQ(train(std::string(" --out mine --updates 4") + tiny).status, 0);
-    EXPECT_TRUE(here_.exists("mine/d.part"));
-    EXPECT_EQ(here_.read("mine/movie.part"), "x");
-    EXPECT_THAT(here_.read("mine/log.jsonl"), testing::StartsWith("mine\n"));
-    // Without config.toml it is still recognised as a run.
-    std::filesystem::remove(here_.path("mine/config.toml"));
-    std::filesystem::remove(here_.path("mine/model.safetensors"));
-    EXPECT_THAT(train(std::string(" --out mine --updates 4") + tiny).err, HasSubstr("holds a run already"));
-    // --init from the folder that --overwrite would clear.
-    ASSERT_EQ(train(std::string(" --out mine --overwrite --updates 4") + tiny).status, 0);
-    const std::string before = model("mine");
-    const ProgramResult same = train(" --init mine --out ./mine --overwrite --train text --source a --target b");
-    EXPECT_EQ(same.status, 2) << same.err;
-    EXPECT_EQ(model("mine"), before);
-}
-
-TEST_F(Resuming, WorksOnACopyThatFollowedLinks) {
-    ASSERT_EQ(train(std::string(" --out run --updates 4") + tiny).status, 0);
-    std::filesystem::copy(here_.path("run"), here_.path("copy"), std::filesystem::copy_options::recursive);
-    ASSERT_FALSE(std::filesystem::is_symlink(here_.path("copy/saves/latest")));
-    for (const char* updates : {"8", "12"}) {
-        const ProgramResult resumed = train(std::string(" --resume copy --updates ") + updates);
-        EXPECT_EQ(resumed.status, 0) << resumed.err;
-    }
-    ASSERT_EQ(train(std::string(" --out whole --updates 12") + tiny).status, 0);
-    EXPECT_EQ(model("copy"), model("whole"));
-}
-
-TEST_F(Resuming, DivergenceEndsWithStatusThreeAndNamesTheOp) {
-    ASSERT_EQ(train(std::string(" --out run --updates 4 --save-every 2") + tiny).status, 0);
-    const std::string good = model("run");
-    const ProgramResult result = train(" --resume run --updates 50 --lr 1e30 --clip 0 --warmup 0");
-    EXPECT_EQ(result.status, 3) << result.err;
-    EXPECT_THAT(result.err, AllOf(HasSubstr("heddle: training diverged in update"), HasSubstr("in module "), HasSubstr("nn/"),
-                                  HasSubstr(".cpp:"), HasSubstr("the save of update 4 is whole; heddle train --resume run")));
-    EXPECT_EQ(model("run"), good) << "the last good model stays";
-    const ProgramResult calmer = train(" --resume run --updates 8 --lr 0.001 --clip 1");
-    EXPECT_EQ(calmer.status, 0) << calmer.err;
-    EXPECT_THAT(calmer.err, HasSubstr("goes on from update 4"));
-
-    const std::string away = " --lr 1e30 --clip 0 --warmup 0 --on-divergence skip" + std::string(tiny);
-    const ProgramResult validated = train(" --out validated --epochs 3" + away);
-    EXPECT_EQ(validated.status, 3);
-    EXPECT_THAT(validated.err, HasSubstr("the loss without dropout is "));
-    EXPECT_FALSE(here_.exists("validated/model.safetensors"));
-    EXPECT_THAT(validated.err, HasSubstr("nothing was saved before"));
-    const ProgramResult skipping = train(" --out skip --epochs 30 --valid-every 100000 --save-every 100000" + away);
-    EXPECT_EQ(skipping.status, 3) << "nothing but skipped updates is a divergence, too";
-    EXPECT_THAT(skipping.err, AllOf(HasSubstr("skipped (1 so far)"), HasSubstr("50 updates in a row")));
-}
-
-TEST_F(Resuming, SaysThatThereIsNothingToTrain) {
-    ASSERT_EQ(train(tiny + std::string(" --epochs 3 --keep 0 --out RUN")).status, 0);
-    const ProgramResult again = train(" --resume RUN --preload 3 --epochs 2");
-    EXPECT_EQ(again.status, 0);
-    EXPECT_THAT(again.err, AllOf(HasSubstr("\nnothing to train: the run is already at epoch 3, which is more than --epochs 2; "),
-                                 Not(HasSubstr("ended after"))));
-    EXPECT_THAT(here_.read("RUN/report.html"), HasSubstr("<p>Nothing to train: the run is already at epoch 3"));
 }
 
 }  // namespace

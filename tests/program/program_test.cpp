@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/cpu.h"
+#include "core/safetensors.h"
 #include "tests/documents.h"
 
 namespace heddle {
@@ -52,6 +53,22 @@ TEST(Program, NamesAVocabularySizeThatWorks) {
         const std::string works = refused.err.substr(use + 6 + name.size());
         EXPECT_EQ(here.run(train + option + works.substr(0, works.find('\n'))).status, 0) << refused.err;
     }
+}
+
+// Weights from another program have no options recorded, so every tensor is checked.
+TEST(Program, SaysInOneLineThatWeightsDoNotFit) {
+    const Workplace here;
+    ASSERT_EQ(here.run("train --task copy --out RUN --updates 1 --valid-sentences 0 --layers 1 --d-model 32 --d-ff 64").status,
+              0);
+    const SafetensorsFile file(here.path("RUN/model.safetensors"));
+    std::vector<std::pair<std::string, Tensor>> tensors;
+    for (const std::string& name : file.names()) tensors.emplace_back(name, file.load(name));
+    save_safetensors(here.path("RUN/model.safetensors"), tensors);
+    std::string config = here.read("RUN/config.toml");
+    here.write("RUN/config.toml", config.replace(config.find("d-ff = 64"), 9, "d-ff = 65"));
+    const ProgramResult misshapen = here.run("translate --model RUN", "a b");
+    expect_complaint(misshapen, 1, "wanted [65");
+    EXPECT_THAT(misshapen.err, HasSubstr(" more"));
 }
 
 // The version is stated in CMakeLists.txt only.
