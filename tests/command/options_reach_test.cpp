@@ -12,7 +12,7 @@ namespace heddle::app {
 namespace {
 
 TEST(Options, HaveTheStandardTranslatorAsDefault) {
-    TrainSettings settings = parsed({});
+    TrainSettings settings = parsed("");
     resolve(settings.model, settings.vocabulary);
     resolve(settings.training);
     EXPECT_EQ(settings.model.encoder_layers, 3);
@@ -26,51 +26,16 @@ TEST(Options, HaveTheStandardTranslatorAsDefault) {
 }
 
 TEST(Options, EachModelOptionReachesTheModel) {
-    const auto model_of = [](std::vector<const char*> words) {
-        TrainSettings settings = parsed(std::move(words));
+    const auto model_of = [](const std::string& words) {
+        TrainSettings settings = parsed(words);
         resolve(settings.model, settings.vocabulary);
         return settings.model.with_vocabularies(100, 200);
     };
-    const nn::TransformerOptions all = model_of({"--encoder-layers",
-                                                 "5",
-                                                 "--decoder-layers",
-                                                 "2",
-                                                 "--d-model",
-                                                 "48",
-                                                 "--heads",
-                                                 "6",
-                                                 "--head-dim",
-                                                 "9",
-                                                 "--key-heads",
-                                                 "3",
-                                                 "--d-ff",
-                                                 "77",
-                                                 "--bias",
-                                                 "false",
-                                                 "--dropout",
-                                                 "0.11",
-                                                 "--attention-dropout",
-                                                 "0.12",
-                                                 "--ffn-dropout",
-                                                 "0.13",
-                                                 "--norm",
-                                                 "post",
-                                                 "--final-norm",
-                                                 "--activation",
-                                                 "gelu",
-                                                 "--positions",
-                                                 "learned",
-                                                 "--position-table",
-                                                 "33",
-                                                 "--tie",
-                                                 "target",
-                                                 "--attention-bias",
-                                                 "--norm-eps",
-                                                 "1e-6",
-                                                 "--scale-embeddings",
-                                                 "false",
-                                                 "--embedding-init",
-                                                 "xavier"});
+    const nn::TransformerOptions all = model_of(
+        "--encoder-layers 5 --decoder-layers 2 --d-model 48 --heads 6 --head-dim 9 --key-heads 3 --d-ff 77 --bias false "
+        "--dropout 0.11 --attention-dropout 0.12 --ffn-dropout 0.13 --norm post --final-norm --activation gelu --positions "
+        "learned "
+        "--position-table 33 --tie target --attention-bias --norm-eps 1e-6 --scale-embeddings false --embedding-init xavier");
     EXPECT_EQ(all.source_vocabulary, 100);
     EXPECT_EQ(all.target_vocabulary, 200);
     EXPECT_EQ(all.encoder_layers, 5);
@@ -96,8 +61,7 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(all.embedding_init, nn::EmbeddingInit::xavier);
     EXPECT_EQ(all.memory, nn::MemoryFrom::last);
 
-    const nn::TransformerOptions few =
-        model_of({"--layers", "4", "--dropout", "0.3", "--norm", "post", "--activation", "gelu-tanh"});
+    const nn::TransformerOptions few = model_of("--layers 4 --dropout 0.3 --norm post --activation gelu-tanh");
     EXPECT_EQ(few.encoder_layers, 4);
     EXPECT_EQ(few.decoder_layers, 4);
     EXPECT_EQ(few.head_dim, 32);
@@ -108,13 +72,13 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(few.activation, ops::Activation::gelu_tanh);
     EXPECT_EQ(few.positions, nn::Positions::sinusoidal);
     EXPECT_EQ(few.tie, nn::Tie::all);
-    EXPECT_EQ(model_of({"--tie", "none"}).tie, nn::Tie::none);
-    EXPECT_EQ(model_of({}).norm, nn::NormPlace::pre);
+    EXPECT_EQ(model_of("--tie none").tie, nn::Tie::none);
+    EXPECT_EQ(model_of("").norm, nn::NormPlace::pre);
 }
 
 // With as many key heads as heads, as in every model before the option existed, the run's files do not mention it.
 TEST(Options, AllKeyHeadsLeaveNoTrace) {
-    TrainSettings silent = parsed({}), said = parsed({"--key-heads", "4"}), fewer = parsed({"--key-heads", "2"});
+    TrainSettings silent = parsed(""), said = parsed("--key-heads 4"), fewer = parsed("--key-heads 2");
     for (TrainSettings* settings : {&silent, &said, &fewer}) resolve(settings->model, settings->vocabulary);
     EXPECT_EQ(train_table(said).config(), train_table(silent).config());
     EXPECT_EQ(options_to_save(train_table(said)), options_to_save(train_table(silent)));
@@ -124,16 +88,15 @@ TEST(Options, AllKeyHeadsLeaveNoTrace) {
 }
 
 TEST(Options, EachOptimizerOptionReachesTheOptimizer) {
-    const optim::OptimizerOptions all = optimizer_options(parsed({"--optimizer", "adamw", "--momentum", "0.7", "--adam-betas",
-                                                                  "0.8", "0.95", "--adam-eps", "1e-7", "--weight-decay", "0.02"})
-                                                              .training);
+    const optim::OptimizerOptions all = optimizer_options(
+        parsed("--optimizer adamw --momentum 0.7 --adam-betas 0.8 0.95 --adam-eps 1e-7 --weight-decay 0.02").training);
     EXPECT_EQ(all.method, optim::Method::adamw);
     EXPECT_EQ(all.momentum, 0.7);
     EXPECT_EQ(all.beta1, 0.8);
     EXPECT_EQ(all.beta2, 0.95);
     EXPECT_EQ(all.eps, 1e-7);
     EXPECT_EQ(all.weight_decay, 0.02);
-    EXPECT_EQ(optimizer_options(parsed({"--optimizer", "sgd"}).training).method, optim::Method::sgd);
+    EXPECT_EQ(optimizer_options(parsed("--optimizer sgd").training).method, optim::Method::sgd);
 }
 
 }  // namespace

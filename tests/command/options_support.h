@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -12,8 +13,12 @@
 
 namespace heddle::app {
 
-// The settings after `heddle train WORDS...`.
-inline TrainSettings parsed(std::vector<const char*> words, const std::string& config = "") {
+/// The settings after `heddle train WORDS...`.
+inline TrainSettings parsed(const std::string& arguments, const std::string& config = "") {
+    std::istringstream parts(arguments);
+    const std::vector<std::string> texts{std::istream_iterator<std::string>(parts), {}};
+    std::vector<const char*> words;
+    for (const std::string& text : texts) words.push_back(text.c_str());
     TrainSettings settings;
     OptionTable table = train_table(settings);
     EXPECT_TRUE(parse_command_line(table, words));
@@ -22,9 +27,9 @@ inline TrainSettings parsed(std::vector<const char*> words, const std::string& c
     return settings;
 }
 
-inline std::string usage_error(std::vector<const char*> words, const std::string& config = "") {
+inline std::string usage_error(const std::string& arguments, const std::string& config = "") {
     try {
-        parsed(std::move(words), config);
+        parsed(arguments, config);
     } catch (const UsageError& error) {
         return error.what();
     }
