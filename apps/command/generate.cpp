@@ -42,16 +42,7 @@ OptionTable generate_table(GenerateOptions& options) {
         .at_most(1'000'000)
         .defaults_to("the prompt and --position-table more, as far as learned positions reach");
     table.group(OptionGroup::sampling);
-    table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
-    table
-        .add("top-p", options.sampling.top_p, "draw each token from the fewest most probable ones that have X of all probability")
-        .more_than(0)
-        .at_most(1);
-    table
-        .add("temperature", options.sampling.temperature,
-             "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied; 0: the likeliest")
-        .at_least(0);
-    table.add("seed", options.sampling.seed, "the texts follow from this");
+    add_sampling_options(table, options.sampling, "the texts").at_least(0).help += "; 0: the likeliest";
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
     return table;

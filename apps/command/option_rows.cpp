@@ -292,6 +292,16 @@ void add_decode_options(OptionTable& table, DecodeOptions& options) {
         .defaults_to("3 times the source's + 13");
 }
 
+Option& add_sampling_options(OptionTable& table, Sampling& sampling, const std::string& what) {
+    table.add("top-k", sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
+    table.add("top-p", sampling.top_p, "draw each token from the fewest most probable ones that have X of all probability")
+        .more_than(0)
+        .at_most(1);
+    table.add("seed", sampling.seed, what + " follow from this");
+    return table.add("temperature", sampling.temperature,
+                     "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied");
+}
+
 Option& add_forbid_unknown_option(OptionTable& table, UnknownOptions& options) {
     return table.add("forbid-unknown", options.forbid,
                      "never write U+2047, the double question mark for a word that the target vocabulary lacks");

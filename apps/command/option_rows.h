@@ -44,6 +44,9 @@ void check_models(const std::string& command, const std::vector<std::string>& ru
 /// --length-penalty, which a run's search.toml can hold.
 Option& add_length_penalty_option(OptionTable& table, DecodeOptions& options);
 void add_decode_options(OptionTable& table, DecodeOptions& options);
+/// --top-k, --top-p, --temperature and --seed, from which `what` follow. Returns the row of the temperature, whose least value a
+/// command states.
+Option& add_sampling_options(OptionTable& table, Sampling& sampling, const std::string& what);
 /// UsageError for values that no search can have.
 void check_decoding(const DecodeOptions& options);
 

@@ -84,12 +84,7 @@ OptionTable translate_table(TranslateOptions& options) {
         .at_least(1);
     table.group(OptionGroup::sampling);
     table.add("sample", options.sample, "draw translations instead of searching for the best; --n-best in the order drawn");
-    table.add("top-k", options.sampling.top_k, "draw each token from the N most probable ones; 0: from all").at_least(0);
-    table
-        .add("temperature", options.sampling.temperature,
-             "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied")
-        .at_least(0.001);
-    table.add("seed", options.sampling.seed, "a line's samples follow from this and the line's number");
+    add_sampling_options(table, options.sampling, "with a line's number its samples").at_least(0.001);
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
     return table;
@@ -117,7 +112,7 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
                 fmt::format("--{} works with one model, but --model names {}; give one",
                             options.alignment ? "alignment" : "attention", options.runs.size()));
-    for (const char* name : {"top-k", "temperature", "seed"})
+    for (const char* name : {"top-k", "top-p", "temperature", "seed"})
         check_usage(options.sample || !table.given(name), fmt::format("--{} is for --sample; give it, too", name));
 }
 
