@@ -314,7 +314,7 @@ CheckedRun check_run(const TrainCall& call) {
     make_model(call, run, bytes);
     run.plan = plan_training(*run.model, run.data, settings.training);
     if (call.ranks != nullptr) {
-        run.sharing = description(*call.ranks, settings.training, run.data.pairs(), run.plan->training.window());
+        run.sharing = fmt::format("{} processes share the {} shards of an update", call.ranks->size(), settings.training.shards);
         begin_on_ranks(*call.ranks, call.table, run.data, call.say);
     }
     return run;

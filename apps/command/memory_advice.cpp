@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <vector>
 
 #include "apps/terminal/terminal.h"
@@ -93,60 +92,6 @@ double bytes_of_model(const nn::TransformerOptions& model, double per_parameter)
     return all.matrix_elements() * per_parameter + layers * bytes_of_a_layer;
 }
 
-// An option that is larger than usual, and the model with its usual value.
-struct Large {
-    std::string text;
-    nn::TransformerOptions without;
-};
-
-std::vector<Large> large_options(const nn::TransformerOptions& model) {
-    using Model = nn::TransformerOptions;
-    const Model& usual = default_model;
-    std::vector<Large> found;
-    const auto add = [&](const char* name, std::int64_t value, std::int64_t usual_value,
-                         const std::function<void(Model&)>& lower) {
-        if (value <= usual_value) return;
-        Large& large = found.emplace_back(Large{fmt::format("--{} {} (default {})", name, value, usual_value), model});
-        lower(large.without);
-    };
-    const std::int64_t encoder = model.encoder_layers.value_or(model.layers),
-                       decoder = model.decoder_layers.value_or(model.layers);
-    if (encoder == model.layers && decoder == model.layers) {
-        add("layers", model.layers, usual.layers, [&](Model& to) { to.encoder_layers = to.decoder_layers = usual.layers; });
-    } else {
-        add("encoder-layers", encoder, usual.layers, [&](Model& to) { to.encoder_layers = usual.layers; });
-        add("decoder-layers", decoder, usual.layers, [&](Model& to) { to.decoder_layers = usual.layers; });
-    }
-    const bool own_head_dim = model.head_dim && *model.head_dim * model.heads != model.d_model;  // not derived from --d-model
-    add("d-model", model.d_model, usual.d_model, [&](Model& to) {
-        to.d_model = usual.d_model;
-        if (own_head_dim) return;
-        to.heads = usual.heads;
-        to.head_dim = to.key_heads = {};
-    });
-    add("d-ff", model.d_ff, usual.d_ff, [&](Model& to) { to.d_ff = usual.d_ff; });
-    if (own_head_dim)
-        add("head-dim", *model.head_dim, usual.d_model / usual.heads,
-            [&](Model& to) { to.head_dim = usual.d_model / usual.heads; });
-    add("vocab-size", std::max(model.source_vocabulary, model.target_vocabulary), default_subwords, [](Model& to) {
-        to.source_vocabulary = std::min(to.source_vocabulary, default_subwords);
-        to.target_vocabulary = std::min(to.target_vocabulary, default_subwords);
-    });
-    return found;
-}
-
-// The options that are enough alone, or all that are large.
-std::string advice(const nn::TransformerOptions& model, double per_parameter, double memory) {
-    std::vector<std::string> enough, all;
-    for (const Large& large : large_options(model)) {
-        all.push_back(large.text);
-        if (bytes_of_model(large.without, per_parameter) <= memory) enough.push_back(large.text);
-    }
-    if (!enough.empty()) return "lower " + fmt::format("{}", fmt::join(enough, " or "));
-    if (!all.empty()) return "lower " + fmt::format("{}", fmt::join(all, " and "));
-    return "lower --layers, --d-model or --vocab-size";
-}
-
 }  // namespace
 
 double machine_memory() {
@@ -165,10 +110,12 @@ double training_bytes(const TrainingOptions& options, Device device) {
 void check_model_fits(const nn::TransformerOptions& model, double bytes_per_parameter) {
     const double memory = machine_memory(), wanted = bytes_of_model(model, bytes_per_parameter);
     if (wanted <= memory) return;
-    fail_with("a model of {:.3g} parameters takes {:.3g} GB of memory or more{}, and this machine has {:.3g} GB; {}",
-              model.complete().matrix_elements(), wanted / 1e9,
-              bytes_per_parameter > sizeof(float) ? " to train, with gradients and moments" : "", memory / 1e9,
-              advice(model, bytes_per_parameter, memory));
+    fail_with(
+        "a model of {:.3g} parameters takes {:.3g} GB of memory or more{}, and this machine has {:.3g} GB; lower --layers, "
+        "--d-model, --d-ff or "
+        "--vocab-size",
+        model.complete().matrix_elements(), wanted / 1e9,
+        bytes_per_parameter > sizeof(float) ? " to train, with gradients and moments" : "", memory / 1e9);
 }
 
 }  // namespace heddle::app

@@ -8,7 +8,6 @@
 
 #include "apps/command/commands.h"
 #include "apps/command/memory_advice.h"
-#include "apps/command/model_pictures.h"
 #include "apps/command/option_rows.h"
 #include "apps/command/run.h"
 #include "apps/command/summary_report.h"
@@ -32,7 +31,6 @@ struct SummaryOptions {
     std::optional<std::int64_t> source_size;
     std::optional<std::int64_t> target_size;
     std::optional<bool> shared;
-    std::string pictures;
     nn::TransformerOptions model = default_model;
 };
 
@@ -55,8 +53,6 @@ OptionTable options_table(SummaryOptions& options) {
     table.add("depth", options.depth, "do not show deeper modules; the model itself is 0").at_least(0).defaults_to("all");
     table.add("module", options.module, "this module and what lies below; PATH* takes all modules that begin so").called("PATH");
     table.add("json", options.json, "one JSON object instead of the table");
-    table.add("pictures", options.pictures, "draw the model, its layers and its attention, too: SVG files and index.html")
-        .called("FOLDER");
     add_model_options(table, options.model);
     table.group(OptionGroup::vocabulary);
     table.add("vocab-size", options.vocab_size, "tokens").at_least(1);
@@ -133,8 +129,6 @@ void check_module(const nn::Transformer& model, const std::string& module) {
 
 int summary(SummaryOptions& options) {
     const std::unique_ptr<nn::Transformer> model = options.run.empty() ? new_model(options) : open_run(options.run).model;
-    check_usage(options.pictures.empty() || !model->options().decoder_only,
-                "--pictures draws encoder and decoder, and a language model has no encoder; leave it out");
     const nn::SummaryBatch batch = batch_of(options.input, model->options(), !options.run.empty());
     check_module(*model, options.module);
     const auto smaller_input = [&](std::int64_t less) {
@@ -147,7 +141,6 @@ int summary(SummaryOptions& options) {
     const nn::ModelSummary summary =
         with_memory_advice(smaller_input, [&] { return nn::summarize(*model, batch, options.module); });
     print(options.json ? summary_json(summary, batch, options.depth) : summary_table(summary, batch, options.depth));
-    if (!options.pictures.empty()) write_model_pictures(options.pictures, model->options());
     return 0;
 }
 

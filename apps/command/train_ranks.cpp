@@ -152,33 +152,4 @@ void begin_on_ranks(Ranks& ranks, const OptionTable& options, const TrainingData
     share_text(ranks, data, say);
 }
 
-std::string description(const Ranks& ranks, const TrainingOptions& options, const TokenPairs& pairs, const BatchPlan& plan) {
-    const auto ranks_here = static_cast<std::size_t>(ranks.size());
-    std::int64_t most = 0, all = 0;
-    std::vector<std::int64_t> of_rank(ranks_here);  // tokens in the current update
-    for (std::size_t batch = 0; batch < plan.batches.size(); ++batch) {
-        std::vector<std::int64_t> tokens;
-        for (const std::int64_t i : plan.batches[batch]) {
-            const PairLengths pair = pairs.lengths(i);
-            tokens.push_back(pair.source + pair.target + 2);
-        }
-        const std::vector<std::int64_t> begins = cut(tokens, options.shards);
-        const auto before = [&](std::int64_t shard) { return tokens.begin() + begins[static_cast<std::size_t>(shard)]; };
-        for (std::size_t rank = 0; rank < ranks_here; ++rank) {
-            const ShardRange shards = shards_of_rank(static_cast<std::int64_t>(rank), ranks.size(), options.shards);
-            of_rank[rank] = std::accumulate(before(shards.first), before(shards.last), of_rank[rank]);
-        }
-        // The ranks wait for each other at the end of an update.
-        if ((static_cast<std::int64_t>(batch) + 1) % options.accumulate != 0 && batch + 1 < plan.batches.size()) continue;
-        most += *std::max_element(of_rank.begin(), of_rank.end());
-        all = std::accumulate(of_rank.begin(), of_rank.end(), all);
-        std::fill(of_rank.begin(), of_rank.end(), 0);
-    }
-    const double above =
-        100 * (static_cast<double>(most) * ranks.size() / static_cast<double>(std::max<std::int64_t>(all, 1)) - 1);
-    return fmt::format(
-        "{} processes share the {} shards of an update; the one with the most tokens has {:.1f} % more than the mean",
-        ranks.size(), options.shards, above);
-}
-
 }  // namespace heddle::app

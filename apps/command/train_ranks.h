@@ -1,10 +1,7 @@
 // Training on several processes: rank 0 does all that one process does, the others compute their shards for it.
 #pragma once
 
-#include <string>
-
 #include "apps/options/option_table.h"
-#include "apps/translation/batching/batch_stream.h"
 #include "apps/translation/distributed/ranks.h"
 #include "apps/translation/training/data.h"
 #include "apps/translation/training/options.h"
@@ -22,9 +19,5 @@ void check_shareable(const Ranks& ranks, const TrainSettings& settings);
 /// of other bits.
 /// A prepared text they open themselves; where one of them does not see the same files, `say` is told, and the text is sent.
 void begin_on_ranks(Ranks& ranks, const OptionTable& options, const TrainingData& data, const Say& say);
-
-/// "4 processes share the 8 shards of an update; the one with the most tokens has 3.1 % more than the mean", of the updates
-/// of the planned batches.
-std::string description(const Ranks& ranks, const TrainingOptions& options, const TokenPairs& pairs, const BatchPlan& plan);
 
 }  // namespace heddle::app
