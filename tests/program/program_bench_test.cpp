@@ -115,49 +115,6 @@ TEST(ProgramBench, CountsWhatEachStepOfALadderAsksFor) {
         EXPECT_THAT(table.out, HasSubstr(ladder));
 }
 
-// The counts stated at the top of the ladders' files, for 32 rows of 256 numbers.
-TEST(ProgramBench, CountsTheLadderOfSoftmaxAsByHand) {
-    if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
-    const Workplace here;
-    auto steps = steps_of(nlohmann::json::parse(here.run("bench ladder softmax --size 32 --json").out));
-    ASSERT_EQ(steps.size(), 7u);
-    constexpr std::int64_t rows = 32, cols = 256, numbers = rows * cols, row_sectors = cols * 4 / 32;
-    const auto expect = [&](const char* name, std::int64_t reads, std::int64_t sectors) {
-        EXPECT_EQ(steps[name]["bytes"], (reads + 1) * numbers * 4) << name;
-        EXPECT_EQ(steps[name]["sectors"], sectors) << name;
-    };
-    expect("naive", 3, 4 * numbers);  // one sector per number
-    for (const char* name : {"block", "warp"}) expect(name, 3, 4 * rows * row_sectors);
-    expect("online", 2, 3 * rows * row_sectors);
-    for (const char* name : {"registers", "vectors"}) expect(name, 1, 2 * rows * row_sectors);
-    EXPECT_EQ(steps["vectors"]["accesses"].get<int>() * 4, steps["registers"]["accesses"].get<int>());
-    EXPECT_EQ(steps["block"]["barriers"], rows * 18 * 4) << "18 a row, each of four warps";
-    EXPECT_EQ(steps["warp"]["barriers"], 0);
-    EXPECT_EQ(steps["warp"]["collectives"], rows * 2 * 5) << "five shuffles for each maximum and sum";
-    EXPECT_EQ(steps["registers"]["shared_cycles"], 0);
-    for (const char* count : {"bytes", "launches"}) EXPECT_FALSE(steps["library"].contains(count)) << count;
-}
-
-// 64 queries and keys of 32 numbers.
-TEST(ProgramBench, CountsTheConflictsThatPaddingEnds) {
-    if (!device::emulated()) GTEST_SKIP() << "a GPU does not count";
-    const Workplace here;
-    auto steps = steps_of(nlohmann::json::parse(here.run("bench ladder attention --size 1 --json").out));
-    const auto conflicts = [&](const char* name) {
-        return steps[name]["shared_cycles"].get<std::int64_t>() - steps[name]["least_shared_cycles"].get<std::int64_t>();
-    };
-    // Each query reads column c of 32 keys at once, for 32 columns and two tiles: 31 extra cycles each time.
-    EXPECT_EQ(conflicts("tiles"), 64 * 32 * 2 * 31);
-    EXPECT_EQ(conflicts("padding"), 0);
-    EXPECT_EQ(conflicts("rows"), 0);
-    EXPECT_EQ(steps["naive"]["launches"], 3);
-    EXPECT_EQ(steps["fused"]["launches"], 1);
-    // Keys and values are read by 8 blocks of 8 queries or by 2 of 32; queries and the output once.
-    constexpr std::int64_t one = 64 * 32 * 4;
-    EXPECT_EQ(steps["padding"]["bytes"], 8 * 2 * one + 2 * one);
-    EXPECT_EQ(steps["rows"]["bytes"], 2 * 2 * one + 2 * one);
-}
-
 // The chapters show what the command prints.
 TEST(ProgramBench, TheChaptersShowItsTables) {
     if (!device::emulated()) GTEST_SKIP() << "the chapters' tables are those of the emulated device";

@@ -140,16 +140,6 @@ TEST_F(Decoding, TranslatesWithSeveralModels) {
                                   "the same vocabulary options\n"));
 }
 
-TEST_F(Decoding, SamplesByLineAndSeed) {
-    const std::string input = some(50);
-    const std::string drawn = translated("--model ONE --sample --seed 3 --temperature 2 --n-best 2 --scores", input);
-    EXPECT_EQ(entries_of(drawn).size(), 100u);
-    EXPECT_EQ(translated("--model ONE --sample --seed 3 --temperature 2 --n-best 2 --scores --flush-every 7 --threads 1", input),
-              drawn);
-    EXPECT_NE(translated("--model ONE --sample --seed 4 --temperature 2 --n-best 2 --scores", input), drawn);
-    EXPECT_EQ(translated("--model ONE --sample --top-k 1", input), translated("--model ONE --beam 1", input));
-}
-
 TEST_F(Decoding, BeginsWithThePrefix) {
     train_subwords();
     const std::string input = some(20);

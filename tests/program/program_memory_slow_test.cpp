@@ -201,15 +201,6 @@ TEST(MemoryAdvice, NamesTheLimitsInForce) {
     EXPECT_EQ(app::search_advice(decode, 2), "lower --n-best 30 to 15, or split the longest lines");
 }
 
-TEST(MemoryAdvice, AsksForLessWhereOneAllocationWasLargerThanAllOthers) {
-    const auto less = [](std::int64_t wanted, std::int64_t in_use) { return app::times_less(OutOfMemory("", wanted, in_use)); };
-    EXPECT_EQ(less(0, 0), 2);
-    EXPECT_EQ(less(1 << 20, 0), 2);
-    EXPECT_EQ(less(1 << 20, 1 << 30), 2);
-    EXPECT_EQ(less(3 << 20, 1 << 20), 4);
-    EXPECT_EQ(less(std::int64_t{1} << 40, 1 << 20), 1024);
-}
-
 TEST(MemoryAdvice, StandsBehindWhatWasWantedAndPassesOtherErrorsOn) {
     const auto advice = [] { return "lower X"; };
     EXPECT_EQ(app::with_memory_advice(advice, [] { return 3; }), 3);

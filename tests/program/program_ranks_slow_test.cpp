@@ -112,21 +112,6 @@ TEST_F(ManyProcesses, LeaveTheBytesOfOne) {
     }
 }
 
-TEST_F(ManyProcesses, GoOnWithASaveOfAnyNumber) {
-    const std::string options = std::string(" --shards 4") + tiny;
-    ASSERT_EQ(train(" --out whole --updates 9" + options).status, 0);
-    ASSERT_EQ(train_together(4, " --out four --updates 5" + options).status, 0);
-    for (const int ranks : {1, 2, 3}) {
-        const std::string run = fmt::format("on{}", ranks);
-        std::filesystem::copy(here_.path("four"), here_.path(run), std::filesystem::copy_options::recursive);
-        const ProgramResult result =
-            ranks == 1 ? train(" --resume " + run + " --updates 9") : train_together(ranks, " --resume " + run + " --updates 9");
-        ASSERT_EQ(result.status, 0) << result.err;
-        EXPECT_EQ(digests(run).at("saves/9/model.safetensors"), digests("whole").at("saves/9/model.safetensors"));
-        EXPECT_EQ(digests(run).at("saves/9/moments.safetensors"), digests("whole").at("saves/9/moments.safetensors"));
-    }
-}
-
 // The exchange goes through the host, with captured steps that leave their losses on the device.
 TEST_F(ManyProcesses, LeaveTheBytesOfOneOnTheDevice) {
     if (here_.run("--version").out.find("cuda: ") == std::string::npos)

@@ -60,13 +60,6 @@ TEST(ProgramReport, ShowsTheWholeOfARunThatWasResumed) {
     EXPECT_TRUE(here.read("my RUN/model.safetensors") == here.read("whole/model.safetensors"));
 }
 
-TEST(ProgramReport, CountsTheTokensOfEachVocabulary) {
-    const Workplace here;
-    ASSERT_EQ(here.run("train --task numbers --shared-vocab false --out RUN --updates 2" + reported_run).status, 0);
-    EXPECT_THAT(here.read("RUN/report.html"),
-                ContainsRegex("; a vocabulary of [0-9]+ tokens for the source and one of [0-9]+ for the target; "));
-}
-
 TEST(ProgramReport, IsWrittenWhenASignalStopsTheRun) {
     const Workplace here;
     RunningProgram program(here, {"train",    "--task",    "copy",    "--out",       "RUN",       "--updates",    "100000",
@@ -84,36 +77,6 @@ TEST(ProgramReport, IsWrittenWhenASignalStopsTheRun) {
     const std::string stopped = log.substr(log.find("topped by SIGTERM after"));
     EXPECT_THAT(page, HasSubstr("<p>S" + stopped.substr(0, stopped.find('\n')) + ".</p>"));
     EXPECT_GE(points_of_loss(page), 2);
-}
-
-TEST(ProgramReport, OfARunThatDivergedHasItsCurvesAndSaysWhy) {
-    const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --out RUN --updates 10" + reported_run).status, 0);
-    const ProgramResult away = here.run("train --resume RUN --updates 40 --lr 1e30 --clip 0 --warmup 0 --log-every 1");
-    EXPECT_EQ(away.status, 3) << away.err;
-    const std::string page = here.read("RUN/report.html");
-    EXPECT_EQ(markup_of(page).error, "");
-    EXPECT_THAT(page, AllOf(HasSubstr("<p>Training diverged in update 12: "), HasSubstr("the save of update 10 is whole"),
-                            HasSubstr("--lr 1e30"), HasSubstr("lr = 1e+30"), HasSubstr("<td>step of adam</td>")));
-    EXPECT_EQ(points_of_loss(page), 3) << "updates 5 and 10, and the one before the last";
-    EXPECT_THAT(away.err, AllOf(HasSubstr("wrote RUN/report.html in "), HasSubstr("heddle: training diverged in update 12"),
-                                Not(HasSubstr("is -nan"))));
-    // Before the first log line the page shows the mean of the updates so far.
-    const ProgramResult early =
-        here.run("train --task copy --out early --updates 40 --lr 1e30 --clip 0 --warmup 0" + reported_run);
-    EXPECT_EQ(early.status, 3) << early.err;
-    EXPECT_THAT(here.read("early/report.html"),
-                AllOf(HasSubstr(">since the last log line<"), HasSubstr("<td>training, since then</td>")));
-}
-
-TEST(ProgramReport, ThatCannotBeWrittenIsSaidAndLosesNoRun) {
-    const Workplace here;
-    ASSERT_EQ(here.run("train --task copy --out RUN --updates 5" + reported_run).status, 0);
-    std::filesystem::remove(here.path("RUN/report.html"));
-    std::filesystem::create_directories(here.path("RUN/report.html/in the way"));
-    const ProgramResult result = here.run("train --resume RUN --updates 10");
-    EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.err, AllOf(HasSubstr("no report: "), HasSubstr("translate with: ")));
 }
 
 }  // namespace
