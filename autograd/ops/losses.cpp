@@ -67,21 +67,50 @@ Variable bounded_log(const Variable& x, Where where) {
     return ops::where(small, kLeast, log(ops::where(small, 1.0, x, where), where), where);
 }
 
-// The elements of x at these places of all in one row, i32 [n], which are distinct: that spares the CPU the sort of
-// gather_backward.
-Variable picked(const char* op, const Variable& x, const Tensor& places, Where where) {
-    Tensor y = kernels::gather_forward(x.value().reshape({x.numel()}), places);
-    return record(y, {.op = op, .where = where, .inputs = {x}, .saved = {places}, .backward = [](Gradients& g) {
-                          const Tensor dy = g.output(), at = g.saved(0), whole = g.accumulate_into(0);
-                          Tensor dx = whole.reshape({whole.numel()});
-                          if (dx.device() == Device::cuda) return kernels::gather_backward(dy, at, dx);
-                          dispatch_real("nll_loss", dx.dtype(), [&]<class T>(TypeTag<T>) {
-                              const std::int32_t* const place = at.data<std::int32_t>();
-                              const T* const from = dy.data<T>();
-                              T* const to = dx.mutable_data<T>();
-                              for (std::int64_t i = 0; i < at.numel(); ++i) to[place[i]] += from[i];
-                          });
-                      }});
+// On CUDA, of other ops. The row of an ignored target gives its first number, which does not count.
+Variable nll_on_device(const Variable& log_probabilities, const Tensor& targets, const LossOptions& options, Where where) {
+    const Tensor& x = log_probabilities.value();
+    const Device device = x.device();
+    // The count stays on the device.
+    const Tensor divisor = kernels::loss_divisor_cuda(targets, x.cols(), options).slice(0, 1).reshape(Shape());
+    check(x.numel() <= std::numeric_limits<std::int32_t>::max(),
+          "nll_loss: log_probabilities {} have more places than i32 numbers; cross_entropy has no such bound", x.shape());
+    const Tensor counted = targets != options.ignore;
+    const Tensor places = Tensor::arange(x.rows(), DType::i32, device) * static_cast<double>(x.cols()) + targets * counted;
+    const Variable found = gather(reshape(log_probabilities, {x.numel()}, where), places, where);
+    const Variable total = sum(ops::where(counted, found, 0.0, where), {}, false, where);
+    return neg(div(total, kernels::cast(divisor, x.dtype()), where), where);
+}
+
+// On the CPU in one pass over the targets, and one for the gradient.
+Variable nll_on_cpu(const Variable& log_probabilities, const Tensor& targets, const LossOptions& options, Where where) {
+    const Tensor& x = log_probabilities.value();
+    const double divisor =
+        kernels::loss_divisor(options, kernels::count_targets("nll_loss", targets, x.rows(), x.cols(), options));
+    // body(i) for each place of x that a target names.
+    const auto each = [ignore = options.ignore, cols = x.cols()](const Tensor& at, const auto& body) {
+        const std::int32_t* const target = at.data<std::int32_t>();
+        for (std::int64_t row = 0; row < at.numel(); ++row)
+            if (target[row] != ignore) body(row * cols + target[row]);
+    };
+    Tensor loss = Tensor::empty({}, x.dtype());
+    dispatch_real("nll_loss", x, [&]<class T>(TypeTag<T>) {
+        Accumulator<T> total = 0;
+        each(targets, [&total, from = x.data<T>()](std::int64_t i) { total += Accumulator<T>(from[i]); });
+        *loss.mutable_data<T>() = static_cast<T>(-total / divisor);
+    });
+    return record(loss, {.op = "nll_loss",
+                         .where = where,
+                         .inputs = {log_probabilities},
+                         .saved = {targets},
+                         .backward = [each, divisor](Gradients& g) {
+                             const Tensor dy = g.output();
+                             Tensor dx = g.accumulate_into(0);
+                             dispatch_real("nll_loss", dx, [&]<class T>(TypeTag<T>) {
+                                 const auto share = static_cast<T>(-Accumulator<T>(*dy.data<T>()) / divisor);
+                                 each(g.saved(0), [share, to = dx.mutable_data<T>()](std::int64_t i) { to[i] += share; });
+                             });
+                         }});
 }
 
 }  // namespace
@@ -144,22 +173,8 @@ Variable nll_loss(const Variable& log_probabilities, const Tensor& targets, cons
           options.label_smoothing);
     kernels::check_targets(op, targets, x.rows(), options);
     check_device(op, {{"log_probabilities", x}, {"targets", targets}, {"divisor_in_memory", options.divisor_in_memory}});
-    const Device device = x.device();
-    Tensor divisor;  // on CUDA the count stays on the device
-    if (device == Device::cuda) {
-        divisor = kernels::loss_divisor_cuda(targets, x.cols(), options).slice(0, 1).reshape(Shape());
-    } else {
-        const std::int64_t counted = kernels::count_targets(op, targets, x.rows(), x.cols(), options);
-        divisor = Tensor::full({}, kernels::loss_divisor(options, counted), DType::f64);
-    }
-    check(x.numel() <= std::numeric_limits<std::int32_t>::max(),
-          "nll_loss: log_probabilities {} have more places than i32 numbers; cross_entropy has no such bound", x.shape());
-    // The row of an ignored target gives its first number, which does not count.
-    const Tensor counted = targets != options.ignore;
-    const Tensor places = Tensor::arange(x.rows(), DType::i32, device) * static_cast<double>(x.cols()) + targets * counted;
-    const Variable found = picked(op, log_probabilities, places, where);
-    const Variable total = sum(ops::where(counted, found, 0.0, where), {}, false, where);
-    return neg(div(total, kernels::cast(divisor, x.dtype()), where), where);
+    return x.device() == Device::cuda ? nll_on_device(log_probabilities, targets, options, where)
+                                      : nll_on_cpu(log_probabilities, targets, options, where);
 }
 
 Variable kl_div(const Variable& log_probabilities, const Variable& target, const DivergenceOptions& options, Where where) {

@@ -5,7 +5,9 @@
 
 #include "autograd/ops.h"
 #include "core/check.h"
+#include "core/dual.h"
 #include "core/format.h"
+#include "core/parallel.h"
 #include "kernels/cast/cast.h"
 #include "kernels/concat/concat.h"
 #include "kernels/elementwise/elementwise.h"
@@ -44,6 +46,43 @@ Tensor rows_at(const Tensor& x, const std::vector<std::int32_t>& places, std::in
     const auto count = static_cast<std::int64_t>(places.size());
     const Tensor indices = Tensor::from(places, {count}).to(x.device());
     return kernels::gather_forward(x.reshape({x.numel() / inner, inner}), indices);
+}
+
+// body(i, place) for each index i along the axis, which is checked: `place` is that of its element among those of x.
+template <class Body>
+void each_place(const Shape& shape, int axis, const Tensor& indices, const Body& body) {
+    const AroundAxis from(shape, axis), to(indices.shape(), axis);
+    const std::int32_t* const index = indices.data<std::int32_t>();
+    parallel_for(to.outer, grain_for(to.n * to.inner), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t outer = begin; outer < end; ++outer)
+            for (std::int64_t n = 0; n < to.n; ++n)
+                for (std::int64_t inner = 0; inner < to.inner; ++inner) {
+                    const std::int64_t i = (outer * to.n + n) * to.inner + inner, at = index[i];
+                    if (at < 0 || at >= from.n)  // check() would keep its arguments in memory for each index
+                        fail_with("gather: an index is {}, but axis {} of x {} has {} places", at, axis, shape, from.n);
+                    body(i, (outer * from.n + at) * from.inner + inner);
+                }
+    });
+}
+
+// On the CPU in one pass: rows of a gather would be single elements, and its gradient sorts them.
+Variable gathered(const Variable& x, int axis, const Tensor& indices, Where where) {
+    const Shape shape = x.shape();
+    Tensor y = Tensor::empty(indices.shape(), x.dtype());
+    dispatch_all(x.dtype(), [&]<class T>(TypeTag<T>) {
+        T* const to = y.mutable_data<T>();
+        each_place(shape, axis, indices,
+                   [to, from = x.value().data<T>()](std::int64_t i, std::int64_t place) { to[i] = from[place]; });
+    });
+    return record(y, {.op = "gather", .where = where, .inputs = {x}, .saved = {indices}, .backward = [=](Gradients& g) {
+                          const Tensor dy = g.output();
+                          Tensor dx = g.accumulate_into(0);
+                          dispatch_real("gather", dx, [&]<class T>(TypeTag<T>) {
+                              T* const to = dx.mutable_data<T>();
+                              each_place(shape, axis, g.saved(0),
+                                         [to, from = dy.data<T>()](std::int64_t i, std::int64_t place) { to[place] += from[i]; });
+                          });
+                      }});
 }
 
 void check_places(const char* op, const Shape& shape, std::int64_t places) {
@@ -177,17 +216,13 @@ Variable gather(const Variable& x, int axis, const Tensor& indices, Where where)
     check_dtype("gather", "indices", indices, DType::i32);
     check(indices.rank() == shape.rank() && with_extent(shape, at, indices.dim(at)) == indices.shape(),
           "gather: x has shape {} and indices {}, wanted equal extents but for axis {}", shape, indices.shape(), axis);
-    check_places("gather", shape, x.value().numel());
-    const AroundAxis from(shape, at), to(indices.shape(), at);
     const Tensor given = indices.to(Device::cpu);
-    std::vector<std::int32_t> places;
-    for (std::int64_t i = 0; i < given.numel(); ++i) {
-        const std::int64_t index = given.values<std::int32_t>()[static_cast<std::size_t>(i)];
-        check(index >= 0 && index < from.n, "gather: an index is {}, but axis {} of x {} has {} places", index, axis, shape,
-              from.n);
-        const std::int64_t outer = i / (to.n * to.inner), inner = i % to.inner;
-        places.push_back(static_cast<std::int32_t>((outer * from.n + index) * from.inner + inner));
-    }
+    if (x.device() == Device::cpu) return gathered(x, at, given, where);
+    check_places("gather", shape, x.value().numel());
+    std::vector<std::int32_t> places(static_cast<std::size_t>(given.numel()));
+    each_place(shape, at, given, [&](std::int64_t i, std::int64_t place) {
+        places[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(place);
+    });
     const Tensor flat = Tensor::from(places, {given.numel()}).to(x.device());
     return reshape(gather(reshape(x, {x.value().numel()}, where), flat, where), indices.shape(), where);
 }
@@ -245,13 +280,36 @@ Variable repeat_interleave(const Variable& x, std::int64_t times, const std::opt
 
 namespace {
 
-// The places of an axis are rows of a gather once it is the first one: three copies, where single elements would be gathered one
-// by one.
+// The same with one axis turned round, on the CPU.
+Tensor reversed(const Tensor& x, const AroundAxis& at) {
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_all(x.dtype(), [&]<class T>(TypeTag<T>) {
+        const T* const from = x.data<T>();
+        T* const to = y.mutable_data<T>();
+        const std::int64_t size = at.n * at.inner;
+        parallel_for(at.outer, grain_for(size), [=](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t first = begin * size; first < end * size; first += size)
+                if (at.inner == 1)
+                    std::reverse_copy(from + first, from + first + size, to + first);
+                else
+                    for (std::int64_t i = 0; i < size; i += at.inner)
+                        std::copy_n(from + first + i, at.inner, to + first + size - at.inner - i);
+        });
+    });
+    return y;
+}
+
+// On CUDA the places of an axis are rows of a gather once it is the first one: three copies, where single elements would be
+// gathered one by one.
 Tensor flipped(const Tensor& x, const std::vector<int>& axes) {
     Tensor y = x;
     for (const int axis : axes) {
         const AroundAxis at(x.shape(), axis);
         if (at.n < 2 || x.numel() == 0) continue;
+        if (x.device() == Device::cpu) {
+            y = reversed(y, at);
+            continue;
+        }
         check_places("flip", x.shape(), at.n);
         std::vector<std::int32_t> places;
         for (std::int64_t i = at.n; i-- > 0;) places.push_back(static_cast<std::int32_t>(i));
