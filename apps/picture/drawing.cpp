@@ -43,12 +43,6 @@ void Drawing::rect(double x, double y, double width, double height, std::string_
     body_ += tip.empty() ? "/>" : fmt::format("><title>{}</title></rect>", escaped(tip));
 }
 
-void Drawing::rounded(double x, double y, double width, double height, std::string_view fill, std::string_view stroke,
-                      double radius) {
-    body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\" fill=\"{}\" stroke=\"{}\"/>", place(x),
-                         place(y), place(width), place(height), place(radius), fill, stroke);
-}
-
 void Drawing::circle(double x, double y, double radius, std::string_view fill) {
     body_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\"/>", place(x), place(y), place(radius), fill);
 }

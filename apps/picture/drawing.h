@@ -30,9 +30,6 @@ class Drawing {
     void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width, std::string_view dashes = "",
               double opacity = 1);
     void rect(double x, double y, double width, double height, std::string_view fill, std::string_view tip = "");
-    /// A rectangle with a border and rounded corners.
-    void rounded(double x, double y, double width, double height, std::string_view fill, std::string_view stroke,
-                 double radius = 5);
     void circle(double x, double y, double radius, std::string_view fill);
     /// `data` as in <path d="...">, without a fill.
     void path(std::string_view data, std::string_view stroke, double width, std::string_view dashes = "");
