@@ -48,53 +48,71 @@ TEST(AttentionRows, FewQueriesHaveTheBitsOfABlockAtEveryLevel) {
 }
 
 // Narrow heads of short sentences stand side by side in the lanes, but not with a mask: one that hides nothing changes no bit.
-TEST(AttentionRows, NarrowHeadsHaveTheBitsOfBlocksAtEveryLevel) {
-    const auto forwards = HEDDLE_ALL_LEVELS(attention_forward_fast);
-    const auto backwards = HEDDLE_ALL_LEVELS(attention_backward_fast);
-    const Spans queries = Spans::packed(std::vector<std::int64_t>{7, 1, 40, 16, 17, 33, 5});
-    const Spans keys = Spans::packed(std::vector<std::int64_t>{7, 9, 3, 16, 32, 33, 0});
-    for (const auto& [heads, width] : {std::pair{4, 4}, {8, 4}, {3, 4}, {2, 8}, {4, 8}, {1, 8}})
-        for (const bool causal : {false, true}) {
-            const std::int64_t columns = heads * width;
-            AttentionRules rules{.query_spans = queries, .key_spans = keys, .heads = heads, .causal = causal};
-            const AttentionCase at = make_case(rules, width, width, false);
-            rules.mask = Tensor::ones({40, 33}, DType::u8);
-            const AttentionView<float> views[] = {view_attention<float>(at.query(), at.key(), at.value(), at.rules),
-                                                  view_attention<float>(at.query(), at.key(), at.value(), rules)};
-            std::vector<AttentionItem> items;
-            for (std::int64_t s = 0; s < queries.size(); ++s)
-                for (std::int64_t h = 0; h < heads; ++h) items.push_back({s, h});
-            for (std::size_t level = 0; level < forwards.size(); ++level) {
-                std::vector<Tensor> results[2];
-                for (const bool masked : {false, true}) {
-                    Guarded<float> output(119 * columns), unrecorded(119 * columns), log_sum(119 * heads);
-                    Guarded<float> d_query(119 * columns), d_key(100 * columns), d_value(100 * columns);
-                    Guarded<float> scratch(attention_backward_scratch(33, width, width));
-                    const AttentionView<float>& view = views[masked];
-                    const HeadRows<float> rows{output.data(), columns, width};
-                    forwards[level](view, items.data(), std::ssize(items), rows, log_sum.data(), scratch.data());
-                    forwards[level](view, items.data(), std::ssize(items), {unrecorded.data(), columns, width}, nullptr,
-                                    scratch.data());
-                    backwards[level](view,
-                                     {{output.data(), columns, width},
-                                      log_sum.data(),
-                                      {at.d_output.data<float>(), columns, width},
-                                      {d_query.data(), columns, width},
-                                      {d_key.data(), columns, width},
-                                      {d_value.data(), columns, width}},
-                                     items.data(), std::ssize(items), scratch.data());
-                    for (const Guarded<float>* memory : {&output, &unrecorded, &log_sum, &d_query, &d_key, &d_value, &scratch})
-                        EXPECT_TRUE(memory->intact()) << level;
-                    results[masked] = {output.tensor({119, columns}), unrecorded.tensor({119, columns}),
-                                       log_sum.tensor({119, heads}),  d_query.tensor({119, columns}),
-                                       d_key.tensor({100, columns}),  d_value.tensor({100, columns})};
-                }
-                for (std::size_t i = 0; i < results[0].size(); ++i)
-                    EXPECT_TRUE(same_bits(results[0][i], results[1][i])) << "result " << i << ", level " << level << ", " << heads
-                                                                         << " heads of " << width << ", causal " << causal;
-            }
-        }
+// Nor do they with dropout, or when heads share their keys.
+class NarrowHeads : public testing::TestWithParam<std::tuple<std::pair<std::int64_t, std::int64_t>, bool, const char*>> {
+  protected:
+    const Spans queries_ = Spans::packed(std::vector<std::int64_t>{7, 1, 40, 16, 17, 33, 5});
+    const Spans keys_ = Spans::packed(std::vector<std::int64_t>{7, 9, 3, 16, 32, 33, 0});
+
+    AttentionRules rules(bool masked) const {
+        const auto& [size, causal, what] = GetParam();
+        AttentionRules rules{.query_spans = queries_, .key_spans = keys_, .heads = size.first, .causal = causal};
+        if (std::string_view(what) == "shared") rules.key_heads = 1;
+        if (std::string_view(what) == "dropout") rules.dropout = Dropout(0.4, 5);
+        if (masked) rules.mask = Tensor::ones({queries_.longest(), keys_.longest()}, DType::u8);
+        return rules;
+    }
+    static std::vector<AttentionItem> items(std::int64_t heads) {
+        std::vector<AttentionItem> all;
+        for (std::int64_t sentence = 0; sentence < 7; ++sentence)
+            for (std::int64_t head = 0; head < heads; ++head) all.push_back({sentence, head});
+        return all;
+    }
+    // Outputs, with and without a log-sum-exp, this, and the three gradients.
+    std::vector<Tensor> results(std::size_t level, bool masked) const {
+        const std::int64_t width = std::get<0>(GetParam()).second;
+        AttentionCase at = make_case(rules(false), width, width, false);
+        at.rules = rules(masked);
+        const std::int64_t heads = at.rules.heads, key_heads = at.rules.heads_of_keys(), columns = heads * width;
+        const auto view = view_attention<float>(at.query(), at.key(), at.value(), at.rules);
+        Guarded<float> output(queries_.rows() * columns), alone(queries_.rows() * columns), log_sum(queries_.rows() * heads);
+        Guarded<float> d_query(queries_.rows() * columns), d_key(keys_.rows() * key_heads * width);
+        Guarded<float> d_value(keys_.rows() * key_heads * width), scratch(attention_backward_scratch(33, width, width));
+        const std::vector<AttentionItem> forward = items(heads), backward = items(key_heads);
+        const auto run = HEDDLE_ALL_LEVELS(attention_forward_fast)[level];
+        run(view, forward.data(), std::ssize(forward), {output.data(), columns, width}, log_sum.data(), scratch.data());
+        run(view, forward.data(), std::ssize(forward), {alone.data(), columns, width}, nullptr, scratch.data());
+        HEDDLE_ALL_LEVELS(attention_backward_fast)
+        [level](view,
+                {{output.data(), columns, width},
+                 log_sum.data(),
+                 {at.d_output.data<float>(), columns, width},
+                 {d_query.data(), columns, width},
+                 {d_key.data(), key_heads * width, width},
+                 {d_value.data(), key_heads * width, width}},
+                backward.data(), std::ssize(backward), scratch.data());
+        std::vector<Tensor> all;
+        for (const Guarded<float>* memory : {&output, &alone, &log_sum, &d_query, &d_key, &d_value, &scratch})
+            EXPECT_TRUE(memory->intact()) << level;
+        for (Guarded<float>* memory : {&output, &alone, &d_query}) all.push_back(memory->tensor({queries_.rows(), columns}));
+        for (Guarded<float>* memory : {&d_key, &d_value}) all.push_back(memory->tensor({keys_.rows(), key_heads * width}));
+        all.push_back(log_sum.tensor({queries_.rows(), heads}));
+        return all;
+    }
+};
+
+TEST_P(NarrowHeads, HaveTheBitsOfBlocksAtEveryLevel) {
+    for (std::size_t level = 0; level < HEDDLE_ALL_LEVELS(attention_forward_fast).size(); ++level) {
+        const std::vector<Tensor> narrow = results(level, false), blocks = results(level, true);
+        for (std::size_t i = 0; i < narrow.size(); ++i)
+            EXPECT_TRUE(same_bits(narrow[i], blocks[i])) << "result " << i << ", level " << level;
+    }
 }
+
+INSTANTIATE_TEST_SUITE_P(Sizes, NarrowHeads,
+                         testing::Combine(testing::Values(std::pair{4, 4}, std::pair{8, 4}, std::pair{3, 4}, std::pair{2, 8},
+                                                          std::pair{4, 8}),
+                                          testing::Bool(), testing::Values("plain", "shared", "dropout")));
 
 }  // namespace
 }  // namespace heddle::kernels

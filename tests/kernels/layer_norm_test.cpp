@@ -77,6 +77,22 @@ TEST(ResidualLayerNorm, WithoutDropoutGivesBothInputsOneGradientEach) {
     EXPECT_FALSE(x.grad().shares_storage(sublayer.grad()));
 }
 
+// To the bit: it is added last, in whole vectors and in the last one.
+TEST(ResidualLayerNorm, AddsTheGradientOfTheSum) {
+    const Tensor sum = normal({3, 37}, DType::f32, 1), dy = normal({3, 37}, DType::f32, 2),
+                 d_sum = normal({3, 37}, DType::f32, 3);
+    const Tensor gamma = normal({37}, DType::f32, 4);
+    const LayerNormResult layer = layer_norm_forward(sum, gamma, gamma, 1e-5), rms = rms_norm_forward(sum, gamma, 1e-5);
+    const auto of_layer = [&](const Tensor& of_sum) {
+        return residual_layer_norm_backward(of_sum, dy, sum, gamma, layer.mean, layer.rstd, {}, true, {}, {}).dx;
+    };
+    const auto of_rms = [&](const Tensor& of_sum) {
+        return residual_rms_norm_backward(of_sum, dy, sum, gamma, rms.rstd, {}, true, {}).dx;
+    };
+    EXPECT_TRUE(same_bits(of_layer(d_sum), of_layer({}).add(d_sum)));
+    EXPECT_TRUE(same_bits(of_rms(d_sum), of_rms({}).add(d_sum)));
+}
+
 TEST(LayerNorm, NamesAnEpsAndRowsThatDoNotFit) {
     const Inputs in(4, 6, DType::f32);
     expect_error([&] { layer_norm_forward(in.x, in.gamma, in.beta, 0); }, "eps is 0, wanted a positive number");
