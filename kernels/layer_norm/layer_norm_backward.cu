@@ -1,5 +1,5 @@
 // Layer and RMS normalisation on CUDA, backward; layer_norm.h has the formulas. RMS takes the mean of a row and that of g as 0,
-// and drops the sums for dbeta.
+// and has no dbeta, whose sums it neither keeps in memory nor adds up.
 //
 //     register kernel   1, 2 or 8 warps a row, whose dy, x and column sums stay in their registers (up to 4096 columns)
 //     wide kernel       a block a row; its second pass over dy and x comes from the caches
@@ -174,9 +174,10 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_kernel(Arrays<T>
         }
     }
     if (a.affine.partial == nullptr) return;
-    A* const partial = a.affine.partial + std::int64_t{blockIdx.x} * 2 * cols;  // [2, cols]
-    A* const sums = kTeams > 1 ? arena.take<A>(kTeams * 2 * cols) : partial;    // [teams, 2, cols]
-    A* const own = sums + team * 2 * cols;
+    const int sum_cols = a.affine.parts * cols;
+    A* const partial = a.affine.partial + std::int64_t{blockIdx.x} * sum_cols;  // [parts, cols]
+    A* const sums = kTeams > 1 ? arena.take<A>(kTeams * sum_cols) : partial;    // [teams, parts, cols]
+    A* const own = sums + team * sum_cols;
 #pragma unroll
     for (int step = 0; step < kSteps<N>; ++step) {
         const int column = begin + step * kStride;
@@ -184,14 +185,14 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_kernel(Arrays<T>
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             own[column + i] = dgamma[step * N + i];
-            own[cols + column + i] = dbeta[step * N + i];
+            if (a.affine.parts == 2) own[cols + column + i] = dbeta[step * N + i];
         }
     }
     if constexpr (kTeams > 1) {
         __syncthreads();  // every team's sums are there
-        for (int i = thread_in_block(); i < 2 * cols; i += kThreads) {
+        for (int i = thread_in_block(); i < sum_cols; i += kThreads) {
             A total = 0;
-            for (int t = 0; t < kTeams; ++t) total += sums[t * 2 * cols + i];
+            for (int t = 0; t < kTeams; ++t) total += sums[t * sum_cols + i];
             partial[i] = total;
         }
     }
@@ -209,7 +210,9 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_wide_kernel(Arra
     SharedArena arena;
     int* flag = arena.take<int>(1);
     A* scratch = arena.take<A>(4 * kWarps);
-    A* const partial = a.affine.partial == nullptr ? nullptr : a.affine.partial + blockIdx.x * 2 * a.cols;  // [2, cols]
+    const bool shifts = a.affine.parts == 2;
+    A* const partial =  // [parts, cols]
+        a.affine.partial == nullptr ? nullptr : a.affine.partial + blockIdx.x * a.affine.parts * a.cols;
     const std::int64_t begin = thread_in_block() * N;
     constexpr std::int64_t kStride = kThreads * N;
     const std::int64_t first = blockIdx.x * a.chunk_rows, last = min(first + a.chunk_rows, a.rows);
@@ -236,7 +239,7 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_wide_kernel(Arra
                 Vector<A, M> dgamma = {}, dbeta = {};
                 if (row > first) {
                     dgamma = load_vector<M>(partial + column + i);
-                    dbeta = load_vector<M>(partial + a.cols + column + i);
+                    if (shifts) dbeta = load_vector<M>(partial + a.cols + column + i);
                 }
 #pragma unroll
                 for (int j = 0; j < M; ++j) {
@@ -244,7 +247,7 @@ __global__ void __launch_bounds__(kThreads) layer_norm_backward_wide_kernel(Arra
                     dbeta[j] += load(d[i + j]);
                 }
                 store_vector(partial + column + i, dgamma);
-                store_vector(partial + a.cols + column + i, dbeta);
+                if (shifts) store_vector(partial + a.cols + column + i, dbeta);
             }
         }
         if (a.dx == nullptr) continue;
@@ -276,7 +279,7 @@ void run(const Arrays<T>& a, unsigned chunks) {
     SharedSize shared;
     shared.take<int>(1).template take<A>(4 * kWarps);
     if (warps != 0 && warps != kWarps && a.affine.partial != nullptr)
-        shared.take<A>(kWarps / warps * 2 * static_cast<int>(a.cols));
+        shared.take<A>(kWarps / warps * a.affine.parts * static_cast<int>(a.cols));
     auto* const kernel = warps == 1        ? layer_norm_backward_kernel<T, N, 1>
                          : warps == 2      ? layer_norm_backward_kernel<T, N, 2>
                          : warps == kWarps ? layer_norm_backward_kernel<T, N, kWarps>
@@ -313,12 +316,13 @@ void layer_norm_backward_cuda(LayerNormBackwardTensors& t, const Dropout& dropou
         const bool vectors = fit(a.dy) && fit(a.d_sum) && fit(a.x) && fit(a.gamma) && fit(a.dx) && fit(a.d_sublayer);
         a.chunk_rows = rows_of_chunk(rows, vectors ? warps_of_row<N>(cols) : warps_of_row<1>(cols));
         const unsigned chunks = blocks_for(rows, a.chunk_rows);
-        Tensor partial = affine ? Tensor::empty({chunks, 2, cols}, dtype_of<A>(), Device::cuda) : Tensor();
-        Tensor runs = affine ? Tensor::empty({kAffineRuns, 2, cols}, DType::f64, Device::cuda) : Tensor();
+        const int parts = a.mean == nullptr ? 1 : 2;
+        Tensor partial = affine ? Tensor::empty({chunks, parts, cols}, dtype_of<A>(), Device::cuda) : Tensor();
+        Tensor runs = affine ? Tensor::empty({kAffineRuns, parts, cols}, DType::f64, Device::cuda) : Tensor();
         if (affine) {
             Tensor* const targets[] = {&t.dgamma, &t.dbeta};
-            a.affine = {partial.mutable_data<A>(), runs.template mutable_data<double>(), tickets(kAffineRuns + 1), {}};
-            for (int part = 0; part < 2; ++part) {
+            a.affine = {partial.mutable_data<A>(), runs.template mutable_data<double>(), tickets(kAffineRuns + 1), {}, parts};
+            for (int part = 0; part < parts; ++part) {
                 if (!targets[part]->defined()) continue;
                 if (targets[part]->dtype() == x_dtype)
                     a.affine.targets[part].own = targets[part]->mutable_data<T>();

@@ -24,10 +24,11 @@ struct AffineTarget {
 
 template <class T>
 struct AffineSums {
-    device::Accumulator<T>* partial = nullptr;  ///< [chunks, 2, cols]: each chunk's sums of dy xhat and of dy; null: not wanted
-    double* runs = nullptr;                     ///< [kAffineRuns, 2, cols]
+    device::Accumulator<T>* partial = nullptr;  ///< [chunks, parts, cols]: each chunk's sums of dy xhat and of dy; or null
+    double* runs = nullptr;                     ///< [kAffineRuns, parts, cols]
     unsigned* tickets = nullptr;                ///< [kAffineRuns + 1]
     AffineTarget<T> targets[2];                 ///< dgamma, dbeta
+    int parts = 2;                              ///< of RMS dgamma alone
 };
 
 /// Every thread of every block calls this once the block's row of `partial` is written, block b having chunk b. `flag`: one int
@@ -40,19 +41,20 @@ __device__ __forceinline__ void finish_affine(const AffineSums<T>& sums, std::in
     const unsigned first = run * length, last = min(first + length, chunks);
     if (!device::last_block(sums.tickets + run, last - first, flag)) return;
     const int threads = static_cast<int>(blockDim.x);
-    for (std::int64_t i = device::thread_in_block(); i < 2 * cols; i += threads) {
-        const A* from = sums.partial + first * 2 * cols + i;
+    const std::int64_t sum_cols = sums.parts * cols;
+    for (std::int64_t i = device::thread_in_block(); i < sum_cols; i += threads) {
+        const A* from = sums.partial + first * sum_cols + i;
         double total = 0;
 #pragma unroll 4
-        for (unsigned chunk = first; chunk < last; ++chunk, from += 2 * cols) total += static_cast<double>(*from);
-        sums.runs[run * 2 * cols + i] = total;
+        for (unsigned chunk = first; chunk < last; ++chunk, from += sum_cols) total += static_cast<double>(*from);
+        sums.runs[run * sum_cols + i] = total;
     }
     if (!device::last_block(sums.tickets + kAffineRuns, runs, flag)) return;
-    for (std::int64_t i = device::thread_in_block(); i < 2 * cols; i += threads) {
+    for (std::int64_t i = device::thread_in_block(); i < sum_cols; i += threads) {
         const double* from = sums.runs + i;
         double total = 0;
 #pragma unroll 4
-        for (unsigned r = 0; r < runs; ++r, from += 2 * cols) total += *from;
+        for (unsigned r = 0; r < runs; ++r, from += sum_cols) total += *from;
         const AffineTarget<T>& target = sums.targets[i >= cols];
         const std::int64_t column = i < cols ? i : i - cols;
         if (target.own != nullptr)
