@@ -86,20 +86,6 @@ TEST_F(LineStreamTest, KeepsEmptyLinesAndTakesWindowsEnds) {
     EXPECT_EQ(lines.next(100), (Lines{"a", "", "", " ", "last"}));
 }
 
-TEST_F(LineStreamTest, ReadsMoreThanAPipeHolds) {
-    LineStream lines(ends_[0]);
-    const std::string line(1000, 'x');
-    std::thread writer([&] {
-        for (int i = 0; i < 500; ++i) type(line + "\n");
-        end();
-    });
-    std::size_t count = 0;
-    for (Lines some; !(some = lines.next(64)).empty(); count += some.size())
-        for (const std::string& one : some) EXPECT_EQ(one, line);
-    writer.join();
-    EXPECT_EQ(count, 500u);
-}
-
 TEST_F(LineStreamTest, CutsALineOfManyMegabytesWhileItReads) {
     LineStream lines(ends_[0]);
     constexpr std::size_t megabytes = 64;
