@@ -25,6 +25,8 @@ void take_memory_from(std::byte* (*take)(std::int64_t bytes, void* stream), void
                       bool exact = true);
 /// "12.3 GB of 84.9 GB are free".
 std::string memory_left();
+/// Whether this thread captures a graph.
+bool capturing();
 /// Counts one kernel launch.
 void count_launch();
 

@@ -31,6 +31,7 @@ const MemoryPolicy& memory_policy() {
     return none;
 }
 std::string memory_left() { return {}; }
+bool capturing() { return false; }
 void count_launch() {}
 }  // namespace detail
 

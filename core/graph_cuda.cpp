@@ -8,6 +8,7 @@
 #include "core/device_cuda.h"
 #include "core/format.h"
 #include "core/graph.h"
+#include "core/storage.h"
 
 namespace heddle::device {
 Graph::~Graph() { forget(); }
@@ -37,13 +38,20 @@ void Graph::capture(const std::function<void()>& body) {
     must(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
     cudaGraph_t graph = nullptr;
     detail::set_capturing(true);
-    try {
-        body();
-        detail::set_capturing(false);
-    } catch (...) {
+    const auto give_up = [&] {
         detail::set_capturing(false);
         if (cudaStreamEndCapture(stream(), &graph) == cudaSuccess) cudaGraphDestroy(graph);
         cudaGetLastError();
+    };
+    try {
+        body();
+        detail::set_capturing(false);
+    } catch (const OutOfMemory&) {
+        give_up();
+        release_kept_memory(Device::cuda);
+        throw;
+    } catch (...) {
+        give_up();
         throw;
     }
     must(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");

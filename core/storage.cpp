@@ -166,8 +166,10 @@ class Pool {
         return block;
     }
 
-    // Graphs read an arena's kept blocks, so the room must come from the device's own pool.
+    // Graphs read an arena's kept blocks, so the room must come from the device's own pool. While a graph is captured the
+    // device's memory cannot be given back, which waits for its work: the capture ends first (core/graph_cuda.cpp).
     void make_room() {
+        if (!host_ && device::detail::capturing()) return;
         if (system_.read_by_graphs)
             release_kept_memory(Device::cuda);
         else

@@ -7,7 +7,9 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 
-#include <cstdio>
+// What a failed assert calls; CUDA's headers declare it for code that is compiled at run time only.
+extern "C" __device__ void __assertfail(const char* message, const char* file, unsigned line, const char* function,
+                                        std::size_t size_of_char);
 #else
 #include "kernels/emulator/kernel.h"
 #endif
@@ -31,15 +33,13 @@ __device__ __forceinline__ int thread_in_block() {
 __device__ __forceinline__ int lane() { return thread_in_block() % kWarp; }
 __device__ __forceinline__ int warp() { return thread_in_block() / kWarp; }
 
-/// Traps the kernel with the message unless `good`: for data that host code cannot check without waiting for the device. The
-/// emulator reports kernel, block and thread; on a GPU the message is printed and the device's context ends, as with a failed
-/// assert.
+/// Ends the kernel with the message unless `good`: for data that host code cannot check without waiting for the device. The
+/// emulator reports kernel, block and thread. On a GPU the driver prints them with the message when the device is waited for
+/// next, as for a failed assert, and the context ends (cudaErrorAssert). A printf before __trap() would be lost with the context.
 #if defined(__CUDACC__)
-__device__ __forceinline__ void require(bool good, const char* message) {
-    if (!good) {
-        printf("heddle: %s\n", message);
-        __trap();
-    }
+__device__ __forceinline__ void require(bool good, const char* message, const char* file = __builtin_FILE(),
+                                        unsigned line = __builtin_LINE()) {
+    if (!good) ::__assertfail(message, file, line, "require", sizeof(char));
 }
 #else
 inline void require(bool good, const char* message, emulator::Place place = emulator::Place::current()) {

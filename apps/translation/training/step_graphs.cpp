@@ -127,7 +127,12 @@ void StepGraphs::run(const PairBatch& batch, std::uint64_t random_key, double di
         know_tables(captured, fitted->capacity);
         fill(captured, batch, *fitted, random_key, divisor);
         const MemoryArena::Use use(arena_);
-        captured.graph.capture([&] { step_(captured.inputs); });
+        const auto step = [&] { step_(captured.inputs); };
+        try {
+            captured.graph.capture(step);
+        } catch (const OutOfMemory&) {
+            captured.graph.capture(step);  // there may be room now
+        }
         ++counts_.captured;
     }
     captured.graph.launch();
