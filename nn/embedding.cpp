@@ -126,8 +126,10 @@ Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& 
 
 Tensor Embedding::step(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, std::int64_t position,
                        const device::Growth& growth) const {
+    const Variable& position_table = positions.table(1);
+    if (!position_table.defined()) return kernels::embedding_forward(weight_.value(), tokens, spans, {}, {.scale = scale_});
     // The step is captured with a position that its table may not have any more: its rows are of no sentence then.
-    const Tensor table = positions.table(1).value();
+    const Tensor table = position_table.value();
     return kernels::embedding_forward(
         weight_.value(), tokens, spans, table,
         {.scale = scale_, .first_position = std::min(position, table.dim(0) - 1), .growth = growth});

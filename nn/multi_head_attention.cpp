@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/attention/alibi.h"
+#include "kernels/rotary/rotary.h"
 
 namespace heddle::nn {
 namespace {
@@ -100,11 +101,20 @@ Variable SelfAttention::forward(const Variable& x, const Spans& spans, const Att
 }
 
 Variable SelfAttention::step(const Variable& x, DecoderCache& cache, std::int64_t layer, Where where) const {
-    const Tensor qkv = project(x, cache.rows(), cache.position() - 1, where).value();
+    const device::Growth growth = cache.position_growth();
+    Tensor qkv;
+    if (growth.replays != nullptr && options_.positions == Positions::rotary)
+        qkv = kernels::rotary(projection_.forward(x, where).value(), cache.rows(), {},
+                              {.head_dim = *options_.head_dim,
+                               .columns = width_ + key_width_,
+                               .first_position = cache.position() - 1,
+                               .growth = growth});
+    else
+        qkv = project(x, cache.rows(), cache.position() - 1, where).value();
     cache.store(layer, {qkv, width_, 2 * key_width_});
     kernels::CachedKeys keys = cache.keys(layer);
     keys.key_heads = *options_.key_heads;
-    if (options_.positions == Positions::alibi) keys.bias = newest_bias_->of(cache.position(), qkv.dtype(), qkv.device());
+    if (options_.positions == Positions::alibi) keys.bias = newest_bias_->of(cache.capacity(), qkv.dtype(), qkv.device());
     const Tensor attended = kernels::attention_cached({qkv, 0, width_}, keys, options_.heads);
     return output_.forward(Variable(attended), where);
 }
@@ -154,8 +164,8 @@ void CrossAttention::step(FewRows& stream, const DecoderCache& cache, std::int64
     stream.add(attended.value(), output_, next);
 }
 
-Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
-                                const AttentionCall& call, Where where) const {
+Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, const Spans& spans,
+                                const Spans& memory_spans, const AttentionCall& call, Where where) const {
     const InModule in_module(name());
     const Variable query = query_.forward(x, where);
     const ops::ColumnsOf key(keys_values, 0, key_width_);

@@ -106,16 +106,6 @@ DecoderCache Transformer::start_decoding(const Variable& memory, const Spans& me
     return {decoder_.memory_keys_values(memory), memory_spans, hypotheses, length};
 }
 
-bool Transformer::replays_steps() const {
-    switch (options_.positions) {
-        case Positions::sinusoidal:
-        case Positions::sines_first:
-        case Positions::marian:
-        case Positions::learned: return true;
-        default: return false;
-    }
-}
-
 Tensor Transformer::step(const Tensor& tokens, DecoderCache& cache) const {
     const NoGrad no_grad;
     check_shape("step", "tokens", tokens, {cache.hypotheses()});

@@ -61,10 +61,6 @@ class Transformer : public Module {
     /// after, [hypotheses, target_vocabulary], with the same bits as decode() and logits() for the whole prefix. For evaluation
     /// mode. Error when the cache is full or the number of tokens differs.
     Tensor step(const Tensor& tokens, DecoderCache& cache) const;
-    /// Whether a captured step() may be replayed for later tokens (DecoderCache::start_capture): whether each of its kernels
-    /// reads from the device how far decoding is.
-    bool replays_steps() const;
-
     /// [target_vocabulary, d_model]
     const Variable& output_weight() const;
     /// [target_vocabulary], or undefined.

@@ -6,7 +6,11 @@ namespace heddle::inline ops {
 
 Variable rotary(const Variable& x, const Spans& spans, std::int64_t head_dim, std::int64_t columns, const RotaryOptions& options,
                 Where where) {
-    const kernels::RotaryPlan plan = {head_dim, columns, options.base, options.first_position, options.inverse};
+    const kernels::RotaryPlan plan = {.head_dim = head_dim,
+                                      .columns = columns,
+                                      .base = options.base,
+                                      .first_position = options.first_position,
+                                      .inverse = options.inverse};
     const bool by_row = options.positions.defined();
     return record(kernels::rotary(x.value(), spans, options.positions, plan),
                   {.op = "rotary",

@@ -65,6 +65,8 @@ std::vector<std::int32_t> positions_of(const Spans& spans, std::int64_t first_po
 }
 
 void check_rows(const Tensor& x, const Spans& spans, const Tensor& positions, const RotaryPlan& plan) {
+    check(plan.growth.replays == nullptr || (x.device() == Device::cuda && !positions.defined()),
+          "rotary: a position that grows is for spans on cuda");
     if (!positions.defined()) {
         check_shape("rotary", "x", x, {spans.rows(), x.cols()});
         check(plan.first_position + spans.longest() <= std::numeric_limits<std::int32_t>::max(),

@@ -34,13 +34,14 @@ struct Arrays {
     std::int64_t rows, cols, first_position;
     int columns, head_dim;
     bool inverse;
+    Growth growth;                                     // of first_position
     std::uint64_t frequencies[kWidestRotaryHead / 2];  // [head_dim / 2], in turns times 2^64
 
     // The position of a row, or -1 outside the spans.
     __device__ __forceinline__ std::int64_t position(std::int64_t row) const {
         if (positions == nullptr) {
             const std::int32_t place = spans.place(row);
-            return place < 0 ? -1 : first_position + place;
+            return place < 0 ? -1 : first_position + growth.now() + place;
         }
         require(positions[row] >= 0, "rotary: a position is negative");
         return positions[row];
@@ -121,6 +122,7 @@ void rotary_cuda(const Tensor& x, const Spans& spans, const Tensor& positions, c
                     .columns = static_cast<int>(plan.columns),
                     .head_dim = static_cast<int>(plan.head_dim),
                     .inverse = plan.inverse,
+                    .growth = plan.growth,
                     .frequencies = {}};
         for (std::size_t i = 0; i < frequencies.size(); ++i) a.frequencies[i] = frequencies[i];
         SharedSize shared;

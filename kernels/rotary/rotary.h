@@ -20,6 +20,7 @@
 #include "core/spans.h"
 #include "core/tensor.h"
 #include "kernels/device/declare.h"
+#include "kernels/device/growth.h"
 #include "kernels/level.h"
 
 namespace heddle::kernels {
@@ -30,6 +31,7 @@ struct RotaryPlan {
     double base = 10000;              ///< above 1
     std::int64_t first_position = 0;  ///< the position of each span's first row
     bool inverse = false;             ///< turns back
+    device::Growth growth = {};       ///< of first_position, on CUDA
 };
 
 /// x [rows, cols] turned, f32 or f64 (on CUDA bf16, too, and heads of up to 256 columns). The position of a row is its place in

@@ -189,9 +189,7 @@ class Search {
     void captured_steps() {
         const Shape beams{rows_.slots().dim(0), beams_.options.beam};
         kernels::BeamStep result{step_.parents.reshape(beams), step_.tokens.reshape(beams)};
-        const std::int64_t steps =
-            beams_.growth.replays != nullptr ? steps_of_graph : std::min(steps_of_graph, greatest_ - beams_.length());
-        for (std::int64_t i = 0; i < steps; ++i) {
+        for (std::int64_t i = 0; i < steps_of_graph; ++i) {
             const Tensor logits = decoding_.step(step_.parents, step_.tokens, rows_.sentences());
             kernels::beam_step_into(beams_, kernels::top_k_log_softmax(logits, k_), rows_.slots(), result);
         }
@@ -199,8 +197,6 @@ class Search {
 
     void run_on_device() {
         kernels::Replays replays;
-        const std::vector<const Transformer*>& all = models_.models();
-        const bool again = std::ranges::all_of(all, [](const Transformer* model) { return model->replays_steps(); });
         MemoryArena arena;  // what the graph works in: no tensor that is made between its replays may lie there
         device::Graph graph;
         device::Readback readback;
@@ -208,12 +204,12 @@ class Search {
         while (beams_.length() < greatest_ && rows_.follow(beams_, open, step_)) {
             token_step();  // uploads the tables of these rows, which a graph cannot do
             open = nullptr;
-            for (bool captured = false; beams_.length() < greatest_ && open == nullptr; captured = again) {
+            for (bool captured = false; beams_.length() < greatest_ && open == nullptr; captured = true) {
                 if (decoding_.make_room(steps_of_graph) && captured) {
                     decoding_.replayed(steps_of_graph);
                     beams_.steps += steps_of_graph;
                 } else {
-                    capture(graph, arena, again ? &replays : nullptr);
+                    capture(graph, arena, replays);
                 }
                 graph.launch();
                 readback.request(beams_.open.bytes_data(), beams_.open.numel() * size_of(DType::i32));
@@ -224,17 +220,15 @@ class Search {
         }
     }
 
-    // `replays`: how often this graph will have been replayed; null: it is not.
-    void capture(device::Graph& graph, MemoryArena& arena, kernels::Replays* replays) {
-        if (replays != nullptr) {
-            replays->reset();
-            decoding_.start_capture(*replays, steps_of_graph);
-            beams_.growth = replays->growth(steps_of_graph);
-        }
+    // `replays`: how often this graph will have been replayed.
+    void capture(device::Graph& graph, MemoryArena& arena, kernels::Replays& replays) {
+        replays.reset();
+        decoding_.start_capture(replays, steps_of_graph);
+        beams_.growth = replays.growth(steps_of_graph);
         graph.capture([&] {
             const MemoryArena::Use use(arena);
             captured_steps();
-            if (replays != nullptr) replays->add();
+            replays.add();
         });
         decoding_.end_capture();
         beams_.growth = {};

@@ -52,6 +52,28 @@ TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
 }
 
+// Positions in attention grow on the device, too: a search of 64 tokens and more captures as few graphs as one with a table.
+TEST_F(DeviceBeamSearch, PositionsInAttentionGrowThere) {
+    const std::vector<Tokens> sources{source_of(3, 30, 1), source_of(9, 30, 2)};
+    for (const Positions positions : {Positions::learned, Positions::rotary, Positions::alibi}) {
+        TransformerOptions options = tiny_options();
+        options.source_vocabulary = options.target_vocabulary = 30;
+        options.positions = positions;
+        options.position_table = 64;
+        Transformer model(options, 4);
+        disturb(model, 6, 0.6);
+        named_tensor(model, "output.bias").mutable_data<float>()[end_mark] = -1e4F;
+        model.eval();
+        const DecodeOptions search{.beam = 3, .max_length = 50};
+        expect_the_cpus(model, sources, search);
+        const std::int64_t before = device::statistics().launches;
+        beam_search(model, sources, search);
+        const std::int64_t first = device::statistics().launches - before;
+        beam_search(model, sources, {.beam = 3, .max_length = 34});
+        EXPECT_EQ(device::statistics().launches - before - first, first) << "16 tokens more are two replays more";
+    }
+}
+
 // As imported models forbid the tokens that Heddle added to their vocabularies.
 TEST_F(DeviceBeamSearch, NeverWritesATokenThatItsOutputBiasForbids) {
     const Model model = random_model(30, 4, 0.6);
