@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "kernels/cast/cast.h"
+#include "nn/joined_linear.h"
 
 namespace heddle::nn {
 namespace {
@@ -44,6 +45,20 @@ class AllArrays {
 AllArrays& all_arrays() {
     static AllArrays arrays;
     return arrays;
+}
+
+// The module's parameters; on a device leaves that one product reads stand one behind the other. On the CPU they stay in the
+// order of construction, in which the gradient's norm is summed.
+std::vector<Parameter> ordered_parameters(const Module& module) {
+    std::vector<Parameter> all = module.parameters();
+    if (module.device() == Device::cpu) return all;
+    for (const std::vector<Variable>& group : leaves_read_together(module)) {
+        const auto is_in_group = [&](const Parameter& parameter) {
+            return std::ranges::any_of(group, [&](const Variable& leaf) { return leaf.is(parameter.variable); });
+        };
+        std::stable_partition(std::ranges::find_if(all, is_in_group), all.end(), is_in_group);
+    }
+    return all;
 }
 
 // Zeros for the leaves, each at a multiple of `step` elements.
@@ -94,7 +109,7 @@ FlatParameters flatten(Module& module, DType dtype) {
               name(value.device()), kept, name(module.device()));
         check(!is_flattened(parameter.variable), kTrainedElsewhere, parameter.name);
     }
-    FlatParameters flat = arrays_for(module.parameters(), kAlignment / size_of(dtype), kept, module.device());
+    FlatParameters flat = arrays_for(ordered_parameters(module), kAlignment / size_of(dtype), kept, module.device());
     lay(flat, flat.values);
     if (rounded) {
         flat.bf16_copy = Tensor::zeros(flat.values.shape(), DType::bf16, module.device());
@@ -138,6 +153,30 @@ FlatParameters flatten(std::vector<Parameter> leaves) {
     flat.in_use = std::make_shared<const FlatParameters>(flat);
     all_arrays().add(flat.in_use);
     return flat;
+}
+
+std::optional<JoinedLeaves> joined(std::span<const Variable> leaves) {
+    const std::shared_ptr<const FlatParameters> arrays = all_arrays().holder(leaves.front());
+    if (arrays == nullptr) return {};
+    const Tensor& first = leaves.front().value();
+    const Tensor& values = arrays->values.shares_storage(first) ? arrays->values : arrays->bf16_copy;
+    const std::int64_t begin = (first.bytes_data() - values.bytes_data()) / size_of(values.dtype());
+    const std::int64_t rest = first.numel() / std::max<std::int64_t>(first.dim(0), 1);
+    std::int64_t end = begin, rows = 0;
+    for (const Variable& leaf : leaves) {
+        const std::int64_t count = leaf.value().numel();
+        const auto lies_at_end = [&](const Tensor& tensor, const Tensor& array) {
+            return tensor.shares_storage(array) && tensor.bytes_data() == array.bytes_data() + end * size_of(array.dtype());
+        };
+        if (count != leaf.dim(0) * rest || !lies_at_end(leaf.value(), values) || !lies_at_end(leaf.grad(), arrays->gradients))
+            return {};
+        end += count;
+        rows += leaf.dim(0);
+    }
+    Shape shape = first.shape();
+    shape.set(0, rows);
+    Tensor gradients = arrays->gradients;  // a handle that may write
+    return JoinedLeaves{values.slice(begin, end).reshape(shape), gradients.slice(begin, end).reshape(shape)};
 }
 
 bool is_flattened(const Variable& leaf) { return all_arrays().holder(leaf) != nullptr; }

@@ -5,6 +5,7 @@
 #include "autograd/tape.h"
 #include "core/format.h"
 #include "kernels/few_rows/few_rows.h"
+#include "nn/joined_linear.h"
 
 namespace heddle::nn {
 namespace {
@@ -211,6 +212,7 @@ Variable Decoder::forward(const Variable& x, const Spans& spans, const Variable&
                           AttentionMaps* maps) const {
     const InModule in_module(name());
     if (options_.checkpoint_layers && maps == nullptr) return forward_checkpointed(x, spans, memory, memory_spans);
+    const JoinedMemory joined(*this, options_.memory == MemoryFrom::last ? memory : Variable());
     Stream stream = Layer::open(x, options_.norm, norm_before(0));
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         Tensor* self = place_for(maps ? &maps->decoder : nullptr);

@@ -7,6 +7,7 @@
 #include "core/storage.h"
 #include "kernels/attention/alibi.h"
 #include "kernels/rotary/rotary.h"
+#include "nn/joined_linear.h"
 
 namespace heddle::nn {
 namespace {
@@ -146,6 +147,8 @@ Variable CrossAttention::keys_values(const Variable& memory, Where where) const 
 
 Variable CrossAttention::forward(const Variable& x, const Spans& spans, const Variable& memory, const Spans& memory_spans,
                                  const AttentionCall& call, Where where) const {
+    if (const auto joined = JoinedMemory::columns(key_value_, memory))
+        return attend(x, *joined, spans, memory_spans, call, where);
     return attend(x, keys_values(memory, where), spans, memory_spans, call, where);
 }
 
@@ -164,12 +167,12 @@ void CrossAttention::step(FewRows& stream, const DecoderCache& cache, std::int64
     stream.add(attended.value(), output_, next);
 }
 
-Variable CrossAttention::attend(const Variable& x, const Variable& keys_values, const Spans& spans,
+Variable CrossAttention::attend(const Variable& x, const ops::ColumnsOf& keys_values, const Spans& spans,
                                 const Spans& memory_spans, const AttentionCall& call, Where where) const {
     const InModule in_module(name());
     const Variable query = query_.forward(x, where);
-    const ops::ColumnsOf key(keys_values, 0, key_width_);
-    const ops::ColumnsOf value(keys_values, key_width_, key_width_);
+    const ops::ColumnsOf key(keys_values.base, keys_values.begin, key_width_);
+    const ops::ColumnsOf value(keys_values.base, keys_values.begin + key_width_, key_width_);
     const auto options = op_options(options_, call, dropout(*options_.attention_dropout, "dropout"));
     return output_.forward(ops::attention(query, key, value, spans, memory_spans, options, where), where);
 }

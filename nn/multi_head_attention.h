@@ -99,7 +99,7 @@ class CrossAttention : public Module {
     void step(FewRows& stream, const DecoderCache& cache, std::int64_t layer, const Norm* next) const;
 
   private:
-    Variable attend(const Variable& x, const Variable& keys_values, const Spans& spans, const Spans& memory_spans,
+    Variable attend(const Variable& x, const ops::ColumnsOf& keys_values, const Spans& spans, const Spans& memory_spans,
                     const AttentionCall& call, Where where) const;
 
     TransformerOptions options_;  // with defaults

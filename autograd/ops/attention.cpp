@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "autograd/observe.h"
 #include "autograd/ops.h"
@@ -50,11 +51,46 @@ struct Layout {
     }
 };
 
+// The gradient of an input of which attention ops read different columns, as those of all decoder layers do of one product: each
+// op writes its own columns there, instead of adding a whole tensor that is zero elsewhere.
+class GradientByColumns {
+  public:
+    // The gradient of input i so far, in which these columns are zeros, or undefined.
+    Tensor find(Gradients& g, int i, const Layout& layout) const {
+        const Tensor so_far = g.so_far(i);
+        const bool ours = so_far.defined() && so_far.dtype() == g.saved(i).dtype() && so_far.storage_id() == storage_ &&
+                          so_far.version() == version_;
+        const auto written = [&](const Layout::Slice& slice) {
+            return std::ranges::any_of(written_, [&](const Layout::Slice& before) {
+                return slice.begin < before.begin + before.count && before.begin < slice.begin + slice.count;
+            });
+        };
+        const auto of_it = [&](const Layout::Slice& slice) { return slice.input == i; };
+        return ours && std::ranges::none_of(layout.slices, [&](const auto& slice) { return of_it(slice) && written(slice); })
+                   ? so_far
+                   : Tensor();
+    }
+    // Behind the writing: `gradient` is the input's, and only ops that were noted here have written to it. The tape counts
+    // `changes` of it when the op has ended.
+    void note(const Tensor& gradient, int i, const Layout& layout, std::uint64_t changes) {
+        if (storage_ != gradient.storage_id()) written_.clear();
+        storage_ = gradient.storage_id();
+        version_ = gradient.version() + changes;
+        std::ranges::copy_if(layout.slices, std::back_inserter(written_), [&](const auto& slice) { return slice.input == i; });
+    }
+
+  private:
+    std::uint64_t storage_ = 0, version_ = 0;
+    std::vector<Layout::Slice> written_;
+};
+thread_local GradientByColumns by_columns;
+
 // One gradient tensor per input takes all its slices. When slices overlap (a tensor that is query and key at once), each
 // gets a tensor of its own and the tape adds them up. The bias, where there is one, is the input behind them.
 void give_gradients(Gradients& g, const Layout& layout, const kernels::AttentionRules& rules) {
     const bool shared = !layout.overlap(0, 1) && !layout.overlap(0, 2) && !layout.overlap(1, 2);
-    std::array<Tensor, 3> whole;  // by input
+    std::array<Tensor, 3> whole;           // by input
+    std::array<bool, 3> there{}, parts{};  // by input: it is the input's gradient already; other columns have other gradients
     std::array<Columns, 3> inputs, gradients;
     for (std::size_t i = 0; i < 3; ++i) {
         const int input = layout.slices[i].input;
@@ -62,7 +98,13 @@ void give_gradients(Gradients& g, const Layout& layout, const kernels::Attention
         inputs[i] = layout.columns(i, value);
         if (!g.needs(input)) continue;
         const bool covered = shared && layout.covers(input, value.cols());
-        Tensor& target = whole[shared ? static_cast<std::size_t>(input) : i];
+        const std::size_t place = shared ? static_cast<std::size_t>(input) : i;
+        Tensor& target = whole[place];
+        parts[place] = shared && !covered;
+        if (!target.defined() && parts[place]) {
+            target = by_columns.find(g, input, layout);
+            there[place] = target.defined();
+        }
         if (!target.defined())
             target = covered ? Tensor::empty(value.shape(), value.dtype(), value.device())
                              : Tensor::zeros(value.shape(), value.dtype(), value.device());
@@ -76,8 +118,16 @@ void give_gradients(Gradients& g, const Layout& layout, const kernels::Attention
                                 {gradients[0], gradients[1], gradients[2], d_bias});
     if (d_bias.defined()) g.give(layout.inputs, kernels::cast(d_bias, rules.bias.dtype()));
     gradients = {};
-    for (std::size_t i = 0; i < 3; ++i)
-        if (whole[i].defined()) g.give(shared ? static_cast<int>(i) : layout.slices[i].input, std::move(whole[i]));
+    for (std::size_t i = 0; i < 3; ++i) {
+        if (!whole[i].defined()) continue;
+        const int input = shared ? static_cast<int>(i) : layout.slices[i].input;
+        const bool first = !there[i] && !g.so_far(input).defined();
+        if (there[i])
+            g.accumulate_into(input);  // its columns were written in place
+        else
+            g.give(input, std::move(whole[i]));
+        if (parts[i] && (there[i] || first)) by_columns.note(g.so_far(input), input, layout, there[i] ? 1 : 0);
+    }
 }
 
 // Pairs of a query and a key that the spans and the causal rule allow.

@@ -3,6 +3,18 @@
 #include "autograd/ops.h"
 
 namespace heddle::inline ops {
+namespace {
+
+// The gradient of input 0 so far, if a kernel may add to it in the pass that computes the rest of it. On the CPU, whose bits stay
+// those of two roundings, the tape adds.
+Tensor to_add_to(Gradients& g) {
+    const Tensor& x = g.saved(0);
+    if (!g.needs(0) || x.device() == Device::cpu) return {};
+    const Tensor so_far = g.so_far(0);
+    return so_far.defined() && so_far.dtype() == x.dtype() ? g.accumulate_into(0) : Tensor();
+}
+
+}  // namespace
 
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps, Where where) {
     kernels::LayerNormResult result = kernels::layer_norm_forward(x.value(), gamma.value(), beta.value(), eps);
@@ -13,9 +25,10 @@ Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& be
                              .backward = [](Gradients& g) {
                                  const Tensor dgamma = g.needs(1) ? g.accumulate_into(1) : Tensor();
                                  const Tensor dbeta = g.needs(2) ? g.accumulate_into(2) : Tensor();
+                                 const Tensor sum = to_add_to(g);
                                  Tensor dx = kernels::layer_norm_backward(g.output(), g.saved(0), g.saved(1), g.saved(2),
-                                                                          g.saved(3), g.needs(0), dgamma, dbeta);
-                                 if (g.needs(0)) g.give(0, std::move(dx));
+                                                                          g.saved(3), g.needs(0), dgamma, dbeta, sum);
+                                 if (g.needs(0) && !sum.defined()) g.give(0, std::move(dx));
                              }});
 }
 
@@ -49,9 +62,10 @@ Variable rms_norm(const Variable& x, const Variable& gamma, double eps, Where wh
                              .saved = {x.value(), gamma.value(), result.rstd},
                              .backward = [](Gradients& g) {
                                  const Tensor dgamma = g.needs(1) ? g.accumulate_into(1) : Tensor();
+                                 const Tensor sum = to_add_to(g);
                                  Tensor dx = kernels::rms_norm_backward(g.output(), g.saved(0), g.saved(1), g.saved(2),
-                                                                        g.needs(0), dgamma);
-                                 if (g.needs(0)) g.give(0, std::move(dx));
+                                                                        g.needs(0), dgamma, sum);
+                                 if (g.needs(0) && !sum.defined()) g.give(0, std::move(dx));
                              }});
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 
 #include "autograd/ops.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace heddle {
 Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
@@ -27,8 +28,15 @@ Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, co
                                 .saved = std::move(saved),
                                 .backward = [inputs](Gradients& g) {
                                     for (std::size_t i = 0; i < inputs.size(); ++i) {
+                                        const Tensor& made = g.saved(static_cast<int>(i));
+                                        // Alone it needs no zeros to be added to.
+                                        if (inputs[i] == 0 && made.device() == Device::cuda && !g.so_far(0).defined() &&
+                                            g.output().dtype() == made.dtype()) {
+                                            g.give(0, kernels::mul(made, g.output()));
+                                            continue;
+                                        }
                                         Tensor target = g.accumulate_into(inputs[i]);
-                                        kernels::linear_cross_entropy_backward(g.saved(static_cast<int>(i)), g.output(), target);
+                                        kernels::linear_cross_entropy_backward(made, g.output(), target);
                                     }
                                 }});
 }

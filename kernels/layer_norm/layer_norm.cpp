@@ -273,11 +273,12 @@ void backward(const char* op, LayerNormBackwardTensors& t, const Dropout& dropou
 }
 
 Tensor backward(const char* op, Norm norm, const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean,
-                const Tensor& rstd, bool need_dx, Tensor dgamma, Tensor dbeta) {
+                const Tensor& rstd, bool need_dx, Tensor dgamma, Tensor dbeta, const Tensor& sum) {
     check_defined(op, "x", x);
-    const Tensor dx = need_dx ? Tensor::empty(x.shape(), x.dtype(), x.device()) : Tensor();
-    LayerNormBackwardTensors tensors{dy, {}, x, gamma, mean, rstd, dx, {}, std::move(dgamma), std::move(dbeta)};
+    const Tensor dx = sum.defined() ? sum : need_dx ? Tensor::empty(x.shape(), x.dtype(), x.device()) : Tensor();
+    LayerNormBackwardTensors tensors{dy, sum, x, gamma, mean, rstd, dx, {}, std::move(dgamma), std::move(dbeta)};
     check_backward(op, norm, "x", tensors);
+    if (sum.defined()) check_like(op, "the sum", sum, x, x.shape());
     check_like(op, "dy", dy, x, x.shape());
     backward(op, tensors, {});
     return dx;
@@ -324,13 +325,14 @@ LayerNormResult residual_rms_norm_forward(const Tensor& x, const Tensor& sublaye
 }
 
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                           bool need_dx, Tensor dgamma, Tensor dbeta) {
-    return backward("layer_norm_backward", Norm::layer, dy, x, gamma, mean, rstd, need_dx, std::move(dgamma), std::move(dbeta));
+                           bool need_dx, Tensor dgamma, Tensor dbeta, const Tensor& sum) {
+    return backward("layer_norm_backward", Norm::layer, dy, x, gamma, mean, rstd, need_dx, std::move(dgamma), std::move(dbeta),
+                    sum);
 }
 
-Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& rstd, bool need_dx,
-                         Tensor dgamma) {
-    return backward("rms_norm_backward", Norm::rms, dy, x, gamma, {}, rstd, need_dx, std::move(dgamma), {});
+Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& rstd, bool need_dx, Tensor dgamma,
+                         const Tensor& sum) {
+    return backward("rms_norm_backward", Norm::rms, dy, x, gamma, {}, rstd, need_dx, std::move(dgamma), {}, sum);
 }
 
 ResidualLayerNormGradients residual_layer_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,

@@ -45,9 +45,10 @@ LayerNormResult residual_layer_norm_forward(const Tensor& x, const Tensor& subla
 
 /// dx for dy [..., cols]; undefined unless `need_dx`. dgamma and dbeta [cols] are added to where they are defined: sums over
 /// fixed chunks of rows, added in order, so that their bits do not depend on the number of threads. They have x's dtype, or f32
-/// where x is bf16.
+/// where x is bf16. A defined `sum` [..., cols] of x's dtype is the gradient of x so far: dx is added to it, with one rounding,
+/// and is the result.
 Tensor layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                           bool need_dx, Tensor dgamma, Tensor dbeta);
+                           bool need_dx, Tensor dgamma, Tensor dbeta, const Tensor& sum = {});
 
 struct ResidualLayerNormGradients {
     Tensor dx;
@@ -67,7 +68,8 @@ LayerNormResult rms_norm_forward(const Tensor& x, const Tensor& gamma, double ep
 LayerNormResult residual_rms_norm_forward(const Tensor& x, const Tensor& sublayer, const Tensor& gamma, double eps,
                                           const Dropout& dropout);
 /// The gradients of rms_norm_forward, with the promises of layer_norm_backward.
-Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& rstd, bool need_dx, Tensor dgamma);
+Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& rstd, bool need_dx, Tensor dgamma,
+                         const Tensor& sum = {});
 /// The gradients of residual_rms_norm_forward, with the promises of residual_layer_norm_backward.
 ResidualLayerNormGradients residual_rms_norm_backward(const Tensor& d_sum, const Tensor& d_normalised, const Tensor& sum,
                                                       const Tensor& gamma, const Tensor& rstd, const Dropout& dropout,

@@ -1,5 +1,7 @@
 // Layer normalisation on every device against the f64 reference.
 #include "kernels/layer_norm/layer_norm.h"
+
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/residual/residual.h"
 #include "tests/devices.h"
 
@@ -59,6 +61,26 @@ TEST(LayerNormDevice, GivesOnlyWhatIsWanted) {
             EXPECT_TRUE(same_bits(backward(true, {}, {}).to(Device::cpu), dx.to(Device::cpu)));
             EXPECT_FALSE(backward(false, {}, alone).defined());
             EXPECT_TRUE(same_bits(alone.to(Device::cpu), dbeta.to(Device::cpu)));
+        }
+}
+
+TEST(LayerNormDevice, AddsToTheGradientSoFar) {
+    for (const Numbers& numbers : all_numbers())
+        for (const std::int64_t cols : {40, 1040}) {
+            const Inputs given({35, cols, false}, numbers), exact = given.as(kExact);
+            const LayerNormResult forward = layer_norm_forward(given.x, given.gamma, given.beta, kEps);
+            const LayerNormResult rms = rms_norm_forward(given.x, given.gamma, kEps);
+            const LayerNormResult want = layer_norm_forward(exact.x, exact.gamma, exact.beta, kEps);
+            const LayerNormResult want_rms = rms_norm_forward(exact.x, exact.gamma, kEps);
+            const Tensor sum = given.d_sum.clone(), rms_sum = given.d_sum.clone();
+            EXPECT_TRUE(layer_norm_backward(given.dy, given.x, given.gamma, forward.mean, forward.rstd, true, {}, {}, sum)
+                            .shares_storage(sum));
+            rms_norm_backward(given.dy, given.x, given.gamma, rms.rstd, true, {}, rms_sum);
+            const auto total = [&](const Tensor& dx) { return add(exact.d_sum, dx); };
+            expect_close(sum, total(layer_norm_backward(exact.dy, exact.x, exact.gamma, want.mean, want.rstd, true, {}, {})),
+                         numbers, "dx + sum", allowed({35, cols, false}));
+            expect_close(rms_sum, total(rms_norm_backward(exact.dy, exact.x, exact.gamma, want_rms.rstd, true, {})), numbers,
+                         "dx + sum of RMS", allowed({35, cols, false}));
         }
 }
 
