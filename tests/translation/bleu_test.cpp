@@ -106,6 +106,8 @@ TEST(Bleu, PrintsItsParts) {
     const Lines lines{"a b c d e"};
     EXPECT_EQ(corpus_bleu(lines, lines).text(),
               "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)");
+    const std::string empty = corpus_bleu(Lines{""}, Lines{""}).text();
+    EXPECT_TRUE(empty.ends_with("(BP = 1.000 ratio = 0.000 hyp_len = 0 ref_len = 0)")) << empty;
 }
 
 }  // namespace
