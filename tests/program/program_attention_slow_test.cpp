@@ -68,7 +68,7 @@ TEST_F(ProgramAttention, IsWrittenAsAPageAndOnRequestAsPictures) {
     expect_loads_nothing(here_->read("look/index.html"));
     const Markup page = markup_of(here_->read("look/index.html"));
     EXPECT_EQ(page.all("svg").size(), 1u);
-    ASSERT_EQ(page.all("script").size(), 3u);
+    ASSERT_EQ(page.all("script").size(), 2u);
     const auto data = nlohmann::json::parse(page.all("script")[0].text);
     ASSERT_EQ(data["lines"].size(), 2u);
     EXPECT_EQ(data["lines"][0]["line"], "a b c");

@@ -124,7 +124,8 @@ TEST(ProgramMemory, AVocabularyThatDoesNotFitEndsInOneLine) {
 TEST(ProgramMemory, WithoutAnOptionThatHelpsMoreOfItIsAskedFor) {
     const Workplace here;
     const LittleMemory memory(little);
-    expect_advice(here.run("lab scaling --threads 1"), " in use); end other programs, or let this one have more\n");
+    expect_advice(here.run("bench ops --op linear --sizes large --seconds 0 --threads 1"),
+                  " in use); end other programs, or let this one have more\n");
 }
 
 // Refused before anything is built or learned.
