@@ -75,8 +75,6 @@ double rounded(Arithmetic operation, Rounding rounding, double a, double b = 0, 
 // Functions that the C library lacks.
 double inverse_erf(double x);
 double inverse_erfc(double x);
-double scaled_erfc(double x);      ///< e^(x^2) erfc(x)
-double bessel_i(int n, double x);  ///< the modified Bessel function of order 0 or 1
 /// sqrt(x[0]^2 + ... + x[n - 1]^2), without overflow on the way.
 double length(int n, const double* x);
 

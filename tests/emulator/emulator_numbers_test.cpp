@@ -286,25 +286,6 @@ TEST(Bits, FollowTheirDefinitions) {
     EXPECT_EQ(__dp4a(static_cast<int>(0xff010203u), 0x01010101, 10), 15);
     EXPECT_EQ(__dp4a(0xff010203u, 0x01010101u, 10u), 271u);
     EXPECT_EQ(__dp2a_hi(0x00020001, static_cast<int>(0x03ff0000u), 0), 5);
-    std::mt19937 random(4);
-    for (int i = 0; i < 1000; ++i) {
-        const auto x = static_cast<unsigned>(random()), y = static_cast<unsigned>(random());
-        unsigned sum = 0, saturated = 0, difference = 0, larger = 0, sad = 0;
-        for (int k = 0; k < 4; ++k) {
-            const int a = static_cast<int>(x >> 8 * k & 0xff), b = static_cast<int>(y >> 8 * k & 0xff);
-            const int sa = a - (a > 127 ? 256 : 0), sb = b - (b > 127 ? 256 : 0);
-            sum |= (static_cast<unsigned>(a + b) & 0xffu) << 8 * k;
-            saturated |= (static_cast<unsigned>(std::min(127, std::max(-128, sa + sb))) & 0xffu) << 8 * k;
-            difference |= static_cast<unsigned>(std::abs(a - b)) << 8 * k;
-            larger |= (sa > sb ? 0xffu : 0u) << 8 * k;
-            sad += static_cast<unsigned>(std::abs(a - b));
-        }
-        ASSERT_EQ(__vadd4(x, y), sum);
-        ASSERT_EQ(__vaddss4(x, y), saturated);
-        ASSERT_EQ(__vabsdiffu4(x, y), difference);
-        ASSERT_EQ(__vcmpgts4(x, y), larger);
-        ASSERT_EQ(__vsadu4(x, y), sad);
-    }
 }
 
 TEST(Functions, AreTheInversesOfTheirInverses) {
@@ -312,9 +293,6 @@ TEST(Functions, AreTheInversesOfTheirInverses) {
         EXPECT_NEAR(std::erf(erfinv(x)), x, std::abs(x) * 1e-14);
     for (const double y : {1e-250, 1e-12, 0.3, 1.0, 1.7, 1.999999}) EXPECT_NEAR(std::erfc(erfcinv(y)), y, y * 1e-12);
     EXPECT_NEAR(normcdfinv(normcdf(1.25)), 1.25, 1e-13);
-    EXPECT_NEAR(erfcx(9.9999), erfcx(10.0001), 3e-5 * erfcx(10.0));
-    EXPECT_NEAR(cyl_bessel_i0(3.0), 4.88079258586502408, 1e-14);
-    EXPECT_NEAR(cyl_bessel_i1(-2.5), -2.51671624528870443, 1e-14);
     EXPECT_EQ(sinpi(1e15), 0.0);
     EXPECT_EQ(cospi(1.0), -1.0);
     EXPECT_EQ(norm3d(2e200, 3e200, 6e200), 7e200);

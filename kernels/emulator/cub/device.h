@@ -95,24 +95,6 @@ struct DeviceReduce {
     static cudaError_t TransformReduce(HEDDLE_TEMPORARY, In in, Out out, N n, Op op, F function, T start, HEDDLE_STREAM) {
         return Reduce(temporary, bytes, thrust::make_transform_iterator(in, function), out, n, op, start, stream, place);
     }
-    template <class Keys, class Unique, class Values, class Aggregates, class Runs, class Op, class N>
-    static cudaError_t ReduceByKey(HEDDLE_TEMPORARY, Keys keys, Unique unique, Values values, Aggregates aggregates, Runs runs,
-                                   Op op, N n, HEDDLE_STREAM) {
-        HEDDLE_ASKED;
-        return detail::queue("cub::DeviceReduce::ReduceByKey", stream, place,
-                             [k = detail::raw(keys), u = detail::raw(unique), v = detail::raw(values),
-                              a = detail::raw(aggregates), r = detail::raw(runs), op, n]() mutable {
-                                 N made = 0;
-                                 for (N i = 0; i < n; ++made) {
-                                     const auto key = k[i];
-                                     detail::value_of<Values> sum = v[i];
-                                     for (++i; i < n && key == k[i]; ++i) sum = op(sum, v[i]);
-                                     u[made] = key;
-                                     a[made] = sum;
-                                 }
-                                 *r = made;
-                             });
-    }
 
   private:
     template <class In, class Out>
@@ -258,37 +240,6 @@ struct DeviceRadixSort {
     }
 };
 
-/// Sorts by a comparison. Waits for the result.
-struct DeviceMergeSort {
-    template <class Keys, class N, class Less>
-    static cudaError_t SortKeys(HEDDLE_TEMPORARY, Keys keys, N n, Less before, HEDDLE_STREAM) {
-        HEDDLE_ASKED;
-        return sorted([&] {
-            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::ptrdiff_t>(n),
-                                      nullptr, before);
-        });
-    }
-    template <class Keys, class Values, class N, class Less>
-    static cudaError_t SortPairs(HEDDLE_TEMPORARY, Keys keys, Values values, N n, Less before, HEDDLE_STREAM) {
-        HEDDLE_ASKED;
-        return sorted([&] {
-            thrust::detail::sort_both({true, true, stream, place}, "cub::DeviceMergeSort", keys, static_cast<std::ptrdiff_t>(n),
-                                      values, before);
-        });
-    }
-
-  private:
-    template <class Body>
-    static cudaError_t sorted(Body&& body) {
-        try {
-            body();
-        } catch (const thrust::system_error& error) {
-            return static_cast<cudaError_t>(error.code());
-        }
-        return cudaSuccess;
-    }
-};
-
 struct DeviceSelect {
     template <class In, class Flags, class Out, class Count, class N>
     static cudaError_t Flagged(HEDDLE_TEMPORARY, In in, Flags flags, Out out, Count count, N n, HEDDLE_STREAM) {
@@ -326,80 +277,6 @@ struct DeviceSelect {
     }
 };
 
-struct DeviceRunLengthEncode {
-    template <class In, class Unique, class Counts, class Runs, class N>
-    static cudaError_t Encode(HEDDLE_TEMPORARY, In in, Unique unique, Counts counts, Runs runs, N n, HEDDLE_STREAM) {
-        return DeviceReduce::ReduceByKey(temporary, bytes, in, unique, thrust::constant_iterator<detail::value_of<Counts>>(1),
-                                         counts, runs, cub::Sum(), n, stream, place);
-    }
-};
-
-struct DeviceSegmentedReduce {
-    template <class In, class Out, class Begin, class End, class Op, class T>
-    static cudaError_t Reduce(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, Op op, T start,
-                              HEDDLE_STREAM) {
-        HEDDLE_ASKED;
-        return detail::queue("cub::DeviceSegmentedReduce", stream, place,
-                             [from = detail::raw(in), to = detail::raw(out), b = detail::raw(begin), e = detail::raw(end),
-                              segments, op, start]() mutable {
-                                 for (int s = 0; s < segments; ++s) {
-                                     T sum = start;
-                                     for (auto i = b[s]; i < e[s]; ++i) sum = static_cast<T>(op(sum, from[i]));
-                                     to[s] = sum;
-                                 }
-                             });
-    }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Sum(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::plus<>(), detail::value_of<Out>(), stream, place);
-    }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Max(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::maximum<>(),
-                      std::numeric_limits<detail::value_of<In>>::lowest(), stream, place);
-    }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Min(HEDDLE_TEMPORARY, In in, Out out, int segments, Begin begin, End end, HEDDLE_STREAM) {
-        return Reduce(temporary, bytes, in, out, segments, begin, end, thrust::minimum<>(),
-                      std::numeric_limits<detail::value_of<In>>::max(), stream, place);
-    }
-};
-
-struct DeviceHistogram {
-    /// levels - 1 bins of equal width in [lower, upper).
-    template <class Samples, class Counter, class Level, class N>
-    static cudaError_t HistogramEven(HEDDLE_TEMPORARY, Samples samples, Counter* histogram, int levels, Level lower, Level upper,
-                                     N n, HEDDLE_STREAM) {
-        HEDDLE_ASKED;
-        return detail::queue("cub::DeviceHistogram::HistogramEven", stream, place,
-                             [from = detail::raw(samples), histogram, levels, lower, upper, n]() mutable {
-                                 for (int b = 0; b < levels - 1; ++b) histogram[b] = 0;
-                                 for (N i = 0; i < n; ++i) {
-                                     const auto sample = from[i];
-                                     if (sample < lower || !(sample < upper)) continue;
-                                     const double bin = (static_cast<double>(sample) - static_cast<double>(lower)) *
-                                                        (levels - 1) / (static_cast<double>(upper) - static_cast<double>(lower));
-                                     ++histogram[static_cast<int>(bin) < levels - 1 ? static_cast<int>(bin) : levels - 2];
-                                 }
-                             });
-    }
-    /// Bin b holds the samples in [edges[b], edges[b + 1]).
-    template <class Samples, class Counter, class Level, class N>
-    static cudaError_t HistogramRange(HEDDLE_TEMPORARY, Samples samples, Counter* histogram, int levels, const Level* edges, N n,
-                                      HEDDLE_STREAM) {
-        HEDDLE_ASKED;
-        return detail::queue("cub::DeviceHistogram::HistogramRange", stream, place,
-                             [from = detail::raw(samples), histogram, levels, edges, n]() mutable {
-                                 for (int b = 0; b < levels - 1; ++b) histogram[b] = 0;
-                                 for (N i = 0; i < n; ++i) {
-                                     const auto sample = from[i];
-                                     int b = 0;
-                                     while (b < levels && !(sample < edges[b])) ++b;
-                                     if (b > 0 && b < levels) ++histogram[b - 1];
-                                 }
-                             });
-    }
-};
 #undef HEDDLE_ASKED
 #undef HEDDLE_STREAM
 #undef HEDDLE_TEMPORARY

@@ -1,4 +1,4 @@
-// CUDA's functions on two or four small integers in one register: __vadd4, __vabsdiffu4, __dp4a and their family.
+// CUDA's functions of three integers, and on two or four small ones in one register: __vimax3_s32, __dp4a and their families.
 #pragma once
 
 namespace heddle::emulator::cuda {
@@ -12,89 +12,8 @@ constexpr int part(unsigned x, int i) {
     else
         return static_cast<int>(low);
 }
-/// combine(a, b) of each part; only its lower bits are kept.
-template <int bits, bool is_signed, class Combine>
-constexpr unsigned by_parts(unsigned a, unsigned b, Combine combine) {
-    unsigned result = 0;
-    for (int i = 0; i < 32 / bits; ++i)
-        result |= (static_cast<unsigned>(combine(part<bits, is_signed>(a, i), part<bits, is_signed>(b, i))) & ((1u << bits) - 1))
-                  << bits * i;
-    return result;
-}
-template <int bits, bool is_signed>
-constexpr int saturated(int x) {
-    constexpr int most = is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, least = is_signed ? -(1 << (bits - 1)) : 0;
-    return x < least ? least : x > most ? most : x;
-}
-template <int bits, bool is_signed>
-constexpr unsigned sum_of_differences(unsigned a, unsigned b) {
-    unsigned sum = 0;
-    for (int i = 0; i < 32 / bits; ++i) {
-        const int d = part<bits, is_signed>(a, i) - part<bits, is_signed>(b, i);
-        sum += static_cast<unsigned>(d < 0 ? -d : d);
-    }
-    return sum;
-}
 
 }  // namespace heddle::emulator::cuda
-
-#define HEDDLE_BINARY(name, n, is_signed, formula)                                                                          \
-    inline unsigned name##n(unsigned x, unsigned y) {                                                                       \
-        constexpr int bits = 32 / n;                                                                                        \
-        (void)bits;                                                                                                         \
-        return heddle::emulator::cuda::by_parts<32 / n, is_signed>(x, y,                                                    \
-                                                                   [](int a, int b) { return static_cast<int>(formula); }); \
-    }
-#define HEDDLE_UNARY(name, n, formula)                                                                                     \
-    inline unsigned name##n(unsigned x) {                                                                                  \
-        constexpr int bits = 32 / n;                                                                                       \
-        (void)bits;                                                                                                        \
-        return heddle::emulator::cuda::by_parts<32 / n, true>(x, x, [](int a, int) { return static_cast<int>(formula); }); \
-    }
-// `set` is 0 or 1, `cmp` all bits of a part.
-#define HEDDLE_COMPARE(suffix, n, is_signed, operation)           \
-    HEDDLE_BINARY(__vcmp##suffix, n, is_signed, -(a operation b)) \
-    HEDDLE_BINARY(__vset##suffix, n, is_signed, a operation b)
-#define HEDDLE_SIMD(n)                                                                         \
-    HEDDLE_BINARY(__vadd, n, false, a + b)                                                     \
-    HEDDLE_BINARY(__vaddss, n, true, (heddle::emulator::cuda::saturated<bits, true>(a + b)))   \
-    HEDDLE_BINARY(__vaddus, n, false, (heddle::emulator::cuda::saturated<bits, false>(a + b))) \
-    HEDDLE_BINARY(__vsub, n, false, a - b)                                                     \
-    HEDDLE_BINARY(__vsubss, n, true, (heddle::emulator::cuda::saturated<bits, true>(a - b)))   \
-    HEDDLE_BINARY(__vsubus, n, false, (heddle::emulator::cuda::saturated<bits, false>(a - b))) \
-    HEDDLE_BINARY(__vabsdiffs, n, true, a < b ? b - a : a - b)                                 \
-    HEDDLE_BINARY(__vabsdiffu, n, false, a < b ? b - a : a - b)                                \
-    HEDDLE_BINARY(__vavgs, n, true, (a + b + (a + b >= 0)) >> 1)                               \
-    HEDDLE_BINARY(__vavgu, n, false, (a + b + 1) >> 1)                                         \
-    HEDDLE_BINARY(__vhaddu, n, false, (a + b) >> 1)                                            \
-    HEDDLE_BINARY(__vmaxs, n, true, a < b ? b : a)                                             \
-    HEDDLE_BINARY(__vmaxu, n, false, a < b ? b : a)                                            \
-    HEDDLE_BINARY(__vmins, n, true, b < a ? b : a)                                             \
-    HEDDLE_BINARY(__vminu, n, false, b < a ? b : a)                                            \
-    HEDDLE_UNARY(__vabs, n, a < 0 ? -a : a)                                                    \
-    HEDDLE_UNARY(__vabsss, n, (heddle::emulator::cuda::saturated<bits, true>(a < 0 ? -a : a))) \
-    HEDDLE_UNARY(__vneg, n, -a)                                                                \
-    HEDDLE_UNARY(__vnegss, n, (heddle::emulator::cuda::saturated<bits, true>(-a)))             \
-    HEDDLE_COMPARE(eq, n, false, ==)                                                           \
-    HEDDLE_COMPARE(ne, n, false, !=)                                                           \
-    HEDDLE_COMPARE(ges, n, true, >=)                                                           \
-    HEDDLE_COMPARE(geu, n, false, >=)                                                          \
-    HEDDLE_COMPARE(gts, n, true, >)                                                            \
-    HEDDLE_COMPARE(gtu, n, false, >)                                                           \
-    HEDDLE_COMPARE(les, n, true, <=)                                                           \
-    HEDDLE_COMPARE(leu, n, false, <=)                                                          \
-    HEDDLE_COMPARE(lts, n, true, <)                                                            \
-    HEDDLE_COMPARE(ltu, n, false, <)                                                           \
-    inline unsigned __vsads##n(unsigned x, unsigned y) {                                       \
-        return heddle::emulator::cuda::sum_of_differences<32 / n, true>(x, y);                 \
-    }                                                                                          \
-    inline unsigned __vsadu##n(unsigned x, unsigned y) { return heddle::emulator::cuda::sum_of_differences<32 / n, false>(x, y); }
-HEDDLE_SIMD(2)
-HEDDLE_SIMD(4)
-#undef HEDDLE_SIMD
-#undef HEDDLE_COMPARE
-#undef HEDDLE_UNARY
-#undef HEDDLE_BINARY
 
 // The largest and smallest of three, of a sum and a third, and with a bound of 0.
 inline int __vimax3_s32(int a, int b, int c) { return a < b ? (b < c ? c : b) : (a < c ? c : a); }

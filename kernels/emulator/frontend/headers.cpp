@@ -41,8 +41,7 @@ constexpr Served kServed[] = {
     {"thrust/", ".h",
      "device_ptr device_reference device_malloc device_free device_new device_delete memory device_malloc_allocator "
      "iterator/counting_iterator iterator/constant_iterator iterator/transform_iterator iterator/zip_iterator "
-     "iterator/permutation_iterator iterator/reverse_iterator iterator/discard_iterator iterator/iterator_traits "
-     "iterator/iterator_adaptor iterator/iterator_facade tuple pair distance advance",
+     "iterator/iterator_traits iterator/iterator_adaptor iterator/iterator_facade tuple pair distance advance",
      "thrust/iterators.h"},
     {"thrust/", ".h", "functional zip_function detail/config", "thrust/functional.h"},
     {"thrust/", ".h",
@@ -52,7 +51,7 @@ constexpr Served kServed[] = {
     {"thrust/", ".h",
      "copy fill sequence tabulate generate for_each transform replace gather scatter swap reverse transform_reduce reduce "
      "inner_product "
-     "count find logical equal mismatch extrema uninitialized_copy uninitialized_fill scan transform_scan adjacent_difference "
+     "count find logical equal extrema uninitialized_copy uninitialized_fill scan transform_scan adjacent_difference "
      "remove "
      "partition unique binary_search merge sort",
      "thrust/vectors.h thrust/sorts.h"},

@@ -69,26 +69,6 @@ double inverse_erf(double x) {
     return y;
 }
 
-double scaled_erfc(double x) {
-    if (x < 10) return std::exp(x * x) * std::erfc(x);
-    double sum = 1, term = 1;  // the asymptotic series
-    for (int n = 1; n <= 12; ++n) {
-        term *= -(2 * n - 1) / (2 * x * x);
-        sum += term;
-    }
-    return sum * 0.564189583547756287 / x;
-}
-
-double bessel_i(int n, double x) {
-    double sum = 0, term = n == 0 ? 1 : x / 2;  // all terms have one sign
-    if (std::abs(x) > 700) return std::numeric_limits<double>::infinity() * (n == 1 && x < 0 ? -1 : 1);
-    for (int k = 1; std::abs(term) > std::abs(sum) * 1e-18; ++k) {
-        sum += term;
-        term *= x * x / 4 / (k * (k + n));
-    }
-    return sum;
-}
-
 double length(int n, const double* x) {
     double result = 0;
     for (int i = 0; i < n; ++i) result = std::hypot(result, x[i]);

@@ -23,7 +23,6 @@ extern "C" {
 [[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* start, std::size_t bytes);
 }
 
-#if !defined(HEDDLE_EMULATOR_USES_UCONTEXT)
 // heddle_fiber_switch(void** save, void* to): pushes the callee-saved registers (System V ABI, AAPCS64), saves the stack pointer,
 // and restores those of the other stack. A new fiber's first switch returns to heddle_fiber_start, with the function in r12
 // (x19). A debugger's backtrace ends there (return address undefined).
@@ -65,7 +64,7 @@ heddle_fiber_start:
   .cfi_endproc
 .size heddle_fiber_start, .-heddle_fiber_start
 )");
-#else
+#elif defined(__aarch64__)
 asm(R"(
 .text
 .p2align 4
@@ -110,7 +109,8 @@ heddle_fiber_start:
   .cfi_endproc
 .size heddle_fiber_start, .-heddle_fiber_start
 )");
-#endif
+#else
+#error "the emulator runs on x86-64 and aarch64"
 #endif
 
 namespace heddle::emulator {
@@ -180,13 +180,7 @@ bool prepare(Fiber& fiber, void (*entry)()) {
     address_unpoison(fiber.stack, stack_size());
     fiber.fake_stack = nullptr;
     if (__tsan_create_fiber != nullptr && fiber.race_context == nullptr) fiber.race_context = __tsan_create_fiber(0);
-#if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack;
-    fiber.context.uc_stack.ss_size = fiber.stack_bytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, entry, 0);
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
     auto** top = reinterpret_cast<void**>(fiber.stack + fiber.stack_bytes);
     *--top = nullptr;
     *--top = nullptr;  // heddle_fiber_start begins with a stack aligned to 16 bytes
@@ -214,11 +208,7 @@ void switch_fiber(Fiber& from, Fiber& to) {
     left = &from;
     if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to.race_context, 1);  // 1: a switch does not synchronise
     if (__sanitizer_start_switch_fiber != nullptr) __sanitizer_start_switch_fiber(&from.fake_stack, to.lowest, to.size);
-#if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-    swapcontext(&from.context, &to.context);
-#else
     heddle_fiber_switch(&from.stack_pointer, to.stack_pointer);
-#endif
     if (__sanitizer_finish_switch_fiber != nullptr) __sanitizer_finish_switch_fiber(from.fake_stack, &left->lowest, &left->size);
 }
 

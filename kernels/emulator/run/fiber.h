@@ -5,19 +5,10 @@
 
 #include <cstddef>
 
-#if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__ELF__) || defined(HEDDLE_EMULATOR_UCONTEXT)
-#include <ucontext.h>
-#define HEDDLE_EMULATOR_USES_UCONTEXT 1
-#endif
-
 namespace heddle::emulator {
 
 struct alignas(64) Fiber {
-#if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-    ucontext_t context;
-#else
     void* stack_pointer = nullptr;
-#endif
     std::byte* stack = nullptr;  ///< lowest byte, above a guard. Null: the CPU thread's own stack
     std::size_t stack_bytes = 0;
     const void* lowest = nullptr;  ///< the stack's bounds for AddressSanitizer
@@ -42,14 +33,6 @@ void become(Fiber& own);
 /// what ran on it before. False if no stack is left.
 bool prepare(Fiber& fiber, void (*entry)());
 void switch_fiber(Fiber& from, Fiber& to);
-/// The end of a waiting fiber's stack, which a switch to it touches first. Null if it is unknown.
-inline const void* stack_top([[maybe_unused]] const Fiber& fiber) {
-#if defined(HEDDLE_EMULATOR_USES_UCONTEXT)
-    return nullptr;
-#else
-    return fiber.stack_pointer;
-#endif
-}
 inline void prefetch_lines(const void* start, int count) {
     for (int line = 0; line < count; ++line) __builtin_prefetch(static_cast<const std::byte*>(start) + line * 64, 1);
 }

@@ -192,7 +192,7 @@ class Scheduler {
     void wait(const char* what, Place place);
     void make_ready(Thread* thread) {
         thread->state = State::ready;
-        ready_.push_back({thread, thread->fiber, stack_top(*thread->fiber)});
+        ready_.push_back({thread, thread->fiber, thread->fiber->stack_pointer});
     }
     /// Waits until condition(argument) holds; it is checked whenever no thread is ready. `awaited` is the memory that it is
     /// about.

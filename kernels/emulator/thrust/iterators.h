@@ -212,33 +212,6 @@ constant_iterator<T> make_constant_iterator(T value) {
     return constant_iterator<T>(value);
 }
 
-/// Takes and forgets what is written.
-class discard_iterator {
-  public:
-    struct Nothing {
-        template <class T>
-        const Nothing& operator=(const T&) const {
-            return *this;
-        }
-    };
-    using value_type = Nothing;
-    using reference = Nothing;
-    using pointer = void;
-    using difference_type = std::ptrdiff_t;
-    using iterator_category = std::random_access_iterator_tag;
-    using heddle_system = any_system_tag;
-    Nothing operator*() const { return {}; }
-    Nothing operator[](std::ptrdiff_t) const { return {}; }
-    discard_iterator& operator++() { return ++position_, *this; }
-    discard_iterator operator+(std::ptrdiff_t n) const { return discard_iterator(position_ + n); }
-    std::ptrdiff_t operator-(const discard_iterator& other) const { return position_ - other.position_; }
-    explicit discard_iterator(std::ptrdiff_t position = 0) : position_(position) {}
-
-  private:
-    std::ptrdiff_t position_;
-};
-inline discard_iterator make_discard_iterator() { return discard_iterator(); }
-
 template <class It>
 struct iterator_traits : std::iterator_traits<It> {};
 template <class It>
@@ -271,48 +244,6 @@ class transform_iterator
 template <class F, class It>
 transform_iterator<F, It> make_transform_iterator(It base, F function) {
     return transform_iterator<F, It>(base, function);
-}
-
-/// elements[map[i]].
-template <class Elements, class Map>
-class permutation_iterator
-    : public iterator_base<permutation_iterator<Elements, Map>, typename std::iterator_traits<Elements>::value_type,
-                           typename std::iterator_traits<Elements>::reference> {
-  public:
-    using heddle_system = std::conditional_t<detail::runs_on_device<Elements, Map>(), device_system_tag, host_system_tag>;
-    permutation_iterator(Elements elements, Map map) : elements_(elements), map_(map) {}
-    decltype(auto) at(std::ptrdiff_t i) const { return elements_[static_cast<std::ptrdiff_t>(map_[i])]; }
-    void advance(std::ptrdiff_t n) { map_ += n; }
-    std::ptrdiff_t from(const permutation_iterator& other) const { return map_ - other.map_; }
-    const Elements& elements() const { return elements_; }
-    const Map& map() const { return map_; }
-
-  private:
-    Elements elements_;
-    Map map_;
-};
-template <class Elements, class Map>
-permutation_iterator<Elements, Map> make_permutation_iterator(Elements elements, Map map) {
-    return {elements, map};
-}
-
-template <class It>
-class reverse_iterator : public iterator_base<reverse_iterator<It>, typename std::iterator_traits<It>::value_type,
-                                              typename std::iterator_traits<It>::reference> {
-  public:
-    using heddle_system = typename detail::system_of<It>::type;
-    explicit reverse_iterator(It base) : base_(base) {}
-    decltype(auto) at(std::ptrdiff_t i) const { return base_[-1 - i]; }
-    void advance(std::ptrdiff_t n) { base_ -= n; }
-    std::ptrdiff_t from(const reverse_iterator& other) const { return other.base_ - base_; }
-    const It& base() const { return base_; }
-
-  private:
-    It base_;
-};
-template <class It>
-reverse_iterator<It> make_reverse_iterator(It base) {
-    return reverse_iterator<It>(base);
 }
 
 /// Several iterators that go together; an element is a tuple of references.
@@ -370,24 +301,12 @@ T* raw(device_ptr<T> it) {
 }
 template <class F, class It>
 auto raw(const transform_iterator<F, It>& it);
-template <class Elements, class Map>
-auto raw(const permutation_iterator<Elements, Map>& it);
-template <class It>
-auto raw(const reverse_iterator<It>& it);
 template <class... It>
 auto raw(const zip_iterator<std::tuple<It...>>& it);
 
 template <class F, class It>
 auto raw(const transform_iterator<F, It>& it) {
     return make_transform_iterator(raw(it.base()), it.functor());
-}
-template <class Elements, class Map>
-auto raw(const permutation_iterator<Elements, Map>& it) {
-    return make_permutation_iterator(raw(it.elements()), raw(it.map()));
-}
-template <class It>
-auto raw(const reverse_iterator<It>& it) {
-    return make_reverse_iterator(raw(it.base()));
 }
 template <class... It>
 auto raw(const zip_iterator<std::tuple<It...>>& it) {

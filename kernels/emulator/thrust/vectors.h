@@ -42,8 +42,6 @@ class device_vector {
     using const_reference = device_reference<const T>;
     using iterator = device_ptr<T>;
     using const_iterator = device_ptr<const T>;
-    using reverse_iterator = thrust::reverse_iterator<iterator>;
-    using const_reverse_iterator = thrust::reverse_iterator<const_iterator>;
     using Place = heddle::emulator::Place;
 
     device_vector() = default;
@@ -97,8 +95,6 @@ class device_vector {
     const_iterator end() const { return const_iterator(data_ + size_); }
     const_iterator cbegin() const { return begin(); }
     const_iterator cend() const { return end(); }
-    reverse_iterator rbegin() { return reverse_iterator(end()); }
-    reverse_iterator rend() { return reverse_iterator(begin()); }
     reference operator[](size_type i) { return reference(data_ + i); }
     const_reference operator[](size_type i) const { return const_reference(data_ + i); }
     reference front() { return (*this)[0]; }
