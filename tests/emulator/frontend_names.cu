@@ -1,6 +1,6 @@
 // clang-format off
 // More programs for frontend_programs_slow_test.cpp, in the form of frontend_programs.cu: what device functions, groups and
-// barriers of CUDA compute, and the mistakes in their use.
+// barriers of CUDA compute, and the mistakes in their use; mistakes in functions of host and device.
 
 // CASE names_of_warps: right
 #define HOLDS(condition) do { if (!(condition)) *failed = __LINE__; } while (0)
@@ -285,3 +285,105 @@ __global__ void k(int* x) {
     cg::tiled_partition<32>(cg::this_thread_block()).sync();
     x[threadIdx.x] = s[threadIdx.x ^ 32];
 }
+// CASE race_of_a_pair: race 2
+#include <thrust/pair.h>
+__global__ void k(thrust::pair<int, int>* x) { *x = thrust::make_pair<int, int>(threadIdx.x, 1); }
+int main() {
+    thrust::pair<int, int>* x;
+    cudaMalloc(&x, sizeof *x);
+    k<<<1, 64>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_of_a_complex_sum: race 2
+#include <complex>
+__global__ void k(std::complex<float>* x) { *x += std::complex<float>(threadIdx.x, 1); }
+int main() {
+    std::complex<float>* x;
+    cudaMalloc(&x, sizeof *x);
+    cudaMemset(x, 0, sizeof *x);
+    k<<<1, 64>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_helper_of_the_host: race 1
+// LAUNCH k 1 64 x=i32[1]:none
+void put(int* x, int v) { *x = v; }
+__global__ void k(int* x) { put(x, threadIdx.x); }
+// CASE race_in_a_helper_of_an_operator: race 1
+void put(int* x, int v) { *x = v; }
+struct Put {
+    void operator()(int* x, int v) const { put(x, v); }
+};
+template <class F> __global__ void k(F f, int* x) { f(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(Put(), x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_member_of_a_functor: race 2
+struct Put {
+    void put(int* x, int v) const { *x = v; }
+};
+template <class F> __global__ void k(F f, int* x) { f.put(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(Put(), x);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE race_in_a_lambda_of_main: race 5
+template <class F> __global__ void k(F f) { f(threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>([=](int i) { *x = i; });
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// CASE out_of_bounds_in_an_overrider: out-of-bounds 3
+// LAUNCH k 1 33 x=i32[32]:none
+struct Shape { __device__ virtual void put(int* x, int i) const = 0; };
+struct Square final : Shape {
+    void put(int* x, int i) const override { x[i] = i; }
+};
+__global__ void k(int* x) {
+    const Square square;
+    const Shape& shape = square;
+    shape.put(x, threadIdx.x);
+}
+// CASE race_in_what_a_header_declares_for_the_device: race put.cu 2
+#include "put.cuh"
+__global__ void k(int* x, Put f) { f(x, threadIdx.x); }
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 64>>>(x, Put());
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+// FILE put.cuh
+__device__ void put(int* x, int v);
+struct Put { __device__ void operator()(int* x, int v) const { put(x, v); } };
+// FILE put.cu
+#include "put.cuh"
+void put(int* x, int v) { *x = v; }
+// CASE several_files: right
+#include "kernels.cuh"
+int main() {
+    int* x;
+    cudaMallocManaged(&x, 4), *x = 0;
+    add<int><<<1, 1>>>(x, 1);
+    elsewhere<<<1, 1>>>(x);
+    call_elsewhere(x);
+    return cudaDeviceSynchronize() != cudaSuccess || *x != 2211;
+}
+// FILE kernels.cuh
+#pragma once
+#include <cuda_runtime.h>
+extern __constant__ int thousand;
+template <class T> __global__ void add(T* x, T v) { *x += v; }
+__global__ void elsewhere(int* x);
+void call_elsewhere(int* x);
+// FILE other.cu
+#include "kernels.cuh"
+__constant__ int thousand = 1100;
+__global__ void elsewhere(int* x) { *x += thousand; }
+void call_elsewhere(int* x) { add<int><<<1, 1>>>(x, 10), elsewhere<<<1, 1>>>(x); }

@@ -1,5 +1,5 @@
-// The programs of frontend_programs.cu, frontend_names.cu and check_verdicts.cu, each through the whole front end: rewritten,
-// compiled, run in three orders and judged.
+// The programs of frontend_*.cu and check_verdicts.cu, each through the whole front end: rewritten, compiled, run in three orders
+// and judged.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,8 +29,9 @@ struct Program {
 std::vector<Program> read_programs() {
     constexpr std::string_view new_case = "// CASE ", new_file = "// FILE ", with = "// WITH ", launch = "// LAUNCH ";
     std::vector<Program> programs;
-    for (const char* const file : {"frontend_programs.cu", "frontend_names.cu", "check_verdicts.cu"}) {
-        std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator" / file);
+    for (const char* const file :
+         {"frontend_programs", "frontend_kernels", "frontend_libraries", "frontend_names", "check_verdicts"}) {
+        std::ifstream stream(fs::path(HEDDLE_SOURCE_DIR) / "tests/emulator" / (std::string(file) + ".cu"));
         for (std::string line; std::getline(stream, line);) {
             if (line.starts_with(new_case)) {
                 const std::size_t colon = line.find(": ");
