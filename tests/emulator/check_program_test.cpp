@@ -212,26 +212,6 @@ int main(int count, char** words) {
     EXPECT_EQ(here.read("log"), "from stdin\nfrom stdin\nfrom stdin\n");
 }
 
-TEST_F(Check, SeveralFilesAndFoldersOfHeadersBecomeOneProgram) {
-    here.write("scale.cuh", "#pragma once\n__global__ void scale(float* x, float by);\n");
-    here.write("scale.cu", "#include <scale.cuh>\n__global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }\n");
-    here.write("main.cu", R"(#include <scale.cuh>
-#include <cstdio>
-int main() {
-    float *x, host[32];
-    cudaMalloc(&x, sizeof host);
-    for (float& each : host) each = 2;
-    cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
-    scale<<<1, 32>>>(x, BY);
-    cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);
-    printf("%g", host[31]);
-}
-)");
-    const ProgramResult result = check("main.cu scale.cu -I . -D BY=3 -std=c++17 --orders 1");
-    EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(result.out, "6");
-}
-
 TEST_F(Check, ResultsAreWrittenAsJson) {
     here.write("racy.cu", kRacy);
     const ProgramResult unwritten = check("racy.cu -DRETURNED=0 --json no/such/folder.json");

@@ -133,4 +133,23 @@ inline void expect_status(cublasStatus_t status, cublasStatus_t wanted, const st
 }
 inline void expect_success(cublasStatus_t status) { EXPECT_EQ(status, CUBLAS_STATUS_SUCCESS) << cublasLtGetStatusString(status); }
 
+struct Preference {
+    cublasLtMatmulPreference_t preference = nullptr;
+    Preference() { cublasLtMatmulPreferenceCreate(&preference); }
+    ~Preference() { cublasLtMatmulPreferenceDestroy(preference); }
+    template <class T>
+    void set(cublasLtMatmulPreferenceAttributes_t name, T value) {
+        expect_success(cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof value));
+    }
+};
+inline std::vector<cublasLtMatmulHeuristicResult_t> algorithms(const Descriptors& l, const Preference& preference) {
+    const Handle handle;
+    std::vector<cublasLtMatmulHeuristicResult_t> results(8);
+    int found = 0;
+    expect_success(cublasLtMatmulAlgoGetHeuristic(handle.handle, l.product, l.a, l.b, l.d, l.d, preference.preference, 8,
+                                                  results.data(), &found));
+    results.resize(static_cast<std::size_t>(found));
+    return results;
+}
+
 }  // namespace heddle::emulator

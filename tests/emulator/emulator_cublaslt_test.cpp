@@ -148,24 +148,6 @@ TEST(EmulatorCublasLt, SumsTheColumnsOfB) {
 
 // ---- algorithms ----
 
-struct Preference {
-    cublasLtMatmulPreference_t preference = nullptr;
-    Preference() { cublasLtMatmulPreferenceCreate(&preference); }
-    ~Preference() { cublasLtMatmulPreferenceDestroy(preference); }
-    template <class T>
-    void set(cublasLtMatmulPreferenceAttributes_t name, T value) {
-        expect_success(cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof value));
-    }
-};
-std::vector<cublasLtMatmulHeuristicResult_t> algorithms(const Descriptors& l, const Preference& preference) {
-    const Handle handle;
-    std::vector<cublasLtMatmulHeuristicResult_t> results(8);
-    int found = 0;
-    expect_success(cublasLtMatmulAlgoGetHeuristic(handle.handle, l.product, l.a, l.b, l.d, l.d, preference.preference, 8,
-                                                  results.data(), &found));
-    results.resize(static_cast<std::size_t>(found));
-    return results;
-}
 TEST(EmulatorCublasLt, ChoosesByShapeUnlessToldNotTo) {
     Case small{.m = 8, .n = 8, .k = 1000}, large{.m = 100, .n = 100, .k = 1000};
     Preference none, some, unsplit;

@@ -10,7 +10,6 @@
 #include "kernels/activation/activation.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/cached/attention_cached.h"
-#include "kernels/attention/ladder/attention_ladder.h"
 #include "kernels/cast/cast.h"
 #include "kernels/concat/concat.h"
 #include "kernels/cross_entropy/cross_entropy.h"
@@ -18,20 +17,15 @@
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/emulator/run/run.h"
-#include "kernels/feed_forward/feed_forward_ladder.h"
 #include "kernels/gather/gather.h"
 #include "kernels/layer_norm/layer_norm.h"
-#include "kernels/layer_norm/layer_norm_ladder.h"
 #include "kernels/linear/linear.h"
 #include "kernels/log_softmax/log_softmax.h"
-#include "kernels/matmul/matmul_ladder.h"
 #include "kernels/permute/permute.h"
-#include "kernels/permute/permute_ladder.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/residual/residual.h"
 #include "kernels/slice/slice.h"
 #include "kernels/softmax/softmax.h"
-#include "kernels/softmax/softmax_ladder.h"
 #include "kernels/top_k/top_k.h"
 #include "tests/numbers.h"
 
@@ -281,48 +275,8 @@ TEST(EmulatorOffsets, OfAttention) {
     EXPECT_TRUE(same_bits(cached(with_end(many, slots), many - 1), cached(slots, two - 1)));
 }
 
-// Compares each step of a ladder up to `last`: `rows` rows that end with x, and x by itself.
-template <class Step, class Op>
-void expect_same_end_of_each(Step last, const Tensor& x, std::int64_t rows, const char* what, const Op& op) {
-    const Tensor far = with_end(rows, x);
-    for (int i = 0; i <= static_cast<int>(last); ++i)
-        expect_same_end(on_last_blocks([&] { return op(static_cast<Step>(i), far); }), op(static_cast<Step>(i), x), 1, what);
-}
-
-TEST(EmulatorOffsets, OfLadders) {
-    constexpr std::int64_t kWidth = 32, kTime = 64, kRows = kMany / kWidth + 4 * kTime;
-    const Tensor x = random({4 * kTime, kWidth}, DType::f32, 1), row = random({kWidth}, DType::f32, 2);
-    const Tensor square = random({kWidth, kWidth}, DType::f32, 3);
-    const FeedForwardWeights weights{square, row, square, row};
-    for (const TransposeStep step :  // whose last block has the end of the last rows
-         {TransposeStep::naive, TransposeStep::tile, TransposeStep::padding, TransposeStep::swizzle}) {
-        const Tensor got = on_last_blocks([&] { return transpose_ladder(step, with_end(kRows, x)); });
-        const auto last = [](const Tensor& all) {
-            return all.reshape({all.numel()}).slice(all.numel() - 1, all.numel()).to(Device::cpu).to_vector();
-        };
-        EXPECT_EQ(last(got), last(x));
-    }
-    expect_same_end_of_each(SoftmaxStep::vectors, x, kRows, "softmax",
-                            [](SoftmaxStep step, const Tensor& rows) { return softmax_ladder(step, rows); });
-    expect_same_end_of_each(LayerNormStep::vectors, x, kRows, "layer norm", [&](LayerNormStep step, const Tensor& rows) {
-        return layer_norm_ladder(step, rows, row, row, 1e-5);
-    });
-    expect_same_end_of_each(AttentionStep::rows, x, kRows, "attention", [](AttentionStep step, const Tensor& rows) {
-        return attention_ladder(step, rows, rows, rows, kTime);
-    });
-    expect_same_end_of_each(FeedForwardStep::copies_ahead, x, kRows, "feed-forward",
-                            [&](FeedForwardStep step, const Tensor& rows) { return feed_forward_ladder(step, rows, weights); });
-}
-
 TEST(EmulatorOffsets, OfProducts) {
     constexpr std::int64_t kDepth = 64, kRows = kMany / kDepth + 256;
-    for (const MatmulStep step : {MatmulStep::naive, MatmulStep::shared_tile, MatmulStep::register_tile, MatmulStep::vector_loads,
-                                  MatmulStep::tensor_cores}) {
-        const DType dtype = step == MatmulStep::tensor_cores ? DType::bf16 : DType::f32;
-        const Tensor a = random({256, kDepth}, dtype, 1), b = random({kDepth, kDepth}, dtype, 2);
-        expect_same_end(on_last_blocks([&] { return matmul_ladder(step, with_end(kRows, a), b); }), matmul_ladder(step, a, b), 1,
-                        "ladder");
-    }
     // Only the last part of the rows is summed; the test is that no other memory is accessed.
     Tensor dbias = Tensor::zeros({kDepth}, DType::f32, Device::cuda);
     on_last_blocks([&] {
