@@ -18,7 +18,6 @@
 #include "kernels/emulator/run/verdict.h"
 
 namespace heddle::emulator::checker {
-
 namespace {
 
 SourceLine line_of(Origin origin) {
@@ -104,29 +103,25 @@ std::string in_variable(const std::byte* address) {
     return "";
 }
 
-/// The synchronisation that would have ordered the two accesses.
-std::string missing(const Target& target, const Block& block, const Access& other) {
+/// The synchronisation that would have ordered the two accesses: in a sentence, or in a record, what stands between them.
+std::string missing(const Target& target, const Block& block, const Access& other, bool in_a_record) {
+    const std::string joint = in_a_record ? "" : "and ";
     if (is_atomic(target.kind) || is_atomic(other.kind()))
-        return "and nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
+        return joint + "nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
     if (other.block() != block.ordinal)
-        return "and nothing orders the two blocks: only a grid barrier does, or an atomic behind __threadfence on one side and "
-               "before it on the "
-               "other";
-    if (other.thread() / 32 == scheduler->current->number / 32) return "without a __syncwarp of both lanes or a barrier between";
-    return "without a barrier between";
+        return joint +
+               "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() "
+               "on "
+               "one side and before it on the other";
+    if (other.thread() / 32 == scheduler->current->number / 32)
+        return in_a_record ? "no __syncwarp() of both lanes and no barrier between the two"
+                           : "without a __syncwarp of both lanes or a barrier between";
+    return in_a_record ? "no barrier between the two" : "without a barrier between";
 }
 
-/// The same for a record: what stands between the two accesses.
-std::string between(const Target& target, const Block& block, const Access& other) {
-    if (is_atomic(target.kind) || is_atomic(other.kind()))
-        return "nothing orders the two: an atomic access by itself orders nothing, a barrier or fences on both sides do";
-    if (other.block() != block.ordinal)
-        return "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() "
-               "on one "
-               "side and before it on the other";
-    if (other.thread() / 32 == scheduler->current->number / 32)
-        return "no __syncwarp() of both lanes and no barrier between the two";
-    return "no barrier between the two";
+/// The thread of an earlier access, and its block if that is another one.
+std::string who_made(const Access& access, const Block& block) {
+    return thread_text(access.thread()) + (access.block() != block.ordinal ? " of " + block_text(access.block()) : "");
 }
 
 // Adds the access to the trace, if there is one, as its last event.
@@ -221,10 +216,9 @@ UnsettledRace unsettled_race;
 
 void tell_race(const Target& target, const Block& block, const Access& other, bool shared, bool same_value) {
     const Unwatched own_code;
-    std::string who = thread_text(other.thread());
-    if (other.block() != block.ordinal) who += " of " + block_text(other.block());
+    const std::string who = who_made(other, block);
     const std::string where = shared ? in_variable(target.address) : in_allocation(target.address);
-    const std::string orders = missing(target, block, other);
+    const std::string orders = missing(target, block, other, false);
     std::string what = "race: " + deed(target, shared ? "shared memory" : "global memory") + ", which " + who + " " +
                        past(other.kind()) + at(origin_of(other)) + ", " + orders + (where.empty() ? "" : ": " + where);
     if (same_value)
@@ -236,7 +230,7 @@ void tell_race(const Target& target, const Block& block, const Access& other, bo
             .missing = orders,
             .is_between_blocks = other.block() != block.ordinal && !is_atomic(target.kind) && !is_atomic(other.kind()),
             .both_write = target.kind == Kind::write && other.kind() == Kind::write},
-           &other, {origin_of(other), between(target, block, other), same_value});
+           &other, {origin_of(other), missing(target, block, other, true), same_value});
 }
 
 }  // namespace
@@ -256,8 +250,7 @@ void report_race(const Target& target, const Block& block, const Access& other, 
 void note_mixed(const Target& target, const Block& block, const Access& other, bool shared) {
     if (std::exchange(state().mix_is_told, true)) return;
     const Unwatched own_code;
-    std::string who = thread_text(other.thread());
-    if (other.block() != block.ordinal) who += " of " + block_text(other.block());
+    const std::string who = who_made(other, block);
     const SourceLine line = line_of(target.origin), earlier = line_of(origin_of(other));
     ViolationRecord note =
         mistake("portability", {},
@@ -402,10 +395,8 @@ void report_misaligned(const Target& target) {
 
 void report_in_flight(const Target& target, const Block& block, const Copy& copy, bool destination) {
     const Unwatched own_code;
-    std::string who = "it";
-    if (copy.issue.block() != block.ordinal || copy.issue.thread() != scheduler->current->number)
-        who = thread_text(copy.issue.thread());
-    if (copy.issue.block() != block.ordinal) who += " of " + block_text(copy.issue.block());
+    const bool own = copy.issue.block() == block.ordinal && copy.issue.thread() == scheduler->current->number;
+    const std::string who = own ? "it" : who_made(copy.issue, block);
     const std::string side = destination ? "the destination" : "the source";
     report(Mistake::copy, target,
            "race: " + deed(target, side + " of an asynchronous copy") + ", which " + who + " issued" + at(origin_of(copy.issue)) +

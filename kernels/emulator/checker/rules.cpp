@@ -268,19 +268,12 @@ bool is_own_host_memory(const void* address, Kind kind) {
         note_cost(address, bytes, reinterpret_cast<const void*>(origin.value()), {});
 }
 
-}  // namespace
-
-namespace {
-
 /// The arena of a live block that contains the address.
 Arena* arena_with(const State& s, const void* address) {
     for (const auto& arena : s.arenas)
         if (arena->block && arena->shadow->holds(address)) return arena.get();
     return nullptr;
 }
-
-[[gnu::noinline]] void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too,
-                                       bool structure);
 
 [[gnu::noinline, gnu::cold]] void observe(const void* address, std::size_t bytes, Kind kind, Origin origin, Memory memory) {
     if (state().counts_costs) count_cost(address, bytes, origin);
@@ -317,7 +310,8 @@ inline __attribute__((always_inline)) void look_into(State& s, Space& space, Are
         reads_of_running().note(address);
 }
 
-void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too, bool structure) {
+[[gnu::noinline]] void check_elsewhere(State& s, const void* address, std::size_t bytes, Kind kind, Origin origin, bool reads_too,
+                                       bool structure) {
     if (is_index(address)) return;
     if (Arena* const arena = arena_with(s, address))
         return look_into(s, *arena->shadow, arena, address, bytes, kind, origin, reads_too, structure);
@@ -389,8 +383,6 @@ void atomic_access(const void* address, std::size_t bytes, bool reads, bool writ
         locations.emplace(address, std::move(releases));
 }
 
-bool is_in_an_arena(const void* address) { return arena_with(state(), address) != nullptr; }
-
 }  // namespace
 
 void atomic_access(const void* address, std::size_t bytes, bool reads, bool writes, Place place) {
@@ -407,7 +399,7 @@ void volatile_access(void* address, std::size_t bytes, bool writes, const void* 
     if (lies_in(address, running.stack, running.stack_bytes)) return;
     scheduler->spin(code, {});
     const std::uint64_t spins = scheduler->spins;  // it is none that tells of progress
-    if (is_in_an_arena(address))
+    if (arena_with(state(), address) != nullptr)
         check(address, bytes, writes ? Kind::write : Kind::read, Origin::of_code(code));
     else
         atomic_access(address, bytes, !writes, writes, !writes, Origin::of_code(code));

@@ -42,4 +42,8 @@ class Builder {
     Compiler compiler_;
 };
 
+/// For files that have kernels and no main(): adds one that launches settings.kernel with settings.arguments to the unit that has
+/// the kernel. Refused, with a command line that is ready to be used, where a name or a value is missing (harness.cpp).
+void add_harness(std::vector<SourceUnit>& units, const Settings& settings);
+
 }  // namespace heddle::emulator::frontend

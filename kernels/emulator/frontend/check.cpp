@@ -11,7 +11,6 @@
 #include "kernels/emulator/frontend/build.h"
 #include "kernels/emulator/frontend/findings.h"
 #include "kernels/emulator/frontend/gpuverify.h"
-#include "kernels/emulator/frontend/harness.h"
 #include "kernels/emulator/frontend/process.h"
 #include "kernels/emulator/frontend/report.h"
 

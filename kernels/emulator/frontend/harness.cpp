@@ -1,4 +1,4 @@
-#include "kernels/emulator/frontend/harness.h"
+#include "kernels/emulator/frontend/build.h"
 
 #include <algorithm>
 #include <cctype>

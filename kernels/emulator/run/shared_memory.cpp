@@ -3,6 +3,8 @@
 // First the dynamic part: the pieces that a kernel takes by their offset and number, each at its offset plus one red zone for
 // each piece before it and one in front. Behind it the static part: variables by their tags, in the order in which threads come
 // to them.
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "kernels/emulator/cuda/launch.h"
@@ -167,6 +169,37 @@ std::string damage(const Block& block) {
             return "the byte " + std::to_string(kRedZone - before) + " before" + of;
     }
     return "";
+}
+
+// The threads, warps and shared memory of a block.
+void Scheduler::give_memory(Block& block, std::size_t slot) {
+    const LaunchRequest& request = *launch->request;
+    const auto threads = static_cast<std::size_t>(request.block.x) * request.block.y * request.block.z;
+    const std::size_t warps = (threads + 31) / 32;
+    if (threads_.size() < (slot + 1) * threads) threads_.resize((slot + 1) * threads);
+    if (warps_.size() < (slot + 1) * warps) warps_.resize((slot + 1) * warps);
+    const std::size_t arena_bytes =
+        (request.shared + 1023) / 1024 * 1024 + (kMostPieces + 2) * std::size_t{kRedZone} + static_bytes();
+    if (arenas_.size() <= slot) arenas_.resize(slot + 1);
+    Arena& arena = arenas_[slot];
+    if (arena.bytes < arena_bytes) {
+        address_unpoison(arena.start, arena.bytes);
+        if (arena.start != nullptr) munmap(arena.start, arena.bytes);
+        arena = {};
+        void* const start =
+            mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (start == MAP_FAILED) throw std::bad_alloc();
+        arena = {static_cast<std::byte*>(start), arena_bytes};
+    }
+    block.threads = static_cast<int>(threads);
+    block.first = threads_.data() + slot * threads;
+    block.warps = warps_.data() + slot * warps;
+    block.arena = arena.start;
+    block.arena_bytes = arena_bytes;
+}
+
+Scheduler::~Scheduler() {
+    for (const Arena& arena : arenas_) munmap(arena.start, arena.bytes);
 }
 
 }  // namespace heddle::emulator
