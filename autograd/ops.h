@@ -199,9 +199,9 @@ Variable relu(const Variable& x, Where where = Where::current());
 Variable gelu(const Variable& x, bool tanh_form = false, Where where = Where::current());
 /// x / (1 + exp(-x)), also called swish (the same paper, section 2; Elfwing et al. 2017).
 Variable silu(const Variable& x, Where where = Where::current());
-Variable dropout(const Variable& x, const Dropout& dropout, Where where = Where::current());
+Variable dropout(const Variable& x, const DropoutMask& dropout, Where where = Where::current());
 /// x + dropout(sublayer): the residual connection with the paper's residual dropout (section 5.4).
-Variable residual(const Variable& x, const Variable& sublayer, const Dropout& dropout = {}, Where where = Where::current());
+Variable residual(const Variable& x, const Variable& sublayer, const DropoutMask& dropout = {}, Where where = Where::current());
 
 // ---- embedding
 
@@ -209,7 +209,7 @@ struct EmbeddingOptions {
     double scale = 1;                 ///< the paper's sqrt(d_model), section 3.4
     Variable positions = {};          ///< [positions, d_model]: a learned or a fixed table, or undefined
     std::int64_t first_position = 0;  ///< the position of each span's first row; decoding with a cache continues from here
-    Dropout dropout = {};
+    DropoutMask dropout = {};
     Tensor order = {};  ///< kernels::rows_by_token() of tokens and spans, i32 [2, rows] beside the tokens: spares CUDA a sort
     std::int32_t untrained = -1;  ///< lookups of this token give the table no gradient (PyTorch's padding_idx); -1: of none
 };
@@ -247,10 +247,10 @@ struct ResidualNorm {
 };
 /// The residual connection and the normalisation after it in one pass.
 ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, const Variable& beta,
-                                 double eps = 1e-5, const Dropout& dropout = {}, Where where = Where::current());
+                                 double eps = 1e-5, const DropoutMask& dropout = {}, Where where = Where::current());
 /// The same with RMS normalisation.
 ResidualNorm residual_rms_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, double eps = 1e-6,
-                               const Dropout& dropout = {}, Where where = Where::current());
+                               const DropoutMask& dropout = {}, Where where = Where::current());
 
 // ---- attention
 
@@ -289,7 +289,7 @@ struct AttentionArguments {
     /// [heads or 1, query_time, key_time], added to the scaled scores; of the query's dtype, or f32 beside bf16; or undefined.
     Variable bias = {};
     std::optional<double> scale = {};  ///< default 1 / sqrt(head width of q)
-    Dropout dropout = {};              ///< of the attention weights
+    DropoutMask dropout = {};          ///< of the attention weights
     Tensor* weights =
         nullptr;  ///< when set: receives [sentences, heads, longest query, longest key], zeros where nothing attends
 };
@@ -304,12 +304,12 @@ Variable attention(const ColumnsOf& query, const ColumnsOf& key, const ColumnsOf
 /// dropout(activation(x w1^T + b1)) w2^T + b2; x [rows, d_model], w1 [d_ff, d_model], w2 [d_model, d_ff]; biases may be
 /// undefined.
 Variable feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
-                      Activation activation, const Dropout& dropout = {}, Where where = Where::current());
+                      Activation activation, const DropoutMask& dropout = {}, Where where = Where::current());
 /// dropout(gate(x Wg^T + bg) * (x Wu^T + bu)) w2^T + b2 (Shazeer 2020, equation 6): SwiGLU with silu, GEGLU with gelu, ReGLU with
 /// relu. x [rows, d_model], w_gate_and_up [2 d_ff, d_model] with the rows of Wg first, b [2 d_ff] likewise, w2 [d_model, d_ff];
 /// biases may be undefined.
 Variable gated_feed_forward(const Variable& x, const Variable& w_gate_and_up, const Variable& b, const Variable& w2,
-                            const Variable& b2, Activation gate, const Dropout& dropout = {}, Where where = Where::current());
+                            const Variable& b2, Activation gate, const DropoutMask& dropout = {}, Where where = Where::current());
 
 // ---- losses
 

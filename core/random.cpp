@@ -43,7 +43,7 @@ Counter counter_of(std::uint64_t index) {
 
 }  // namespace
 
-Dropout::Dropout(double probability, std::uint64_t random_key, const std::uint64_t* step_key_on_device)
+DropoutMask::DropoutMask(double probability, std::uint64_t random_key, const std::uint64_t* step_key_on_device)
     : key(random_key), step_key(step_key_on_device) {
     check(probability >= 0 && probability < 1, "dropout: probability {}, wanted at least 0 and below 1", probability);
     threshold = static_cast<std::uint32_t>(std::lround(probability * 65536));
@@ -64,10 +64,11 @@ std::uint64_t Generator::next_key(std::string_view name) {
 // The second part distinguishes it from a call's key: a module's hash equals it only by chance.
 std::uint64_t Generator::step_key() const { return hash({seed, 0x73746570 /* "step" */, update, micro_batch}); }
 
-Dropout Generator::next_dropout(std::string_view name, double probability) {
+DropoutMask Generator::next_dropout(std::string_view name, double probability) {
     const std::uint64_t module = stable_hash(name);
     const std::uint64_t key = hash({seed, module, calls[module]++});
-    return step_key_on_device == nullptr ? Dropout(probability, key ^ step_key()) : Dropout(probability, key, step_key_on_device);
+    return step_key_on_device == nullptr ? DropoutMask(probability, key ^ step_key())
+                                         : DropoutMask(probability, key, step_key_on_device);
 }
 
 void Generator::start(std::uint64_t new_update, std::uint64_t new_micro_batch) {

@@ -36,16 +36,16 @@ constexpr Counter philox4x32(std::uint64_t key, Counter counter) {
 /// call serves 8 neighbours: element j of a group of 8 takes bits [16 (j % 2), +16) of word j / 2.
 /// Rows of a matrix: counter (column / 8, row, row >> 32, 0). Attention weights: counter (key / 8, query, head, sentence),
 /// where key and query count from the start of their sentence. The kept ones are scaled by 65536 / (65536 - threshold).
-struct Dropout {
+struct DropoutMask {
     std::uint64_t key = 0;
     std::uint32_t threshold = 0;  ///< 0: dropout is off
     /// On CUDA: null, or the address of the step's part of the key on the device; `key` is then the rest of it (Generator). A
     /// replayed launch draws the numbers of the step whose key is there.
     const std::uint64_t* step_key = nullptr;
 
-    Dropout() = default;
+    DropoutMask() = default;
     /// Error unless 0 <= probability < 1.
-    Dropout(double probability, std::uint64_t random_key, const std::uint64_t* step_key = nullptr);
+    DropoutMask(double probability, std::uint64_t random_key, const std::uint64_t* step_key = nullptr);
 
     bool active() const { return threshold != 0; }
     double scale() const { return 65536.0 / (65536.0 - threshold); }
@@ -61,11 +61,16 @@ struct Dropout {
     }
 };
 
+namespace kernels {
+using Dropout = DropoutMask;  ///< its name where no module has it (nn/dropout.h)
+}
+
 /// The source of a training run's random keys:
 ///     key = hash(seed, update, micro-batch, dotted module name, number of the call)
 ///     key of a dropout = hash(seed, dotted module name, number of the call) xor hash(seed, "step", update, micro-batch)
 /// A run that resumes at an update draws what the uninterrupted run drew. The second part of a dropout's key, the step's, is one
-/// number for all calls: a captured step reads it from device memory, where the next replay finds another one.
+/// number for all calls: a captured step reads it from device memory, where the next replay finds another one. Two generators
+/// with one seed, also the one that a new generator has, draw the same keys, as torch.Generator's do.
 struct Generator {
     std::uint64_t seed = 1;
     std::uint64_t update = 0;
@@ -75,8 +80,8 @@ struct Generator {
 
     /// The key of the next call with this name.
     std::uint64_t next_key(std::string_view name);
-    /// The dropout of the next call with this name. Error as Dropout.
-    Dropout next_dropout(std::string_view name, double probability);
+    /// The dropout of the next call with this name. Error as DropoutMask.
+    DropoutMask next_dropout(std::string_view name, double probability);
     /// The step's part of a dropout's key.
     std::uint64_t step_key() const;
     /// Moves to another step and forgets the call numbers.

@@ -79,7 +79,7 @@ class Tensor : public Members<Tensor> {
     /// Uninitialised elements.
     static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
     static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
-    /// Every element `value`, converted to `dtype`.
+    /// Every element `value`, converted to `dtype`. Error as fill_().
     static Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = Device::cpu);
     static Tensor ones(const Shape& shape, DType dtype = DType::f32, Device device = Device::cpu);
     /// Like `x` in shape, dtype and device.
@@ -294,8 +294,8 @@ class Tensor : public Members<Tensor> {
     /// Moves to `device`: the same handle if it is there already, else a copy in the current stream's order.
     Tensor to(Device device) const;
 
-    /// Overwrites the elements in place and bumps the version. On CUDA values other than 0 are copied from the host, which is
-    /// slow.
+    /// Overwrites the elements in place and bumps the version. Error when an integer dtype cannot hold `value`; a fraction is cut
+    /// off. On CUDA values other than 0 are copied from the host, which is slow.
     void fill_(double value, Where where = Where::current());
     void zero_(Where where = Where::current()) { fill_(0, where); }
     /// x.index(places) becomes `value`, a number or a tensor that broadcasts to it and is converted to the dtype of x. Where the

@@ -308,7 +308,7 @@ constexpr int lane_of_group(int group) { return group < kDropoutGroups / 2 ? 2 *
 
 /// For each lane l and counter (c0, c1, c2, c3)[l] of a group of 8 elements: dropout.scale() where the element is kept, else 0.
 /// out holds the groups in order: elements [8 g, 8 g + 8) are those of lane lane_of_group(g).
-inline void dropout_block(const Dropout& dropout, VecL c0, VecL c1, VecL c2, VecL c3, VecF (&out)[4]) {
+inline void dropout_block(const DropoutMask& dropout, VecL c0, VecL c1, VecL c2, VecL c3, VecF (&out)[4]) {
     using Halves = Vec<std::uint16_t>;
     philox(dropout.key, c0, c1, c2, c3);
     // Element j of a group takes half j % 2 of word j / 2: the four words in memory order are the eight integers in order.
@@ -335,8 +335,8 @@ inline void dropout_block(const Dropout& dropout, VecL c0, VecL c1, VecL c2, Vec
 }
 
 /// The factors of kDropoutBlock elements of one row from column `start` (a multiple of 8) on; (c1, c2, c3) address the row as
-/// Dropout::keeps says.
-inline void dropout_block(const Dropout& dropout, std::int64_t start, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
+/// DropoutMask::keeps says.
+inline void dropout_block(const DropoutMask& dropout, std::int64_t start, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
                           VecF (&out)[4]) {
     VecL groups;
     for (int g = 0; g < kDropoutGroups; ++g) groups[lane_of_group(g)] = static_cast<std::uint64_t>(g);
@@ -344,9 +344,9 @@ inline void dropout_block(const Dropout& dropout, std::int64_t start, std::uint3
                   broadcast<std::uint64_t>(c2), broadcast<std::uint64_t>(c3), out);
 }
 
-/// factors[j] = dropout.scale() where Dropout::keeps(j, c1, c2, c3), else 0, for j < columns. `factors` has room for `columns`
+/// factors[j] = dropout.scale() where DropoutMask::keeps(j, c1, c2, c3), else 0, for j < columns. `factors` has room for `columns`
 /// rounded up to a multiple of kDropoutBlock.
-inline void dropout_factors(const Dropout& dropout, std::int64_t columns, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
+inline void dropout_factors(const DropoutMask& dropout, std::int64_t columns, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
                             float* factors) {
     for (std::int64_t start = 0; start < columns; start += kDropoutBlock) {
         VecF block[4];

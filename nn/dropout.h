@@ -12,10 +12,10 @@ class Dropout : public Module {
   public:
     /// A child of `parent`, whose generator it draws from.
     Dropout(Module& parent, std::string_view name, double probability = 0.5) : Module(parent, name), probability_(probability) {
-        heddle::Dropout(probability, 0);
+        DropoutMask(probability, 0);
     }
     /// A root, for Sequential and programs of one's own.
-    explicit Dropout(double probability = 0.5) : probability_(probability) { heddle::Dropout(probability, 0); }
+    explicit Dropout(double probability = 0.5) : probability_(probability) { DropoutMask(probability, 0); }
 
     std::string_view kind() const override { return "Dropout"; }
     Variable forward(const Variable& x, Where where = Where::current()) const {

@@ -101,17 +101,17 @@ Embedding::Embedding(std::int64_t vocabulary, std::int64_t d_model, const Random
     weight_ = add_parameter("weight", values);
 }
 
-Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, const Dropout& dropout,
-                            std::int64_t first_position, Where where) const {
+Variable Embedding::forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions,
+                            const DropoutMask& dropout, std::int64_t first_position, Where where) const {
     return embed({tokens, spans}, positions, dropout, first_position, where);
 }
 
-Variable Embedding::forward(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+Variable Embedding::forward(const Sentences& sentences, const PositionalEncoding& positions, const DropoutMask& dropout,
                             Where where) const {
     return embed(sentences, positions, dropout, 0, where);
 }
 
-Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& positions, const Dropout& dropout,
+Variable Embedding::embed(const Sentences& sentences, const PositionalEncoding& positions, const DropoutMask& dropout,
                           std::int64_t first_position, Where where) const {
     const InModule in_module(name());
     ops::EmbeddingOptions options;

@@ -94,9 +94,9 @@ class Embedding : public Module {
     /// device. The first row of each span has position `first_position`; rows outside the spans are zero. (Paper,
     /// sections 3.4, 3.5, 5.4.)
     Variable forward(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions,
-                     const heddle::Dropout& dropout = {}, std::int64_t first_position = 0, Where where = Where::current()) const;
+                     const DropoutMask& dropout = {}, std::int64_t first_position = 0, Where where = Where::current()) const;
     /// With the order of the tokens, if it is known (ops::EmbeddingOptions::order).
-    Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const heddle::Dropout& dropout,
+    Variable forward(const Sentences& sentences, const PositionalEncoding& positions, const DropoutMask& dropout,
                      Where where = Where::current()) const;
     /// The rows of a token step on CUDA, one for each span: their position grows, and never beyond the table.
     Tensor step(const Tensor& tokens, const Spans& spans, const PositionalEncoding& positions, std::int64_t position,
@@ -106,7 +106,7 @@ class Embedding : public Module {
     Variable operator()(const Tensor& tokens, Where where = Where::current()) const { return forward(tokens, where); }
 
   private:
-    Variable embed(const Sentences& sentences, const PositionalEncoding& positions, const heddle::Dropout& dropout,
+    Variable embed(const Sentences& sentences, const PositionalEncoding& positions, const DropoutMask& dropout,
                    std::int64_t first_position, Where where) const;
 
     double scale_;

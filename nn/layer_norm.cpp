@@ -20,7 +20,8 @@ Variable Norm::forward(const Variable& x, Where where) const {
     return ops::layer_norm(x, weight_, bias_, eps_, where);
 }
 
-ops::ResidualNorm Norm::after_residual(const Variable& x, const Variable& sublayer, const Dropout& dropout, Where where) const {
+ops::ResidualNorm Norm::after_residual(const Variable& x, const Variable& sublayer, const DropoutMask& dropout,
+                                       Where where) const {
     const InModule in_module(name());
     if (norm_kind_ == NormKind::rms) return ops::residual_rms_norm(x, sublayer, weight_, eps_, dropout, where);
     return ops::residual_layer_norm(x, sublayer, weight_, bias_, eps_, dropout, where);

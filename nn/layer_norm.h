@@ -7,8 +7,8 @@
 
 namespace heddle::nn {
 
-/// The two normalisations of a row: layer norm subtracts its mean and divides by its deviation, RMS norm (Zhang and Sennrich 2019) divides
-/// by the root of its mean square.
+/// The two normalisations of a row: layer norm subtracts its mean and divides by its deviation, RMS norm (Zhang and Sennrich
+/// 2019) divides by the root of its mean square.
 enum class NormKind : std::uint8_t { layer, rms };
 constexpr auto enum_words(NormKind) { return words_for<NormKind>({{NormKind::layer, "layer"}, {NormKind::rms, "rms"}}); }
 
@@ -24,7 +24,7 @@ class Norm : public Module {
     Variable forward(const Variable& x, Where where = Where::current()) const;
     Variable operator()(const Variable& x, Where where = Where::current()) const { return forward(x, where); }
     /// x + dropout(sublayer) and its normalisation, computed in one pass.
-    ops::ResidualNorm after_residual(const Variable& x, const Variable& sublayer, const heddle::Dropout& dropout,
+    ops::ResidualNorm after_residual(const Variable& x, const Variable& sublayer, const DropoutMask& dropout,
                                      Where where = Where::current()) const;
     const Variable& weight() const { return weight_; }
     /// Undefined with RMS norm.

@@ -55,7 +55,7 @@ FeedForward::FeedForward(Module& parent, std::string_view name, std::int64_t d_m
 
 Variable FeedForward::forward(const Variable& x, Where where) const {
     const InModule in_module(name());
-    const Dropout drop = dropout(dropout_, "dropout");
+    const DropoutMask drop = dropout(dropout_, "dropout");
     const bool records = will_record({x, inner_.weight(), inner_.bias(), outer_.weight(), outer_.bias()});
     const bool fused = drop.active() || records || x.value().device() == Device::cuda;
     if (fused && gated_)
@@ -92,7 +92,7 @@ const Norm* Layer::norm_behind(std::size_t i, const Norm* next) const {
 }
 
 Stream Layer::join(const Stream& stream, const Variable& output, std::size_t i, const Norm* next) const {
-    const Dropout drop = dropout(options_.dropout, sublayers_[i] + "_dropout");
+    const DropoutMask drop = dropout(options_.dropout, sublayers_[i] + "_dropout");
     const bool pre = options_.norm == NormPlace::pre;
     const Norm* norm = norm_behind(i, next);
     if (norm == nullptr) {

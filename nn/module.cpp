@@ -169,7 +169,7 @@ std::int64_t Module::freeze(std::string_view prefix, bool frozen) {
     return static_cast<std::int64_t>(chosen.size());
 }
 
-Dropout Module::dropout(double probability, std::string_view what) const {
+DropoutMask Module::dropout(double probability, std::string_view what) const {
     if (!training_ || probability == 0) return {};
     return generator().next_dropout(dotted(what), probability);
 }

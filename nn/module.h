@@ -105,7 +105,7 @@ class Module {
     std::int64_t freeze(std::string_view prefix, bool frozen = true);
 
     /// The dropout of one call under "NAME.what": off in evaluation mode, otherwise with the thread generator's next key.
-    heddle::Dropout dropout(double probability, std::string_view what) const;
+    DropoutMask dropout(double probability, std::string_view what) const;
 
   protected:
     /// Called by to() after the change, for data that a module keeps besides its parameters.

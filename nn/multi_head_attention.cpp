@@ -18,7 +18,7 @@ TransformerOptions own_options(const TransformerOptions& options) {
     return all;
 }
 
-ops::AttentionArguments op_options(const TransformerOptions& options, const AttentionCall& call, const Dropout& dropout) {
+ops::AttentionArguments op_options(const TransformerOptions& options, const AttentionCall& call, const DropoutMask& dropout) {
     ops::AttentionArguments result;
     result.heads = options.heads;
     result.key_heads = *options.key_heads;

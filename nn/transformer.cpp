@@ -57,7 +57,7 @@ Variable Transformer::encode(const Tensor& tokens, const Spans& spans, Attention
 
 Variable Transformer::encode(const Sentences& source, AttentionMaps* maps) const {
     if (options_.decoder_only) return {};
-    const Dropout drop = dropout(options_.dropout, "source_dropout");
+    const DropoutMask drop = dropout(options_.dropout, "source_dropout");
     return encoder_->forward(source_embedding_.forward(source, *source_positions_, drop), source.spans, maps);
 }
 
@@ -70,7 +70,7 @@ Variable Transformer::decode(const Sentences& target_in, const Variable& memory,
                              AttentionMaps* maps) const {
     check(options_.decoder_only || target_in.spans.size() == memory_spans.size(),
           "decode: {} target sentences, but a memory of {} sentences", target_in.spans.size(), memory_spans.size());
-    const Dropout drop = dropout(options_.dropout, "target_dropout");
+    const DropoutMask drop = dropout(options_.dropout, "target_dropout");
     const Variable x = target_embedding().forward(target_in, target_positions_, drop);
     return decoder_.forward(x, target_in.spans, memory, memory_spans, maps);
 }

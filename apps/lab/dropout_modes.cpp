@@ -147,7 +147,7 @@ return outer.forward(hidden);
 const double probability = 0.3;
 const Variable hidden = ops::relu(inner.forward(x));
 // checks the module's mode: after model.eval() nothing is dropped
-const Dropout drop = model.dropout(probability, "hidden");
+const DropoutMask drop = model.dropout(probability, "hidden");
 return outer.forward(ops::dropout(hidden, drop));
 )",
         .run = measure};

@@ -36,7 +36,7 @@ Tensor random_tokens(std::int64_t count, std::int64_t bound, const BenchSetting&
 
 Tensor flat(const BenchSetting& on) { return Tensor::full({on.parameters}, 0.01, DType::f32, on.device); }
 
-Dropout dropout_of_training() { return {0.2, 3}; }
+DropoutMask dropout_of_training() { return {0.2, 3}; }
 
 BenchCase row_case(const BenchSetting& on, const char* op, const std::string& what, double forward, double backward,
                    const std::function<Variable(const RowInputs&)>& run) {

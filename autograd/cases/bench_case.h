@@ -69,7 +69,7 @@ Tensor random_tokens(std::int64_t count, std::int64_t bound, const BenchSetting&
 /// An array of the optimizer.
 Tensor flat(const BenchSetting& on);
 /// The dropout that is measured.
-Dropout dropout_of_training();
+DropoutMask dropout_of_training();
 
 /// The inputs of an op that takes one or two [rows, cols] tensors and perhaps a row.
 struct RowInputs {

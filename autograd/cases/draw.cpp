@@ -19,10 +19,10 @@ Tensor Step::constant(const std::string& name) const {
     return found == constants.end() ? Tensor() : found->second;
 }
 
-Dropout Step::dropout() const {
+DropoutMask Step::dropout() const {
     if (!options.contains("dropout")) return {};
     const Json& given = options.at("dropout");
-    return Dropout(given.at("probability").get<double>(), given.at("key").get<std::uint64_t>());
+    return DropoutMask(given.at("probability").get<double>(), given.at("key").get<std::uint64_t>());
 }
 
 Spans Step::spans(const char* name, std::int64_t rows) const {
@@ -122,15 +122,15 @@ Tensor Draw::indices(std::int64_t count, std::int64_t bound) {
     return result;
 }
 
-Dropout Draw::dropout_option(Step& step) {
+DropoutMask Draw::dropout_option(Step& step) {
     const double probability = uniform(0.1, 0.6);
     const std::uint64_t key = random_.next() >> 12;  // so that JSON readers that take numbers as f64 read it exactly
     step.options["dropout"] = {{"probability", probability}, {"key", key}};
-    return Dropout(probability, key);
+    return DropoutMask(probability, key);
 }
 
 void Draw::dropout(Step& step, std::int64_t rows, std::int64_t cols) {
-    const Dropout drawn = dropout_option(step);
+    const DropoutMask drawn = dropout_option(step);
     Tensor kept = Tensor::zeros({rows, cols}, DType::f64);
     for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < cols; ++c)

@@ -46,7 +46,7 @@ struct Step {
         return options.value(name, otherwise);
     }
     /// The dropout of the option "dropout"; an inactive one when the step lacks the option.
-    Dropout dropout() const;
+    DropoutMask dropout() const;
     /// The spans of the option `name`, a list [[start, length], ...].
     Spans spans(const char* name, std::int64_t rows) const;
     /// The options that Draw::loss() drew.
@@ -94,7 +94,7 @@ class Draw {
     /// Puts a dropout with its key into the step's options, and its factors for a [rows, cols] tensor into the constant "kept".
     void dropout(Step& step, std::int64_t rows, std::int64_t cols);
     /// Puts a dropout with its key into the step's options, but no constant.
-    Dropout dropout_option(Step& step);
+    DropoutMask dropout_option(Step& step);
     /// Puts targets, some of them ignored, and the options of a loss over [rows, vocabulary] logits into the step.
     void loss(Step& step, std::int64_t rows, std::int64_t vocabulary);
 

@@ -113,7 +113,7 @@ inline Tensor random_mask(const Shape& shape, std::uint64_t key) {
 }
 
 /// x + dropout(sublayer) element by element, in f64; an undefined x counts as zeros.
-inline Tensor plain_residual(const Tensor& x, const Tensor& sublayer, const Dropout& dropout) {
+inline Tensor plain_residual(const Tensor& x, const Tensor& sublayer, const DropoutMask& dropout) {
     Tensor y = x.defined() ? x.to(DType::f64).clone() : Tensor::zeros(sublayer.shape(), DType::f64);
     const std::vector<double> added = sublayer.to_vector();
     for (std::int64_t at = 0; at < sublayer.numel(); ++at)

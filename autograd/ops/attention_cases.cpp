@@ -83,7 +83,7 @@ std::vector<GradientCase> proofs() {
     causal.causal = both.causal = true;
     masked.mask = both.mask = shared;
     by_sentence.mask = each;
-    dropped.dropout = both.dropout = Dropout(0.3, 7);
+    dropped.dropout = both.dropout = DropoutMask(0.3, 7);
     scaled.scale = 1.5;
     // The first sentence's second row in head 1 may attend to nothing.
     const Tensor of_heads = mask_of({1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1}, {1, 2, 3, 3});
@@ -94,7 +94,7 @@ std::vector<GradientCase> proofs() {
     one_key_head.key_heads = 1;
     all.heads = 2;
     all.key_heads = 1;
-    all.dropout = Dropout(0.3, 8);
+    all.dropout = DropoutMask(0.3, 8);
     const auto input = [](std::int64_t rows, std::int64_t cols, std::uint64_t seed) { return random_input({rows, cols}, seed); };
     return {
         {"attention", "self, one shared projection", self_attention(packed, 2, 2, plain), {input(8, 12, 1)}},
@@ -170,7 +170,7 @@ std::int64_t longest(const Json& spans) {
 }
 
 // The factors of the weights that attention keeps, [sentences, heads, longest query, longest key].
-Tensor kept_weights(const Dropout& dropout, const Shape& shape) {
+Tensor kept_weights(const DropoutMask& dropout, const Shape& shape) {
     Tensor kept = Tensor::zeros(shape, DType::f64);
     double* at = kept.mutable_data<double>();
     for (std::int64_t sentence = 0; sentence < shape[0]; ++sentence)
@@ -295,7 +295,7 @@ return [rows_of(options["query_spans"], len(query), parts)]
 
 // Self attention over packed sentences of these lengths; `what` describes them.
 BenchCase self_attention_case(const BenchSetting& on, const std::string& what, const std::vector<std::int64_t>& lengths,
-                              std::int64_t d_model, std::int64_t heads, bool causal, const Dropout& dropout) {
+                              std::int64_t d_model, std::int64_t heads, bool causal, const DropoutMask& dropout) {
     double pairs = 0;
     std::int64_t rows = 0;
     for (const std::int64_t length : lengths) {

@@ -4,7 +4,7 @@
 
 namespace heddle::inline ops {
 
-Variable dropout(const Variable& x, const Dropout& dropout, Where where) {
+Variable dropout(const Variable& x, const DropoutMask& dropout, Where where) {
     Tensor y = kernels::dropout_forward(x.value(), dropout);
     if (!dropout.active()) return x;
     return record(y, {.op = "dropout", .where = where, .inputs = {x}, .backward = [dropout](Gradients& g) {

@@ -19,7 +19,7 @@ kernels::FeedForwardWants wanted_of(Gradients& g, kernels::FeedForwardWeights& g
 }  // namespace
 
 Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
-                           Activation activation, const Dropout& dropout, Where where) {
+                           Activation activation, const DropoutMask& dropout, Where where) {
     const kernels::FeedForwardWeights weights{w1.value(), value_or_none(b1), w2.value(), value_or_none(b2)};
     const bool keep = will_record({x, w1, b1, w2, b2}) || in_checkpoint();
     auto [y, hidden] = kernels::feed_forward_forward(x.value(), weights, activation, dropout, keep);
@@ -40,7 +40,7 @@ Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable
 }
 
 Variable ops::gated_feed_forward(const Variable& x, const Variable& w_gate_and_up, const Variable& b, const Variable& w2,
-                                 const Variable& b2, Activation gate, const Dropout& dropout, Where where) {
+                                 const Variable& b2, Activation gate, const DropoutMask& dropout, Where where) {
     const kernels::FeedForwardWeights weights{w_gate_and_up.value(), value_or_none(b), w2.value(), value_or_none(b2)};
     const bool keep = will_record({x, w_gate_and_up, b, w2, b2}) || in_checkpoint();
     auto [y, hidden] = kernels::gated_feed_forward_forward(x.value(), weights, gate, dropout, keep);

@@ -33,7 +33,7 @@ Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& be
 }
 
 ResidualNorm residual_layer_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, const Variable& beta,
-                                 double eps, const Dropout& dropout, Where where) {
+                                 double eps, const DropoutMask& dropout, Where where) {
     kernels::LayerNormResult result =
         kernels::residual_layer_norm_forward(x.value(), sublayer.value(), gamma.value(), beta.value(), eps, dropout);
     auto backward = [dropout](Gradients& g) {
@@ -70,7 +70,7 @@ Variable rms_norm(const Variable& x, const Variable& gamma, double eps, Where wh
 }
 
 ResidualNorm residual_rms_norm(const Variable& x, const Variable& sublayer, const Variable& gamma, double eps,
-                               const Dropout& dropout, Where where) {
+                               const DropoutMask& dropout, Where where) {
     kernels::LayerNormResult result =
         kernels::residual_rms_norm_forward(x.value(), sublayer.value(), gamma.value(), eps, dropout);
     auto backward = [dropout](Gradients& g) {

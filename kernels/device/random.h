@@ -30,7 +30,7 @@ struct DropoutRule {
     double scale = 1;
 
     DropoutRule() = default;
-    explicit DropoutRule(const Dropout& dropout)
+    explicit DropoutRule(const DropoutMask& dropout)
         : key(dropout.key), step_key(dropout.step_key), threshold(dropout.threshold), scale(dropout.scale()) {}
     __host__ __device__ bool active() const { return threshold != 0; }
 };

@@ -15,7 +15,7 @@ using Inputs = std::span<const Variable>;
 
 // Dropout with a key from the generator, as in the module.
 Variable random_dropout(const Variable& x) {
-    const Dropout dropout(0.4, generator().next_key("checkpoint.dropout"));
+    const DropoutMask dropout(0.4, generator().next_key("checkpoint.dropout"));
     const auto apply = [dropout](const Tensor& from) {
         Tensor to = from.clone();
         for (std::int64_t i = 0; i < to.numel(); ++i)

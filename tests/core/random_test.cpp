@@ -25,7 +25,7 @@ TEST(Philox, GivesThePublishedKnownAnswers) {
 TEST(Philox, IsKnownAtCompileTime) { static_assert(philox4x32(0, {0, 0, 0, 0})[0] == 0x6627e8d5); }
 
 TEST(Dropout, TakesSixteenBitsOfTheDocumentedWord) {
-    const Dropout dropout(0.3, 77);
+    const DropoutMask dropout(0.3, 77);
     for (std::int64_t column = 0; column < 64; ++column) {
         const Counter bits = philox4x32(77, {static_cast<std::uint32_t>(column / 8), 5, 6, 7});
         const std::int64_t j = column % 8;
@@ -35,7 +35,7 @@ TEST(Dropout, TakesSixteenBitsOfTheDocumentedWord) {
 }
 
 TEST(Dropout, AddressesARowByAllItsBits) {
-    const Dropout dropout(0.5, 3);
+    const DropoutMask dropout(0.5, 3);
     const auto mask = [&](std::int64_t row) {
         std::uint64_t bits = 0;
         for (std::int64_t column = 0; column < 64; ++column) bits = bits << 1 | (dropout.keeps_row(row, column) ? 1u : 0u);
@@ -48,7 +48,7 @@ TEST(Dropout, AddressesARowByAllItsBits) {
 
 TEST(Dropout, DropsAsOftenAsAsked) {
     for (const double probability : {0.01, 0.1, 0.5, 0.9}) {
-        const Dropout dropout(probability, 11);
+        const DropoutMask dropout(probability, 11);
         constexpr int kCount = 400'000;
         int dropped = 0;
         for (int i = 0; i < kCount; ++i) dropped += dropout.keeps_row(i / 512, i % 512) ? 0 : 1;
@@ -59,24 +59,24 @@ TEST(Dropout, DropsAsOftenAsAsked) {
 
 TEST(Dropout, ScalesSoThatTheMeanStays) {
     for (const double probability : {0.1, 0.2, 1.0 / 3, 0.75}) {
-        const Dropout dropout(probability, 1);
+        const DropoutMask dropout(probability, 1);
         // Exactly the inverse of the keep probability given by the threshold, which is within 2^-17 of the requested one.
         EXPECT_DOUBLE_EQ(dropout.scale() * (65536 - dropout.threshold) / 65536, 1);
         EXPECT_NEAR(1 / dropout.scale(), 1 - probability, 0x1p-17);
     }
-    EXPECT_EQ(Dropout(0.5, 1).scale(), 2);
+    EXPECT_EQ(DropoutMask(0.5, 1).scale(), 2);
 }
 
 TEST(Dropout, IsOffAtZeroAndRefusesWhatIsNoProbability) {
-    const Dropout off(0, 5);
+    const DropoutMask off(0, 5);
     EXPECT_FALSE(off.active());
-    EXPECT_FALSE(Dropout().active());
+    EXPECT_FALSE(DropoutMask().active());
     EXPECT_EQ(off.scale(), 1);
     for (std::int64_t i = 0; i < 1000; ++i) EXPECT_TRUE(off.keeps_row(i, i));
-    expect_error([] { Dropout(1.0, 1); }, "probability 1");
-    expect_error([] { Dropout(-0.1, 1); }, "probability -0.1");
-    expect_error([] { Dropout(std::numeric_limits<double>::quiet_NaN(), 1); }, "probability nan");
-    expect_error([] { Dropout(0.999999, 1); }, "leaves nothing");
+    expect_error([] { DropoutMask(1.0, 1); }, "probability 1");
+    expect_error([] { DropoutMask(-0.1, 1); }, "probability -0.1");
+    expect_error([] { DropoutMask(std::numeric_limits<double>::quiet_NaN(), 1); }, "probability nan");
+    expect_error([] { DropoutMask(0.999999, 1); }, "leaves nothing");
 }
 
 // The number of different keys from draw(generator, name) for 2 seeds, 3 updates, 3 micro-batches, 3 names and 3 calls each.

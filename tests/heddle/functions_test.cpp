@@ -214,3 +214,18 @@ TEST(Edges, AnOpRefusesInItsOwnName) {
 }
 
 }  // namespace
+
+// A program may open both namespaces.
+namespace opened {
+using namespace heddle;
+using namespace heddle::nn;
+
+TEST(Names, OfModulesAreNoNamesOfTheLibrary) {
+    Sequential net;
+    net.add<Linear>(3, 2).add<Dropout>(0.5);
+    const Dropout drop(0.5);
+    EXPECT_EQ(net.size(), 2);
+    EXPECT_EQ(drop.kind(), "Dropout");
+}
+
+}  // namespace opened

@@ -63,7 +63,7 @@ FeedForwardWeights zero_gradients(const Network& net, DType dtype) {
 }
 
 // `sums`: the dtype of the parameters' gradients, unless it is that of the parameters.
-Results run(const Network& net, Activation activation, const Dropout& dropout, std::optional<DType> sums = {}) {
+Results run(const Network& net, Activation activation, const DropoutMask& dropout, std::optional<DType> sums = {}) {
     const auto [y, hidden] = kernels::feed_forward_forward(net.x, net.weights, activation, dropout, true);
     Results results{y, hidden, {}, zero_gradients(net, sums.value_or(net.x.dtype()))};
     results.dx = kernels::feed_forward_backward(net.dy, net.x, hidden, net.weights, activation, dropout, {}, results.gradients);
@@ -71,7 +71,7 @@ Results run(const Network& net, Activation activation, const Dropout& dropout, s
 }
 
 // The plain bf16 computation: in f32 with every written tensor rounded.
-Results plain(const Network& net, Activation activation, const Dropout& dropout) {
+Results plain(const Network& net, Activation activation, const DropoutMask& dropout) {
     const bool relu = activation == Activation::relu;
     const FeedForwardWeights& w = net.weights;
     const Tensor u = through_bf16(kernels::linear_forward(net.x, w.w1, w.b1));
@@ -113,7 +113,7 @@ struct FusedCase {
     Numbers numbers;
     NetworkCase at;
     Activation activation;
-    Dropout dropout;
+    DropoutMask dropout;
     Network given, wide, narrow;
     std::string what;
 };
@@ -126,7 +126,7 @@ void for_each_fused(DType dtype, std::uint64_t key, const Body& body) {
             for (const double p : {0.0, 0.3}) {
                 const Network net = network(at);
                 const Network wide = converted(net, [&](const Tensor& tensor) { return rounded(numbers, tensor); });
-                body({numbers, at, activation, Dropout(p, key),
+                body({numbers, at, activation, DropoutMask(p, key),
                       converted(net, [&](const Tensor& tensor) { return in(numbers, tensor); }), wide,
                       converted(wide, [](const Tensor& tensor) { return tensor.defined() ? tensor.to(DType::f32) : tensor; }),
                       text(at, activation, p)});
@@ -199,7 +199,7 @@ TEST(FeedForwardProduct, DoesWhatStandsBehindIt) {
           NetworkCase{33, 131, 129, 67}, NetworkCase{3, 0, 8, 4}, NetworkCase{3, 8, 8, 0}, NetworkCase{0, 8, 8, 8}})
         for (const Activation activation : kActivations)
             for (const double p : {0.0, 0.3}) {
-                const Dropout dropout(p, 80);
+                const DropoutMask dropout(p, 80);
                 const std::string what = text(at, activation, p);
                 const bool relu = activation == Activation::relu;
                 const Network net = network(at);

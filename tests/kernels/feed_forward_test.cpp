@@ -33,11 +33,11 @@ struct Network {
           b2(normal({d_model}, 5, dtype), true),
           gated(has_gate) {}
 
-    Variable fused(Activation activation, const Dropout& dropout) const {
+    Variable fused(Activation activation, const DropoutMask& dropout) const {
         return (gated ? ops::gated_feed_forward : ops::feed_forward)(x, w1, b1, w2, b2, activation, dropout, Where::current());
     }
     // The same, op by op.
-    Variable composed(Activation activation, const Dropout& dropout) const {
+    Variable composed(Activation activation, const DropoutMask& dropout) const {
         const std::int64_t d_ff = w2.cols();
         const Variable all = ops::linear(x, w1, b1), u = gated ? ops::slice(all, 1, 0, d_ff) : all;
         Variable a = nn::activated(u, activation);
@@ -79,7 +79,7 @@ TEST(FeedForward, IsTheComposedNetworkInValueAndEveryGradient) {
             for (const double p : {0.0, 0.3})
                 for (const std::int64_t rows : {1, 33, 200}) {
                     Network net(rows, 24, 50, dtype);
-                    const Dropout dropout(p, 99);
+                    const DropoutMask dropout(p, 99);
                     const double tolerance = dtype == DType::f32 ? 2e-5 : 1e-13;
                     const std::vector<Tensor> got = results_of(net, net.fused(activation, dropout)),
                                               wanted = results_of(net, net.composed(activation, dropout));
@@ -96,7 +96,7 @@ TEST(FeedForward, ASmoothActivationInF32HasTheBitsOfTheOpsOneAfterAnother) {
                 Network net(rows, 24, 50, DType::f32);
                 Tensor wide = net.b1.value();
                 for (float& value : wide.mutable_values<float>()) value *= 10;
-                const Dropout dropout(p, 99);
+                const DropoutMask dropout(p, 99);
                 const std::vector<Tensor> got = results_of(net, net.fused(activation, dropout)),
                                           wanted = results_of(net, net.composed(activation, dropout));
                 for (std::size_t i = 0; i < got.size(); ++i)
@@ -143,7 +143,7 @@ TEST(GatedFeedForward, HasTheBitsOfTheOpsOneAfterAnother) {
             for (const double p : {0.0, 0.3})
                 for (const std::int64_t rows : {1, 33, 300}) {
                     Network net(rows, 24, 50, dtype, true);
-                    const Dropout dropout(p, 99);
+                    const DropoutMask dropout(p, 99);
                     const std::vector<Tensor> fused = results_of(net, net.fused(gate, dropout)),
                                               composed = results_of(net, net.composed(gate, dropout));
                     for (std::size_t i = 0; i < fused.size(); ++i)

@@ -41,7 +41,7 @@ void print_case(const GradientCase& one, std::size_t number) {
 // The ops at sizes larger than a vector and not divisible by it; the proofs' cases are small.
 std::vector<GradientCase> wide_cases() {
     std::vector<GradientCase> cases;
-    const Dropout dropout(0.2, 17);
+    const DropoutMask dropout(0.2, 17);
     for (const std::int64_t cols : {31, 33, 100, 515}) {
         const std::vector<Tensor> rows = {random_input({37, cols}, 1), random_input({37, cols}, 2), random_input({cols}, 3),
                                           random_input({cols}, 4)};
@@ -104,7 +104,7 @@ std::vector<GradientCase> wide_cases() {
                  [=](auto in) {
                      const Spans spans = Spans::packed(std::vector<std::int64_t>{1, 35, 70, 130});
                      return ops::attention(in[0], in[1], in[2], spans, spans,
-                                           {.heads = 2, .causal = causal, .dropout = causal ? dropout : Dropout()});
+                                           {.heads = 2, .causal = causal, .dropout = causal ? dropout : DropoutMask()});
                  },
                  {random_input({236, 2 * head}, 8), random_input({236, 2 * head}, 9), random_input({236, 2 * head}, 10)}});
     return cases;
