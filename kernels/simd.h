@@ -344,10 +344,10 @@ inline void dropout_block(const DropoutMask& dropout, std::int64_t start, std::u
                   broadcast<std::uint64_t>(c2), broadcast<std::uint64_t>(c3), out);
 }
 
-/// factors[j] = dropout.scale() where DropoutMask::keeps(j, c1, c2, c3), else 0, for j < columns. `factors` has room for `columns`
-/// rounded up to a multiple of kDropoutBlock.
-inline void dropout_factors(const DropoutMask& dropout, std::int64_t columns, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
-                            float* factors) {
+/// factors[j] = dropout.scale() where DropoutMask::keeps(j, c1, c2, c3), else 0, for j < columns. `factors` has room for
+/// `columns` rounded up to a multiple of kDropoutBlock.
+inline void dropout_factors(const DropoutMask& dropout, std::int64_t columns, std::uint32_t c1, std::uint32_t c2,
+                            std::uint32_t c3, float* factors) {
     for (std::int64_t start = 0; start < columns; start += kDropoutBlock) {
         VecF block[4];
         dropout_block(dropout, start, c1, c2, c3, block);
