@@ -62,12 +62,12 @@ PROMISES = {
     },
     "kernels/attention/mma/attention_mma_backward.cu": {
         "attention_d_query_mma_kernel<32, false>": Promise(registers=208, mma=3.5, loop=39, copy=11.5, stores=2, narrow=0),
-        "attention_d_query_mma_kernel<64, false>": Promise(registers=240, mma=2.9, loop=21, copy=10, stores=4, narrow=0),
-        "attention_d_query_mma_kernel<128, false>": Promise(registers=176, mma=2.9, loop=15, copy=10, stores=8, narrow=0),
+        "attention_d_query_mma_kernel<64, false>": Promise(mma=2.5, loop=18, copy=10, stores=4, narrow=0),
+        "attention_d_query_mma_kernel<128, false>": Promise(registers=240, mma=2.8, loop=13.5, copy=10, stores=8, narrow=0),
         "attention_d_key_mma_kernel<32, false>": Promise(registers=248, mma=3.7, loop=41, copy=10, stores=4, narrow=0),
         "attention_d_key_mma_kernel<32, true>": Promise(registers=248, mma=3.9, copy=10, stores=4, narrow=0),
-        "attention_d_key_mma_kernel<64, false>": Promise(mma=3.3, loop=30, copy=9.5, stores=8, narrow=0),
-        "attention_d_key_mma_kernel<128, false>": Promise(registers=252, mma=3.4, loop=26, copy=9.5, stores=16, narrow=0),
+        "attention_d_key_mma_kernel<64, false>": Promise(mma=3.1, loop=28, copy=9.5, stores=8, narrow=0),
+        "attention_d_key_mma_kernel<128, false>": Promise(mma=3.1, loop=25, copy=9.5, stores=16, narrow=0),
     },
     "kernels/attention/short/attention_short.cu": {
         "attention_forward_short_kernel<32, false>": Promise(registers=88, mma=7.6, copy=9.8, stores=2, spills={"sm_80": 4}),

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <iostream>
+
+#include "kernels/device/inspect.h"
 #include "tests/kernels/attention_device_cases.h"
 #include "tests/support.h"
 
@@ -308,6 +311,23 @@ TEST(AttentionDevice, LargeBatchesHaveATileForEachSentence) {
         const std::vector<double> given = result.output.to_vector(), keys = at.key_base.to_vector();
         for (std::size_t row = 0; row + 1 < sentences; ++row)
             for (std::size_t c = 0; c < 2; ++c) ASSERT_EQ(given[row * 2 + c], keys[row * 6 + 4 + c]) << row;
+    }
+}
+
+// Shared-memory cycles of backward on tensor cores for each mma that the five products of the formula need; both passes make S
+// and dP again. The own rows stay in registers, as far as there is room.
+TEST(AttentionCosts, BackwardTakesFewSharedCyclesForAProduct) {
+    if (!device::available() || !device::emulated()) GTEST_SKIP() << "a GPU counts no cycles";
+    constexpr std::int64_t kTime = 256, kMma = 16 * 8 * 16;
+    for (const auto& [width, most] : {std::pair{32, 2.0}, {64, 2.75}, {128, 3.9}}) {
+        const Numbers numbers{Device::cuda, DType::bf16};
+        const AttentionCase one =
+            on(numbers, make_case(self_rules(Spans::packed(std::vector<std::int64_t>{kTime}), 1), width, width, true));
+        const AttentionResult forward = attention_forward(one.query(), one.key(), one.value(), one.rules, true);
+        const device::Traffic traffic = device::traffic_of([&] { backward_of(one, forward); });
+        const double each = static_cast<double>(traffic.shared_cycles) / (5.0 * kTime * kTime * width / kMma);
+        std::cout << "heads of " << width << ": " << each << " shared-memory cycles for each mma\n";
+        EXPECT_LE(each, most) << width;
     }
 }
 

@@ -135,7 +135,15 @@ TEST(Checkpoint, OfLayersRunsOnEveryDevice) {
             backward(model.loss(source(), packed({{2, 5, 7, 9}, {2, 4}}), tokens_of({5, 7, 9, 3, 4, 3})));
             gradients.push_back(flat.gradients.to(Device::cpu).to_vector());
         }
-        EXPECT_EQ(gradients[0], gradients[1]) << name(device);
+        if (device == Device::cpu) {
+            EXPECT_EQ(gradients[0], gradients[1]);
+            continue;
+        }
+        // There the memory's gradient is one product for all layers, and with checkpoints a sum of one for each: rounded
+        // otherwise.
+        double largest = 0;
+        for (const double value : gradients[0]) largest = std::max(largest, std::abs(value));
+        for (std::size_t i = 0; i < gradients[0].size(); ++i) EXPECT_NEAR(gradients[0][i], gradients[1][i], 1e-6 * largest) << i;
     }
 }
 

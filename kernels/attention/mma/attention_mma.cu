@@ -34,11 +34,11 @@ template <int D>
 struct ForwardSizes {
     static constexpr int kWarps = 4;
     static constexpr int kThreads = kWarps * device::kWarp;
-    static constexpr int kM = 2;                      // 16-row tiles of a warp
-    static constexpr int kRows = kWarps * kM * 16;    // queries of a block
-    static constexpr int kKeys = kSoftmaxKeys;        // of a tile: what the registers hold
-    static constexpr bool kHeld = D < 64;             // whether the queries stay in registers
-    static constexpr int kPlaces = D == 128 ? 1 : 2;  // of a tile of keys, and of one of values, in shared memory
+    static constexpr int kM = 2;                       // 16-row tiles of a warp
+    static constexpr int kRows = kWarps * kM * 16;     // queries of a block
+    static constexpr int kKeys = kSoftmaxKeys;         // of a tile: what the registers hold
+    static constexpr int kHeld = D < 64 ? D / 16 : 0;  // of the queries' columns, how many times 16 stay in registers
+    static constexpr int kPlaces = D == 128 ? 1 : 2;   // of a tile of keys, and of one of values, in shared memory
     static constexpr std::size_t kShared =
         sizeof(bf16) * D * (kRows + 2 * kPlaces * kKeys);  // a multiple of 1024 each: nothing is lost between them
 };

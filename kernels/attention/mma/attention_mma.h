@@ -95,13 +95,13 @@ __device__ __forceinline__ void begin_key_tiles(bf16* keys, bf16* values, const 
     begin_keys<D, Keys, Threads>(values, task.value, task, at, key, thread, count);
 }
 
-/// The warp's M x 16 own rows as left operands. Held in registers when D is narrow enough, else read from shared memory at each
-/// use.
-template <int D, int Rows, int M, bool Held>
+/// The warp's M x 16 own rows as left operands. The first 16 Held columns stay in registers, as many as there is room for; the
+/// others are read from shared memory at each use.
+template <int D, int Rows, int M, int Held>
 struct OwnRows {
     const bf16* tile;  // [Rows, D]
     int place;         // of this lane's piece of the first left operand
-    FragmentA held[Held ? D / 16 : 1][M];
+    FragmentA held[Held > 0 ? Held : 1][M];
 
     /// `first`: the warp's first row in the tile, a multiple of 16.
     __device__ __forceinline__ OwnRows(const bf16* rows, int first)
@@ -112,15 +112,13 @@ struct OwnRows {
     }
     /// When the tile has come.
     __device__ __forceinline__ void hold() {
-        if constexpr (Held) {
 #pragma unroll
-            for (int k = 0; k < D / 16; ++k)
+        for (int k = 0; k < Held; ++k)
 #pragma unroll
-                for (int m = 0; m < M; ++m) read(held[k][m], k, m);
-        }
+            for (int m = 0; m < M; ++m) read(held[k][m], k, m);
     }
     __device__ __forceinline__ void get(FragmentA& a, int k, int m) const {
-        if constexpr (Held)
+        if (k < Held)
             a = held[k][m];
         else
             read(a, k, m);
@@ -129,7 +127,7 @@ struct OwnRows {
 
 /// score[m] [16, N] = own rows . rows of `other` [N, D]. Only the first `count` rows of it are there, a multiple of 16; further
 /// scores are 0.
-template <int D, int N, int M, int Rows, bool Held>
+template <int D, int N, int M, int Rows, int Held>
 __device__ __forceinline__ void products(Accumulator16x8 (&score)[M][N / 8], const OwnRows<D, Rows, M, Held>& own,
                                          const bf16* other, int count = N) {
     const int l = device::lane();

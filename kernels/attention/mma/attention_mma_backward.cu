@@ -32,7 +32,10 @@ struct BackwardSizes {
     static constexpr int kRows = kWarps * kM * 16;      // own rows of a block
     static constexpr int kKeys = 32;                    // of a tile that meets queries
     static constexpr int kQueries = D == 32 ? 32 : 16;  // of a tile that meets keys: dK and dV leave few registers
-    static constexpr bool kHeld = D < 64;               // whether the own rows stay in registers
+    // Of the own rows' columns, how many times 16 stay in registers: all of them beside dQ, what dK and dV leave room for.
+    static constexpr int kHeld = D / 16;
+    static constexpr int kHeldKeys = D == 64 ? 0 : D / 16;
+    static constexpr int kHeldValues = D == 32 ? D / 16 : D == 64 ? 0 : 2;
     static constexpr std::size_t kSharedOfQuery = sizeof(bf16) * D * (2 * kRows + 4 * kKeys);
     static constexpr std::size_t kSharedOfKey =  // with L and D of two tiles of queries
         sizeof(bf16) * D * (2 * kRows + 4 * kQueries) + sizeof(float) * 4 * kQueries;
@@ -140,8 +143,8 @@ __global__ void __launch_bounds__(BackwardSizes<D>::kThreads)
         pipeline.commit();
     };
 
-    OwnRows<D, kRows, kM, Sizes::kHeld> k{keys, warp() * kM * 16};
-    OwnRows<D, kRows, kM, Sizes::kHeld> v{values, warp() * kM * 16};
+    OwnRows<D, kRows, kM, Sizes::kHeldKeys> k{keys, warp() * kM * 16};
+    OwnRows<D, kRows, kM, Sizes::kHeldValues> v{values, warp() * kM * 16};
     Accumulator16x8 d_key[kM][D / 8], d_value[kM][D / 8];
     // When causal, the block's first key is seen from query first - offset on.
     const int begin = task.causal ? max(0, at.first - at.offset()) / kQueries * kQueries : 0;

@@ -20,7 +20,7 @@ __device__ __forceinline__ unsigned kept_weights(const AttentionTask<bf16>& task
 
 /// dQ of the warp's queries [own, own + 16 M) += dS K, for the keys [key, key + N) in shared memory, `count` of them there (a
 /// multiple of 16). `level` and `delta` are L log2(e) and D of this lane's rows.
-template <int D, int N, bool Biased, int Rows, int M, bool Held>
+template <int D, int N, bool Biased, int Rows, int M, int Held>
 __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[M][D / 8], const AttentionTask<bf16>& task,
                                             const AttentionPlace& at, const OwnRows<D, Rows, M, Held>& q,
                                             const OwnRows<D, Rows, M, Held>& d_o, const float (&level)[M][Accumulator16x8::kRows],
@@ -59,10 +59,10 @@ __device__ __forceinline__ void add_d_query(Accumulator16x8 (&d_query)[M][D / 8]
 
 /// dV and dK of the warp's keys [own, own + 16 M) += (P F)^T dO and dS^T Q, for the queries [query, query + N) in shared memory,
 /// `count` of them there (a multiple of 16). `log_sum` and `delta` [N] are L and D of these queries.
-template <int D, int N, bool Biased, int Rows, int M, bool Held>
+template <int D, int N, bool Biased, int Rows, int M, int HeldKeys, int HeldValues>
 __device__ __forceinline__ void add_d_key(Accumulator16x8 (&d_key)[M][D / 8], Accumulator16x8 (&d_value)[M][D / 8],
                                           const AttentionTask<bf16>& task, const AttentionPlace& at,
-                                          const OwnRows<D, Rows, M, Held>& k, const OwnRows<D, Rows, M, Held>& v,
+                                          const OwnRows<D, Rows, M, HeldKeys>& k, const OwnRows<D, Rows, M, HeldValues>& v,
                                           const float* log_sum, const float* delta, int own, int query, const bf16* queries,
                                           const bf16* d_outputs, int count = N) {  // queries, d_outputs [N, D]
     const float scale = task.scale_log2, kept_scale = task.kept_scale;

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(ShortSizes<D>::kWarps* device::kWarp)
     pipeline.wait();
     __syncwarp();  // the other lanes' copies are there, too
 
-    const OwnRows<D, 16, 1, false> q{query_tile, 0};
+    const OwnRows<D, 16, 1, 0> q{query_tile, 0};
     Accumulator16x8 mean[1][D / 8];
     Running running;
     if (end > 0) {

@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads)
         __syncthreads();  // the tiles, L and D are there for all
 
         if (own < at.queries) {
-            const OwnRows<D, kRows, 1, false> q{queries, own}, d_o{d_outputs, own};
+            const OwnRows<D, kRows, 1, 0> q{queries, own}, d_o{d_outputs, own};
             Accumulator16x8 d_query[1][D / 8];
             float level[1][kSlots], delta[1][kSlots];
 #pragma unroll
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads)
                               scales, staging, own);
         }
         if (own < at.keys) {
-            const OwnRows<D, kRows, 1, false> k{keys, own}, v{values, own};
+            const OwnRows<D, kRows, 1, 0> k{keys, own}, v{values, own};
 #pragma unroll 1
             for (int query = 0; query < query_count; query += kTile)
                 add_d_key<D, kTile, Biased>(d_key, d_value, task, at, k, v, log_sums + query, deltas + query, own, query,
