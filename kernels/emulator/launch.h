@@ -35,7 +35,13 @@ LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
         void (*kernel)(Parameters...);
         std::tuple<std::remove_cvref_t<Parameters>...> arguments;
     };
-    // In zeroed memory: the emulator searches the arguments for stale pointers, and must not find one in their padding.
+    // In zeroed memory, and without what stood in the padding of a structure: the emulator searches the arguments for stale
+    // pointers, and must not find one between them or inside.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    (__builtin_clear_padding(&arguments), ...);
+#endif
+#endif
     struct alignas(Call) Zeros {
         std::byte bytes[sizeof(Call)];
     };

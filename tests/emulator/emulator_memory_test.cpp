@@ -7,8 +7,10 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
+#include <string_view>
 
 #include "core/sanitizers.h"
+#include "kernels/emulator/launch.h"
 #include "kernels/emulator/run/checker_hooks.h"
 #include "kernels/emulator/run/memory.h"
 #include "tests/emulator/emulator_runtime_support.h"
@@ -177,6 +179,26 @@ TEST(EmulatorMemory, ReportsFreedMemoryInStreams) {
         expect_report(cudaStreamSynchronize(stream), "an argument points to freed memory");
         expect_ok(cudaFree(y));
     });
+}
+
+// The arguments are searched word by word, so half of an old pointer beside an int would look like one.
+TEST(EmulatorMemory, ClearsThePaddingOfArguments) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    struct Padded {
+        const float* x;
+        int n;
+    } argument;
+    std::memset(&argument, 0xff, sizeof argument);
+    argument.x = nullptr;
+    argument.n = 1;
+    const LaunchRequest made = request({}, +[](Padded) {}, argument);
+    const std::string_view bytes(static_cast<const char*>(made.arguments.get()), made.argument_bytes);
+    EXPECT_EQ(bytes.find("\xff\xff\xff\xff"), std::string_view::npos);
+    return;
+#endif
+#endif
+    GTEST_SKIP() << "this compiler does not clear padding";
 }
 
 TEST(EmulatorMemory, OrdersAllocationsInStreams) {
