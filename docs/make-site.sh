@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-build/site}")
 program=${2:-build/emulated/heddle}
 if [ $# -lt 2 ] && [ ! -x "$program" ]; then
-    echo "make-site: there is no $program: only the committed explain pages, and no lab pages" >&2
+    echo "make-site: there is no $program: no page of all options, no explain pages and no lab pages" >&2
     program=none
 fi
 if [ -n "$(ls -A "$out" 2> /dev/null)" ] && [ ! -e "$out/search/search_index.json" ]; then

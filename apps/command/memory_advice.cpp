@@ -112,8 +112,7 @@ void check_model_fits(const nn::TransformerOptions& model, double bytes_per_para
     if (wanted <= memory) return;
     fail_with(
         "a model of {:.3g} parameters takes {:.3g} GB of memory or more{}, and this machine has {:.3g} GB; lower --layers, "
-        "--d-model, --d-ff or "
-        "--vocab-size",
+        "--d-model, --d-ff or --vocab-size",
         model.complete().matrix_elements(), wanted / 1e9,
         bytes_per_parameter > sizeof(float) ? " to train, with gradients and moments" : "", memory / 1e9);
 }

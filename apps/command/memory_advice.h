@@ -61,8 +61,8 @@ double machine_memory();
 /// weight's copy on the host.
 double training_bytes(const TrainingOptions& options, Device device);
 
-/// Error when a model of these options needs more than machine_memory(): how much. The need is
-/// a lower bound: the matrices, at so many bytes for each element, and what each layer takes beside them.
+/// Error when a model of these options needs more than machine_memory(): how much. The need is a lower bound: the matrices, at so
+/// many bytes for each element, and what each layer takes beside them.
 void check_model_fits(const nn::TransformerOptions& model, double bytes_per_parameter = sizeof(float));
 
 }  // namespace heddle::app

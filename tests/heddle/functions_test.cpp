@@ -1,5 +1,5 @@
 // Functions at the edges of their range: negative, zero, large and infinite numbers, empty axes, numbers beside integers, and
-// what is refused in whose name. tests/cross_check/functions.cpp draws ordinary numbers.
+// what is refused in whose name. tests/cross_check/composed.cpp draws ordinary numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>

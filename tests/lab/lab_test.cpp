@@ -1,4 +1,4 @@
-// The lab's list, command and pages. The experiments' findings are tested in lab_*_slow_test.cpp.
+// The lab's list, command and pages. The experiments' findings are tested in lab_findings_slow_test.cpp.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -13,8 +13,8 @@ namespace heddle::app {
 inline constexpr const char* lock_file_name = "lock";
 
 /// Holds FOLDER/lock, a file with this process's number, while it exists. The kernel's lock (flock) ends with the process, so
-/// the file of a killed process locks nothing. On file systems without flock the file itself is the lock: that of a killed process
-/// is to be removed by hand.
+/// the file of a killed process locks nothing. On file systems without flock the file itself is the lock, and the user must
+/// remove that of a killed process.
 class RunLock {
   public:
     /// Error that names the other process if there is one, or when the folder cannot be written, or when its `lock` is not ours:
