@@ -6,7 +6,6 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <sstream>
 
 #include "apps/command/on_ranks.h"

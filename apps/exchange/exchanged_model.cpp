@@ -1,7 +1,6 @@
 #include "apps/exchange/exchanged_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <map>
 #include <stdexcept>
 #include <system_error>
 #include <thread>

@@ -1,7 +1,6 @@
 // Trainings to the end: what the demo and a preset promise.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "tests/program.h"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "apps/command/commands.h"
 #include "tests/numbers.h"
 #include "tests/support.h"

@@ -2,7 +2,6 @@
 // that a vocabulary lacks; options that contradict the file of a vocabulary.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <filesystem>
 
 #include "apps/translation/batching/line_batches.h"
 #include "apps/translation/text/text_file.h"
