@@ -23,9 +23,8 @@ class Graph {
     /// Captures the work that body() puts into the current stream, without running it. No other thread may use this stream
     /// meanwhile (threads share the process's stream unless they use WithStream): its work would be captured, too. Error with
     /// CUDA's message when something cannot be captured; exceptions of body() propagate. In both cases there is no graph
-    /// afterwards. After an OutOfMemory the memory that was kept for later requests has been given back, which only works behind
-    /// the end of a capture, so that capturing again may succeed. If only arguments have changed, capturing again is cheaper: the
-    /// existing graph is updated.
+    /// afterwards. After an OutOfMemory the kept memory has been given back, which is possible only when the capture has ended:
+    /// capturing again may succeed. If only arguments have changed, capturing again is cheaper: the existing graph is updated.
     void capture(const std::function<void()>& body);
     bool captured() const { return executable_ != nullptr; }
     /// Puts the captured work into the current stream. Error if nothing was captured.

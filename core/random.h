@@ -70,7 +70,7 @@ using Dropout = DropoutMask;  ///< its name where no module has it (nn/dropout.h
 ///     key of a dropout = hash(seed, dotted module name, number of the call) xor hash(seed, "step", update, micro-batch)
 /// A run that resumes at an update draws what the uninterrupted run drew. The second part of a dropout's key, the step's, is one
 /// number for all calls: a captured step reads it from device memory, where the next replay finds another one. Two generators
-/// with one seed, also the one that a new generator has, draw the same keys, as torch.Generator's do.
+/// with the same seed draw the same keys, as torch.Generator's do; new generators all have the seed 1.
 struct Generator {
     std::uint64_t seed = 1;
     std::uint64_t update = 0;

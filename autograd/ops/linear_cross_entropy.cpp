@@ -29,7 +29,7 @@ Variable ops::linear_cross_entropy(const Variable& x, const Variable& weight, co
                                 .backward = [inputs](Gradients& g) {
                                     for (std::size_t i = 0; i < inputs.size(); ++i) {
                                         const Tensor& made = g.saved(static_cast<int>(i));
-                                        // Alone it needs no zeros to be added to.
+                                        // The first gradient of x is given as it is, not added to zeros.
                                         if (inputs[i] == 0 && made.device() == Device::cuda && !g.so_far(0).defined() &&
                                             g.output().dtype() == made.dtype()) {
                                             g.give(0, kernels::mul(made, g.output()));

@@ -67,7 +67,7 @@ Variable bounded_log(const Variable& x, Where where) {
     return ops::where(small, kLeast, log(ops::where(small, 1.0, x, where), where), where);
 }
 
-// On CUDA, of other ops. The row of an ignored target gives its first number, which does not count.
+// On CUDA, composed of other ops. The row of an ignored target gives its first number, which does not count.
 Variable nll_on_device(const Variable& log_probabilities, const Tensor& targets, const LossOptions& options, Where where) {
     const Tensor& x = log_probabilities.value();
     const Device device = x.device();

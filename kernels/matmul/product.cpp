@@ -74,7 +74,7 @@ Tensor make_panels(MatrixRef<const T> b, std::int64_t k, std::int64_t n) {
 
 namespace {
 
-// Elements of a B whose rows stay in the first-level cache wherever they lie.
+// A B of so many elements is read in place: it stays in the first-level cache.
 constexpr std::int64_t kSmall = 2048;
 
 // B as panels, packed or read in place.
@@ -134,7 +134,7 @@ template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
              const Epilogue<T>& epilogue) {
     // For a weight gradient B is the layer's whole input, read once per stretch of tokens: packing it would cost more than it
-    // saves. So it does where B is small. The last panel may have one vector of columns instead of two.
+    // saves. The same holds for a small B. The last panel may have one vector of columns instead of two.
     const std::int64_t width = panel_width<T>();
     const bool vectors = n % std::max<std::int64_t>(1, width / 2) == 0;
     if (b.col == 1 && vectors && (a.col != 1 || k * n <= kSmall))

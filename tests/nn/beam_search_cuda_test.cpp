@@ -52,7 +52,7 @@ TEST_F(DeviceBeamSearch, FindsTheHypothesesOfTheCpu) {
     expect_the_cpus(*narrow, {source_of(3, 5, 2), source_of(2, 5, 3)}, {.beam = 60, .n_best = 20});
 }
 
-// Positions in attention grow on the device, too: a search of 64 tokens and more captures as few graphs as one with a table.
+// Positions in attention grow on the device, too: 16 tokens more are replayed, and no graph is captured for them.
 TEST_F(DeviceBeamSearch, PositionsInAttentionGrowThere) {
     const std::vector<Tokens> sources{source_of(3, 30, 1), source_of(9, 30, 2)};
     for (const Positions positions : {Positions::learned, Positions::rotary, Positions::alibi}) {

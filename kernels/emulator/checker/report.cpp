@@ -111,8 +111,7 @@ std::string missing(const Target& target, const Block& block, const Access& othe
     if (other.block() != block.ordinal)
         return joint +
                "nothing orders the two blocks: only a grid barrier or the next launch does, or an atomic behind __threadfence() "
-               "on "
-               "one side and before it on the other";
+               "on one side and before it on the other";
     if (other.thread() / 32 == scheduler->current->number / 32)
         return in_a_record ? "no __syncwarp() of both lanes and no barrier between the two"
                            : "without a __syncwarp of both lanes or a barrier between";

@@ -28,7 +28,7 @@ struct AffineSums {
     double* runs = nullptr;                     ///< [kAffineRuns, parts, cols]
     unsigned* tickets = nullptr;                ///< [kAffineRuns + 1]
     AffineTarget<T> targets[2];                 ///< dgamma, dbeta
-    int parts = 2;                              ///< of RMS dgamma alone
+    int parts = 2;                              ///< 1 for RMS: dgamma alone
 };
 
 /// Every thread of every block calls this once the block's row of `partial` is written, block b having chunk b. `flag`: one int
