@@ -17,7 +17,6 @@
 namespace heddle::emulator {
 namespace {
 
-using device::SharedArena;
 using device::thread_in_block;
 
 // ---- indices ----

@@ -7,11 +7,8 @@
 namespace heddle::picture {
 namespace {
 
-using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
-using testing::EndsWith;
-using testing::StartsWith;
 
 TEST(Ticks, AreRoundNumbersWithinTheRange) {
     for (const Range& range : {Range{0, 1}, Range{0, 150}, Range{-3.7, 12.2}, Range{1e-9, 3e-9}, Range{2.2, 2.31},

@@ -18,7 +18,6 @@ namespace {
 using app::saved_updates;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 using namespace std::chrono_literals;
 
 const char* const tiny =

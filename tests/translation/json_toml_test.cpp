@@ -33,8 +33,6 @@ TEST(BoundedJson, TakesTimeInProportionToItsSize) {
     EXPECT_EQ(bounded_json(text + "]").size(), 330000u);
 }
 
-using testing::HasSubstr;
-
 TEST(Toml, ReadsStringsNumbersArraysAndComments) {
     std::istringstream stream(
         "# comment\n\na = 1 # one\nb= 'li#te\\ral'\n  c = \"t\\\"\\n\\\\\"\r\nd = [0.5, 'x', ]\n\"e\" = true");
