@@ -36,8 +36,8 @@ std::uint32_t bytes_of_declared(const std::string& text, const std::string& name
     return std::regex_search(text, found, declaration) ? bytes_of_type(found[1]) : 4;
 }
 
-// The variables of the launch's pieces. Those without a name are all takes in source order, ignoring comments: empty unless there are
-// as many, since takes and pieces then do not match.
+// The variables of the launch's pieces. Those without a name are all takes in source order, ignoring comments: empty unless there
+// are as many, since takes and pieces then do not match.
 std::vector<Take> takes_of(const Explanation& explanation, const std::vector<emulator::TracedPiece>& pieces) {
     static const std::regex comment(R"(//[^\n]*)");
     static const std::regex take(R"((\w+)\s*=\s*(?:\w+\s*\.\s*take|(?:\w+::)*shared)\s*<\s*([\w:]+)\s*>)");

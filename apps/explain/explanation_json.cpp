@@ -198,7 +198,8 @@ void add_exchange(ordered_json& step, const Request& request, const TracedLaunch
         is_shuffle |= has_source;
         before.push_back(exchanged_text(exchange.before[lane], is_integer));
         const bool is_mask = what.starts_with("__ballot") || what.starts_with("__match");
-        after.push_back(is_mask ? fmt::format("{:#010x}", exchange.after[lane]) : exchanged_text(exchange.after[lane], is_integer));
+        after.push_back(is_mask ? fmt::format("{:#010x}", exchange.after[lane])
+                                : exchanged_text(exchange.after[lane], is_integer));
         from.push_back(has_source ? exchange.from[lane] : -1);
     }
     step["before"] = before;

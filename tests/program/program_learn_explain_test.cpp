@@ -1,5 +1,5 @@
-// The pages of kernels that are no part of Heddle: `heddle learn explain`, whether the answer is right or wrong, and `heddle explain
-// FILE.cu`.
+// The pages of kernels that are no part of Heddle: `heddle learn explain`, whether the answer is right or wrong, and `heddle
+// explain FILE.cu`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -284,7 +284,8 @@ TEST(ExplainFile, ShowsAKernelOfOnesOwnWithItsRace) {
     here.write("reverse.cu", kReverse);
     const ProgramResult result = here.run("explain reverse.cu --json");
     ASSERT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.err, AllOf(HasSubstr("reverse.cu:3: race: kernel reverse"), HasSubstr("heddle explain: 1 violation (race)")));
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("reverse.cu:3: race: kernel reverse"), HasSubstr("heddle explain: 1 violation (race)")));
     const json page = json::parse(result.out, nullptr, false);
     ASSERT_TRUE(page.is_object()) << result.out;
     EXPECT_EQ(page["tensors"], json::parse(R"([{"name": "numbers", "shape": [64], "dtype": "i32", "element_bytes": 4}])"));
@@ -317,14 +318,17 @@ TEST(ExplainFile, ShowsAKernelOfOnesOwnWithItsRace) {
 
 TEST(ExplainFile, LaunchesAKernelOfAFileWithoutMain) {
     const Workplace here;
-    here.write("saxpy.cu", "__global__ void saxpy(int n, float a, const float* x, float* y) {\n"
-                           "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-                           "    if (i < n) y[i] += a * x[i];\n}\n");
-    const std::string words = "explain saxpy.cu --kernel saxpy --block 64 --arg n=40 --arg a=2 --arg 'x=f32[40]:iota' --arg y=f32[40]:zeros";
+    here.write("saxpy.cu",
+               "__global__ void saxpy(int n, float a, const float* x, float* y) {\n"
+               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+               "    if (i < n) y[i] += a * x[i];\n}\n");
+    const std::string words =
+        "explain saxpy.cu --kernel saxpy --block 64 --arg n=40 --arg a=2 --arg 'x=f32[40]:iota' --arg y=f32[40]:zeros";
     const ProgramResult result = here.run(words);
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.err, "heddle explain: no violation in 3 orders, 1 kernel, 1 launch\nwrote saxpy.html\n");
-    EXPECT_THAT(result.out, AllOf(HasSubstr("heddle explain saxpy.cu --kernel saxpy --block 64 --arg n=40"), HasSubstr("saxpy.cu:3")));
+    EXPECT_THAT(result.out,
+                AllOf(HasSubstr("heddle explain saxpy.cu --kernel saxpy --block 64 --arg n=40"), HasSubstr("saxpy.cu:3")));
     EXPECT_THAT(here.read("saxpy.html"), AllOf(HasSubstr("y[i] += a * x[i];"), testing::Not(HasSubstr("Verdict"))));
     const json page = json::parse(here.run(words + " --json").out, nullptr, false);
     ASSERT_TRUE(page.is_object());
@@ -345,12 +349,13 @@ TEST(ExplainFile, LaunchesAKernelOfAFileWithoutMain) {
 
 TEST(ExplainFile, KeepsTheFirstLaunchesAndTheOneThatIsWrong) {
     const Workplace here;
-    here.write("many.cu", "__global__ void fill(float* x, int wrong) {\n"
-                          "    x[wrong ? 0 : threadIdx.x] = threadIdx.x;\n}\n"
-                          "int main(int count, char**) {\n"
-                          "    float* x;\n    cudaMalloc(&x, 128);\n"
-                          "    for (int i = 0; i < 10 && count == 1; ++i) fill<<<1, 32>>>(x, i >= 6);\n"
-                          "    return cudaDeviceSynchronize();\n}\n");
+    here.write("many.cu",
+               "__global__ void fill(float* x, int wrong) {\n"
+               "    x[wrong ? 0 : threadIdx.x] = threadIdx.x;\n}\n"
+               "int main(int count, char**) {\n"
+               "    float* x;\n    cudaMalloc(&x, 128);\n"
+               "    for (int i = 0; i < 10 && count == 1; ++i) fill<<<1, 32>>>(x, i >= 6);\n"
+               "    return cudaDeviceSynchronize();\n}\n");
     const ProgramResult result = here.run("explain many.cu --launches 2 --json");
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, HasSubstr("3 of 10 launches are shown; --launches N takes more\n"));
