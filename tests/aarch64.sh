@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds Heddle for aarch64 by Debian's cross compiler and runs its tests under qemu, those of the emulated CUDA device included:
-#     bash tests/aarch64.sh [FILES] [OPTION OF CTEST...]      such as: bash tests/aarch64.sh '^(simd|matmul|emulator_.*)_test$' -E Large
+#     bash tests/aarch64.sh [FILES] [OPTION OF CTEST...]      such as: bash tests/aarch64.sh '^(matmul|resume|emulator_.*)_test$' -E Large
 # FILES is a regular expression: only the test programs with such names are built and run (all when it is left out or empty). Tests with the
 # label slow are run only with -L slow. Under qemu a test takes 10 to 50 times as long.
 # Needs Debian or a system like it, with g++-aarch64-linux-gnu and qemu-user. No root: the libraries go into build/aarch64-root, and so that tests
