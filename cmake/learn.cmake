@@ -36,7 +36,7 @@ using heddle::DType, heddle::Gradients, heddle::Tensor, heddle::Variable, heddle
 
 ]])
 
-# Writes each exercise's header, the declarations under "## exercise.h" of its page below their prologue, to FOLDER/NAME/exercise.h.
+# Writes each exercise's header to FOLDER/NAME/exercise.h: the prologue, then the declarations under "## exercise.h" of its page.
 function(heddle_exercise_headers folder)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/learn/exercises/*/page.md)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})
