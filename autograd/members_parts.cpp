@@ -1,7 +1,6 @@
 // Parts of tensors, and places named by numbers, slices, masks and tensors of numbers.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "autograd/members_impl.h"
 #include "autograd/operators.h"

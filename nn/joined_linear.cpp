@@ -1,6 +1,5 @@
 #include "nn/joined_linear.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "autograd/observe.h"
