@@ -31,8 +31,8 @@ struct EmbeddingTable {
 
 /// Copies the file's vectors to the rows with exactly the same token in each table; other rows are unchanged. The file, which may
 /// be gzipped, is read once for all tables: standard input allows no more, and word2vec's files take gigabytes. `reading` decides
-/// how bytes that are not UTF-8 are treated. Error with the line for a vector that is not d_model finite numbers, for a first line
-/// with a wrong count, and when a table's vocabulary has none of the tokens.
+/// how bytes that are not UTF-8 are treated. Error with the line for a vector that is not d_model finite numbers, for a first
+/// line with a wrong count, and when a table's vocabulary has none of the tokens.
 std::vector<EmbeddingMatch> load_word_vectors(const std::string& path, std::span<const EmbeddingTable> tables,
                                               const Reading& reading = {});
 /// load_word_vectors() for one table.
