@@ -1,6 +1,7 @@
 // Trainings to the end: what the demo and a preset promise.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "tests/program.h"
