@@ -61,7 +61,10 @@ std::vector<std::vector<Variable>> leaves_read_together(const Module& module) {
     return {leaves_of(maps, &Linear::weight), leaves_of(maps, &Linear::bias)};
 }
 
-JoinedMemory::JoinedMemory(const Module& decoder, const Variable& memory, Where where) : outer_(std::exchange(innermost, this)) {
+JoinedMemory::JoinedMemory() : outer_(std::exchange(innermost, this)) {}
+
+// Delegates, so that the destructor runs if a product throws.
+JoinedMemory::JoinedMemory(const Module& decoder, const Variable& memory, Where where) : JoinedMemory() {
     if (!memory.defined() || memory.device() == Device::cpu || observed()) return;
     std::vector<const Linear*> maps;
     add_maps(decoder, maps);

@@ -31,6 +31,8 @@ class JoinedMemory {
     static std::optional<ops::ColumnsOf> columns(const Linear& map, const Variable& memory);
 
   private:
+    JoinedMemory();
+
     JoinedMemory* outer_;
     std::vector<const Linear*> maps_;
     Variable memory_, product_;

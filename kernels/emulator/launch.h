@@ -26,6 +26,17 @@ struct LaunchConfig {
     bool cooperative = false;  ///< all blocks are resident at once, as grid_barrier() requires
 };
 
+/// Zeroes the padding of `object` where the compiler can. In larger ones GCC 12 clears other bytes, if an array of more than 64
+/// bytes is followed by padding.
+template <class T>
+void clear_padding([[maybe_unused]] T& object) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    if constexpr (sizeof(T) <= 64 && __is_trivially_copyable(T)) __builtin_clear_padding(&object);
+#endif
+#endif
+}
+
 /// The launch of kernel(arguments...) for a stream; the arguments are copied now.
 template <class... Parameters>
 LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
@@ -37,11 +48,7 @@ LaunchRequest request(const LaunchConfig& config, void (*kernel)(Parameters...),
     };
     // In zeroed memory, and without what stood in the padding of a structure: the emulator searches the arguments for stale
     // pointers, and must not find one between them or inside.
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-    (__builtin_clear_padding(&arguments), ...);
-#endif
-#endif
+    (clear_padding(arguments), ...);
     struct alignas(Call) Zeros {
         std::byte bytes[sizeof(Call)];
     };

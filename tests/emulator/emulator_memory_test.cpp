@@ -195,6 +195,19 @@ TEST(EmulatorMemory, ClearsThePaddingOfArguments) {
     const LaunchRequest made = request({}, +[](Padded) {}, argument);
     const std::string_view bytes(static_cast<const char*>(made.arguments.get()), made.argument_bytes);
     EXPECT_EQ(bytes.find("\xff\xff\xff\xff"), std::string_view::npos);
+    // GCC 12 clears half of the first pointer of such a structure.
+    struct Table {
+        struct {
+            std::uint64_t value;
+            std::uint64_t size;
+        } rows[8];
+        int count;
+        const float* x;
+    } table = {};
+    table.rows[0].value = 0x7777777777777777;
+    const LaunchRequest large = request({}, +[](Table) {}, table);
+    const std::string_view all(static_cast<const char*>(large.arguments.get()), large.argument_bytes);
+    EXPECT_NE(all.find("wwwwwwww"), std::string_view::npos);
     return;
 #endif
 #endif

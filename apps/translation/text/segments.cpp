@@ -52,6 +52,7 @@ class MarkupReader {
         if (rest.starts_with(characters)) {
             const std::size_t begin = at_ + characters.size();
             skip("]]>");
+            if (!code_.empty()) return;
             return segments_.add(text_.substr(begin, at_ - begin - 3), false);
         }
         if (rest.starts_with("<!") || rest.starts_with("<?")) return skip(">");

@@ -195,7 +195,8 @@ void launch(const char* name, Registration* kernel, F&& body) {
     detail::Closure closure{&body, sizeof(F), alignof(F), &detail::move<F>, nullptr, &detail::run<F>};
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-    if constexpr (__is_trivially_copyable(F)) __builtin_clear_padding(&body);  // it is searched for stale pointers
+    // It is searched for stale pointers. In larger ones GCC 12 clears other bytes (kernels/emulator/launch.h).
+    if constexpr (__is_trivially_copyable(F) && sizeof(F) <= 64) __builtin_clear_padding(&body);
 #endif
 #endif
     if constexpr (!__is_trivially_copyable(F)) closure.destroy = &detail::destroy<F>;

@@ -66,8 +66,8 @@ constexpr Served kServed[] = {
      "util_ptx util_type thread/thread_operators",
      "cub/block.h"},
     {"cub/", ".cuh",
-     "device/device_reduce device/device_scan device/device_radix_sort device/device_select device/device_histogram "
-     "device/device_run_length_encode device/device_segmented_reduce device/device_merge_sort util_allocator util_device "
+     "device/device_reduce device/device_scan device/device_radix_sort device/device_select util_allocator "
+     "util_device "
      "iterator/counting_input_iterator iterator/constant_input_iterator iterator/transform_input_iterator",
      "cub/device.h cub/block.h"},
 };
@@ -105,7 +105,8 @@ constexpr RefusedHeaders kRefused[] = {
      "cub/block/block_adjacent_difference.cuh cub/block/block_merge_sort.cuh cub/warp/warp_merge_sort.cuh "
      "cub/warp/warp_exchange.cuh "
      "cub/device/device_partition.cuh cub/device/device_segmented_sort.cuh cub/device/device_segmented_radix_sort.cuh "
-     "cub/device/device_spmv.cuh",
+     "cub/device/device_spmv.cuh cub/device/device_histogram.cuh cub/device/device_run_length_encode.cuh "
+     "cub/device/device_segmented_reduce.cuh cub/device/device_merge_sort.cuh",
      "this part of CUB", "use cub::BlockReduce, BlockScan, BlockLoad, BlockStore, BlockRadixSort, or a Device algorithm"},
 };
 

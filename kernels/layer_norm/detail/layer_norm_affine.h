@@ -29,6 +29,7 @@ struct AffineSums {
     unsigned* tickets = nullptr;                ///< [kAffineRuns + 1]
     AffineTarget<T> targets[2];                 ///< dgamma, dbeta
     int parts = 2;                              ///< 1 for RMS: dgamma alone
+    int zero = 0;                               ///< no padding, in which the emulator could find an old pointer
 };
 
 /// Every thread of every block calls this once the block's row of `partial` is written, block b having chunk b. `flag`: one int
