@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include "core/device.h"
-#include "core/device_impl.h"
 
 namespace heddle::device {
 
@@ -18,6 +17,7 @@ inline cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()
 namespace detail {
 /// While this thread captures, copies between host and device are errors: their host data would be gone at the replay.
 void set_capturing(bool capturing);
+bool capturing();
 void count_graph();
 void count_copy_to_device();
 void count_copy_to_host();
