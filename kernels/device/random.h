@@ -27,6 +27,7 @@ struct DropoutRule {
     std::uint64_t key = 0;
     const std::uint64_t* step_key = nullptr;  ///< null, or what the key is to be combined with (core/random.h)
     std::uint32_t threshold = 0;              ///< 0: off
+    std::uint32_t zero = 0;                   ///< no padding: with half of an old pointer there, the emulator saw a stale one
     double scale = 1;
 
     DropoutRule() = default;

@@ -180,5 +180,9 @@ TEST(Swizzle, IsAPermutationWithoutBankConflicts) {
         }
 }
 
+// The emulator searches kernels' arguments for pointers to freed memory, and takes half of an old one beside the threshold for
+// one.
+TEST_F(DeviceLayer, ADropoutRuleHasNoPadding) { EXPECT_EQ(testing_kernels::stale_bytes_of_a_dropout_rule(), 0); }
+
 }  // namespace
 }  // namespace heddle

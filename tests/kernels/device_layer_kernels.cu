@@ -2,11 +2,17 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+
 #include "core/device.h"
 #include "core/error.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/division.h"
 #include "kernels/device/launch.h"
+#include "kernels/device/random.h"
 #include "kernels/device/reduce.h"
 #include "kernels/device/swizzle.h"
 
@@ -92,6 +98,15 @@ void lanes_of_two_axes() { launch({.grid = 1, .block = dim3(16, 2)}, lanes_of_tw
 
 void require_positive(const Tensor& x) {
     launch({.grid = 1, .block = static_cast<unsigned>(x.numel())}, require_positive_kernel, x.data<float>());
+}
+
+std::int64_t stale_bytes_of_a_dropout_rule() {
+    alignas(DropoutRule) std::byte memory[sizeof(DropoutRule)];
+    std::memset(memory, 0xa5, sizeof memory);
+    asm volatile("" : : "r"(memory) : "memory");  // keeps the compiler from dropping these bytes
+    new (memory) DropoutRule(DropoutMask(0.1, 0));
+    asm volatile("" : : "r"(memory) : "memory");
+    return std::count(std::begin(memory), std::end(memory), std::byte{0xa5});
 }
 
 int swizzled_place(int row, int col, int rows) { return swizzled<bf16, 128>(row, col, rows); }

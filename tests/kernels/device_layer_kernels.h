@@ -25,6 +25,9 @@ void lanes_of_two_axes();
 /// Fails device::require when x f32 [n] holds a negative number.
 void require_positive(const Tensor& x);
 
+/// How many bytes of a DropoutRule keep what stood in its memory before it was made.
+std::int64_t stale_bytes_of_a_dropout_rule();
+
 /// swizzled<bf16, 128>(row, col, rows).
 int swizzled_place(int row, int col, int rows);
 
