@@ -104,6 +104,7 @@ class Player {
             const auto [kind, rest] = parted(line.text, " ");
             if (kind.size() > 1) {
                 play(kind, word.empty() ? rest : with(rest, "{}", word));
+                play(line.below, file, word);
                 continue;
             }
             const std::string between = rest.find(" =>> ") == std::string::npos ? " => " : " =>> ";
