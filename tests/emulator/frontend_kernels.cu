@@ -272,6 +272,8 @@ __global__ void k(unsigned r) {
         "frob.u32 %0;" : "+r"(r));
 }
 int main() { k<<<1, 1>>>(1); }
+// CASE a_name_that_is_not_emulated: refused 1: 'cudaMemPoolCreate' was not declared in this scope
+int main() { return cudaMemPoolCreate(nullptr, nullptr); }
 // CASE a_launch_without_arguments: refused 2: this <<< has no >>> with arguments in parentheses after it
 __global__ void k() {}
 int main() { k<<<1, 1>>>; }
@@ -331,7 +333,8 @@ __global__ void k(const __nv_bfloat16* a, const __nv_bfloat16* b, float* d) {
     asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     unsigned row = static_cast<unsigned>(__cvta_generic_to_shared(&as[lane % 16][lane / 16 * 8]));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(row));
     row = static_cast<unsigned>(__cvta_generic_to_shared(&bs[lane % 8][lane / 8 % 2 * 8]));
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(rb[0]), "=r"(rb[1]) : "r"(row));
     float c[4] = {0, 0, 0, 0};

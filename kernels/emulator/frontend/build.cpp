@@ -30,15 +30,15 @@ void write_text(const fs::path& file, const std::string& text) {
     if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
 }
 
-// What the compiler said, with the lines that it speaks of, and a word on names of CUDA that the emulator does not have.
+// What the compiler said, with the lines that it speaks of, and a word on a name of CUDA that it does not know.
 std::string told(const ToolRun& run) {
-    static const std::regex unknown("(not declared|undeclared|has not been declared|does not name a type)");
-    static const std::regex name("\\bcu(da|blas|rand)?[A-Z]\\w*");
+    static const std::regex unknown(
+        "'(cu(da|blas|rand)?[A-Z]\\w*)' (was not declared|has not been declared|does not name a type)|"
+        "undeclared identifier '(cu(da|blas|rand)?[A-Z]\\w*)'");
     std::string text = with_quotes(run.errors);
-    std::istringstream lines(run.errors);
-    for (std::string line; std::getline(lines, line);)
-        if (std::smatch found; std::regex_search(line, unknown) && std::regex_search(line, found, name))
-            return text + found.str() + " is not emulated: docs/check.md lists the names of CUDA that are\n";
+    if (std::smatch found; std::regex_search(text, found, unknown))
+        text += (found[1].matched ? found.str(1) : found.str(4)) +
+                " is not emulated, or its header is not included: docs/check.md lists the names of CUDA that are\n";
     return text;
 }
 
