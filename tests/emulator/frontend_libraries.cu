@@ -105,7 +105,8 @@ __global__ void draw(curandState* states, curandStatePhilox4_32_10_t* others, fl
 }
 int main() {
     curandState* states; curandStatePhilox4_32_10_t* others; float* sums;
-    cudaMalloc(&states, 64 * sizeof(curandState)); cudaMalloc(&others, 64 * sizeof(curandStatePhilox4_32_10_t)); cudaMallocManaged(&sums, 4096);
+    cudaMalloc(&states, 64 * sizeof(curandState)); cudaMalloc(&others, 64 * sizeof(curandStatePhilox4_32_10_t));
+    cudaMallocManaged(&sums, 4096);
     start<<<1, 64>>>(states, others);
     draw<<<1, 64>>>(states, others, sums);
     cudaDeviceSynchronize();

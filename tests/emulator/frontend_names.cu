@@ -40,7 +40,10 @@ int main() {
 #include <cuda/atomic>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-struct All { int i; unsigned inc, dec; float f; double d; unsigned long long m; float4 v; __half h; unsigned short s; __half2 h2; __nv_bfloat162 b2; int r; };
+struct All {
+    int i; unsigned inc, dec; float f; double d; unsigned long long m; float4 v; __half h; unsigned short s; __half2 h2;
+    __nv_bfloat162 b2; int r;
+};
 __global__ void k(All* a) {
     atomicAdd(&a->i, 1); atomicInc(&a->inc, 9); atomicDec(&a->dec, 9); atomicAdd(&a->f, 0.5f); atomicAdd_block(&a->d, 0.25);
     atomicMax(&a->m, (unsigned long long)threadIdx.x); atomicAdd(&a->v, make_float4(1, 2, 3, 4)); atomicAdd(&a->h, __float2half(1));

@@ -268,7 +268,8 @@ __device__ __noinline__ int* other() { static __shared__ int a[32]; return a; }
 __global__ void k(int* x) {
     piece<int>()[threadIdx.x] = 1, piece<float>()[threadIdx.x] = 20, other()[threadIdx.x] = 300;
     auto sum = [&] { __shared__ int a[32]; a[threadIdx.x] = 4000; return a; };
-    x[threadIdx.x + 32 * blockIdx.x] = piece<int>()[threadIdx.x] + (int)piece<float>()[threadIdx.x] + other()[threadIdx.x] + sum()[threadIdx.x];
+    const int t = threadIdx.x;
+    x[t + 32 * blockIdx.x] = piece<int>()[t] + (int)piece<float>()[t] + other()[t] + sum()[t];
 }
 int main() {
     int* x;

@@ -42,10 +42,14 @@
     CODE(cudaErrorMissingConfiguration, 52, "__global__ function call is not configured") \
     CODE(cudaErrorPriorLaunchFailure, 53, "unspecified launch failure in prior launch") \
     CODE(cudaErrorLaunchMaxDepthExceeded, 65, "launch would exceed maximum depth of nested launches") \
-    CODE(cudaErrorLaunchFileScopedTex, 66, "launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)") \
-    CODE(cudaErrorLaunchFileScopedSurf, 67, "launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)") \
-    CODE(cudaErrorSyncDepthExceeded, 68, "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
-    CODE(cudaErrorLaunchPendingCountExceeded, 69, "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount") \
+    CODE(cudaErrorLaunchFileScopedTex, 66, \
+         "launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)") \
+    CODE(cudaErrorLaunchFileScopedSurf, 67, \
+         "launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)") \
+    CODE(cudaErrorSyncDepthExceeded, 68, \
+         "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
+    CODE(cudaErrorLaunchPendingCountExceeded, 69, \
+         "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount") \
     CODE(cudaErrorInvalidDeviceFunction, 98, "invalid device function") \
     CODE(cudaErrorNoDevice, 100, "no CUDA-capable device is detected") \
     CODE(cudaErrorInvalidDevice, 101, "invalid device ordinal") \
@@ -115,9 +119,11 @@
     CODE(cudaErrorMpsRpcFailure, 806, "the remote procedural call between the MPS server and the MPS client failed") \
     CODE(cudaErrorMpsServerNotReady, 807, "MPS server is not ready to accept new MPS client requests") \
     CODE(cudaErrorMpsMaxClientsReached, 808, "the hardware resources required to create MPS client have been exhausted") \
-    CODE(cudaErrorMpsMaxConnectionsReached, 809, "the hardware resources required to support device connections have been exhausted") \
+    CODE(cudaErrorMpsMaxConnectionsReached, 809, \
+         "the hardware resources required to support device connections have been exhausted") \
     CODE(cudaErrorMpsClientTerminated, 810, "the MPS client has been terminated by the server") \
-    CODE(cudaErrorCdpNotSupported, 811, "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it") \
+    CODE(cudaErrorCdpNotSupported, 811, \
+         "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it") \
     CODE(cudaErrorCdpVersionMismatch, 812, "unsupported interaction between different versions of CUDA Dynamic Parallelism") \
     CODE(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
     CODE(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
@@ -129,12 +135,16 @@
     CODE(cudaErrorCapturedEvent, 907, "operation not permitted on an event last recorded in a capturing stream") \
     CODE(cudaErrorStreamCaptureWrongThread, 908, "attempt to terminate a thread-local capture sequence from another thread") \
     CODE(cudaErrorTimeout, 909, "wait operation timed out") \
-    CODE(cudaErrorGraphExecUpdateFailure, 910, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
+    CODE(cudaErrorGraphExecUpdateFailure, 910, \
+         "the graph update was not performed because it included changes which violated constraints specific to " \
+         "instantiated graph update") \
     CODE(cudaErrorExternalDevice, 911, "an async error has occured in external entity outside of CUDA") \
     CODE(cudaErrorInvalidClusterSize, 912, "a kernel launch error has occurred due to cluster misconfiguration") \
-    CODE(cudaErrorFunctionNotLoaded, 913, "the function handle is not loaded when calling an API that requires a loaded function") \
+    CODE(cudaErrorFunctionNotLoaded, 913, \
+         "the function handle is not loaded when calling an API that requires a loaded function") \
     CODE(cudaErrorInvalidResourceType, 914, "one or more resources passed in are not valid resource types for the operation") \
-    CODE(cudaErrorInvalidResourceConfiguration, 915, "one or more resources are insufficient or non-applicable for the operation") \
+    CODE(cudaErrorInvalidResourceConfiguration, 915, \
+         "one or more resources are insufficient or non-applicable for the operation") \
     CODE(cudaErrorUnknown, 999, "unknown error")
 // clang-format on
 
