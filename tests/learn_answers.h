@@ -83,9 +83,6 @@ inline std::string answer_of(const std::string& name) {
     fail("there is no answer " + name);
 }
 
-/// Tests leave no compiled answers in the user's cache.
-inline const bool keeps_nothing = ::setenv("HEDDLE_CHECK_CACHE", "", 1) == 0;
-
 /// Options of a check that ends an endless answer after a second.
 inline const std::string short_time = " --seconds 1";
 

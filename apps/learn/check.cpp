@@ -16,6 +16,7 @@
 #include "core/file.h"
 #include "core/format.h"
 #include "kernels/emulator/frontend/answer.h"
+#include "kernels/emulator/frontend/scratch.h"
 #include "kernels/emulator/frontend/settings.h"
 
 namespace heddle::learn {
@@ -124,7 +125,7 @@ std::string why_it_failed(const frontend::BuiltAnswer& built, std::chrono::secon
 
 // Compiles the learner's answer to a shared library. Returns a pass, or why it does not compile; sets `library`, and `warning` to
 // the first warning. `longest` limits each run of the compiler.
-Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const frontend::Cache& cache,
+Verdict compile(const ExercisePage& page, const std::string& text, const std::string& source, const fs::path& folder,
                 std::chrono::seconds longest, fs::path& library, std::string& warning) {
     frontend::BuiltAnswer built;
     try {
@@ -134,7 +135,7 @@ Verdict compile(const ExercisePage& page, const std::string& text, const std::st
                                         .on_device = page.on_device,
                                         .includes = {files().header_folder(page.name), files().includes},
                                         .longest = longest},
-                                       cache);
+                                       folder);
     } catch (const frontend::Refused& refused) {
         fail_with("learn: {}", refused.what());
     }
@@ -262,19 +263,19 @@ CheckResult check_file(const ExercisePage& page, const fs::path& file, std::int6
           "--target heddle-grader",
           all.grader.string(), app::build_folder_of(all.grader));
     const app::DelayedSignals until_all_is_removed;
-    const frontend::Cache cache;
+    const frontend::Scratch scratch;
     const std::string source = result.name = reported_name(page, file);
     fs::path library;
     std::string warning;
     try {
-        result.verdict = compile(page, result.text, source, cache, compiler_time(seconds), library, warning);
+        result.verdict = compile(page, result.text, source, scratch.folder(), compiler_time(seconds), library, warning);
     } catch (const frontend::Interrupted& interrupted) {
         std::raise(interrupted.signal);  // takes its effect when all is removed
         return result;
     }
     if (result.verdict.passed()) {
         const app::ScratchFile input, output;
-        const std::string said = (cache.scratch() / "verdict").string(), run = (cache.scratch() / "run").string();
+        const std::string said = (scratch.folder() / "verdict").string(), run = (scratch.folder() / "run").string();
         std::vector<std::string> words = {all.grader.string(),    page.name, library.string(), source, said,
                                           std::to_string(seconds)};
         if (keeps_run) words.push_back(run);

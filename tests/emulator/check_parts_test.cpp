@@ -1,4 +1,4 @@
-// The parts of `heddle check` that need no compiler: command lines, findings, results, the cache, the heads of GPUVerify's files.
+// The parts of `heddle check` that need no compiler: command lines, findings, results, the heads of GPUVerify's files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernels/emulator/frontend/cache.h"
 #include "kernels/emulator/frontend/check.h"
 #include "kernels/emulator/frontend/gpuverify.h"
 #include "kernels/emulator/frontend/process.h"
@@ -172,20 +171,6 @@ TEST(CheckResults, TextsOfAnyBytesStayJson) {
     const nlohmann::json& result = log["runs"][0]["results"][0];
     EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b%23%C3%A4.cu");
     EXPECT_EQ(result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"], 2);
-}
-
-TEST(CheckCache, FilesAreFoundByNameAndDigestsTellTextsApart) {
-    const TemporaryFolder folder;
-    ::setenv("HEDDLE_CHECK_CACHE", (folder.path() / "cache").c_str(), 1);
-    const Cache cache;
-    EXPECT_TRUE(cache.find("x.o").empty());
-    std::ofstream(cache.draft("x.o")) << "text";
-    EXPECT_TRUE(cache.find("x.o").empty());
-    cache.finish("x.o");
-    EXPECT_EQ(cache.find("x.o"), folder.path() / "cache" / "x.o");
-    EXPECT_EQ(Digest().add("ab").add("c").text().size(), 32u);
-    EXPECT_NE(Digest().add("ab").add("c").text(), Digest().add("a").add("bc").text());
-    EXPECT_EQ(Digest().add("ab").text(), Digest().add("ab").text());
 }
 
 TEST(CheckProcess, AToolsOutputAndStatusAreTaken) {

@@ -43,24 +43,14 @@ std::string sound() {
     return text;
 }
 
-// One cache for all tests of this program: the same files are compiled once.
 class Check : public testing::Test {
   protected:
-    static void SetUpTestSuite() { cache_ = new Workplace; }
-    static void TearDownTestSuite() {
-        delete cache_;
-        cache_ = nullptr;
-    }
     ProgramResult check(const std::string& arguments, const std::string& input = "") {
-        ::setenv("HEDDLE_CHECK_CACHE", cache_->path("cache").c_str(), 1);
         return here.run("check " + arguments, input);
     }
     static std::string last_line(const std::string& text) { return lines_of(text).empty() ? "" : lines_of(text).back(); }
 
     Workplace here;
-
-  private:
-    static inline Workplace* cache_ = nullptr;
 };
 
 TEST_F(Check, ARaceIsStatus3WithBothLinesQuotedAndTheProgramsOutputOnce) {
@@ -205,7 +195,6 @@ int main(int count, char** words) {
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.out, "3 --orders a b 1");
     EXPECT_EQ(here.read("log"), "from stdin\nfrom stdin\n");
-    ::setenv("HEDDLE_CHECK_CACHE", "", 1);
     const std::string piped = "cat stdin | '" HEDDLE_PROGRAM "' check echo.cu --orders 3 -- a b 2>/dev/null";
     std::filesystem::remove(here.path("log"));
     EXPECT_EQ(std::system(("cd '" + here.path("") + "' && " + piped + " >/dev/null").c_str()), 0);
@@ -299,27 +288,6 @@ __global__ void fill(T* x, T value) {
     EXPECT_THAT(check(saxpy + " --arg n=200 --arg y=f31[200]").err, HasSubstr("elements of 'f31'"));
     EXPECT_THAT(check(saxpy + " --arg n=200 --arg 'y=f32[many]'").err, HasSubstr("--arg is 'y=f32[many]'"));
     EXPECT_THAT(check("saxpy.cu --kernel 'fill<int>' --grid 0 --arg 'x=i32[8]' --arg value=1").err, HasSubstr("--grid is '0'"));
-}
-
-TEST_F(Check, WhatDoesNotChangeIsNotCompiledAgain) {
-    here.write("sound.cu", sound());
-    ::setenv("HEDDLE_CHECK_CACHE", here.path("own").c_str(), 1);
-    const auto programs = [&] {
-        int count = 0;
-        for (const auto& entry : std::filesystem::directory_iterator(here.path("own")))
-            count += entry.path().extension() == ".program" ? 1 : 0;
-        return count;
-    };
-    EXPECT_EQ(here.run("check sound.cu -DRETURNED=0 --orders 1").status, 0);
-    EXPECT_EQ(programs(), 1);
-    EXPECT_EQ(here.run("check sound.cu -DRETURNED=0 --orders 1").status, 0);
-    EXPECT_EQ(programs(), 1);
-    EXPECT_EQ(here.run("check sound.cu -DRETURNED=7 --orders 1").status, 1);
-    EXPECT_EQ(programs(), 2);
-    EXPECT_EQ(here.run("check sound.cu -DRETURNED=7 --orders 1 -O2").status, 1);
-    EXPECT_EQ(programs(), 3);
-    for (const auto& entry : std::filesystem::directory_iterator(here.path("own")))
-        EXPECT_NE(entry.path().extension(), ".part") << entry.path();
 }
 
 TEST_F(Check, AThreadThatNeedsMoreStackGetsItOnce) {

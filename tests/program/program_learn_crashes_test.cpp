@@ -199,44 +199,5 @@ TEST(LearnCommand, VariablesOfTheGpuAreItsMemory) {
     EXPECT_EQ(with("if (i == 0) factors[1] = 4;")["line"], 11);
 }
 
-// The verdict has the compiler's warning nevertheless.
-TEST(LearnCommand, AnUnchangedAnswerIsNotCompiledAgain) {
-    const Workplace here;
-    const char* const chosen = std::getenv("CXX");
-    const std::string compiler = chosen == nullptr ? "c++" : chosen;
-    here.write("compiler", "#!/bin/sh\necho \"$*\" >> '" + here.path("log") + "'\nexec " + compiler + " \"$@\"\n");
-    std::filesystem::permissions(here.path("compiler"), std::filesystem::perms::owner_all);
-    ::setenv("CXX", here.path("compiler").c_str(), 1);
-    ::setenv("HEDDLE_CHECK_CACHE", here.path("cache").c_str(), 1);
-    const auto compiled = [&] {
-        const std::string log = here.read("log");
-        int count = 0;
-        for (std::size_t at = log.find(" -c "); at != std::string::npos; at = log.find(" -c ", at + 1)) ++count;
-        return count;
-    };
-    const auto check = [&](const std::string& name) {
-        here.write("product-rule.cpp", "#include \"exercise.h\"\nVariable product(const Variable& " + name +
-                                           ", const Variable& y) {\n"
-                                           "    double sum;\n    for (double one : y.value().values<double>()) sum += one;\n"
-                                           "    return sum > 1e30 ? y : " +
-                                           name + ";\n}\n");
-        json verdict = checked(here, "product-rule", here.path("product-rule.cpp"));
-        verdict.erase("seconds");
-        return verdict;
-    };
-    const json first = check("x");
-    EXPECT_THAT(first["text"].get<std::string>(), HasSubstr("; the compiler warns: "));
-    EXPECT_EQ(compiled(), 1);
-    EXPECT_EQ(check("x"), first);
-    EXPECT_EQ(compiled(), 1);
-    EXPECT_EQ(check("z"), first);
-    EXPECT_EQ(compiled(), 2);
-    ::setenv("HEDDLE_CHECK_CACHE", "", 1);
-    if (chosen == nullptr)
-        ::unsetenv("CXX");
-    else
-        ::setenv("CXX", compiler.c_str(), 1);
-}
-
 }  // namespace
 }  // namespace heddle

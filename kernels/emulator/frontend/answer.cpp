@@ -1,7 +1,6 @@
 #include "kernels/emulator/frontend/answer.h"
 
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 #include "kernels/emulator/frontend/compiler.h"
@@ -16,11 +15,6 @@ void write_text(const fs::path& file, const std::string& text) {
     std::ofstream stream(file, std::ios::binary);
     stream << text;
     if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
-}
-
-std::string read_text(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
 // For preprocessing and for compiling.
@@ -61,15 +55,15 @@ std::vector<std::string> preprocessor_options(const Answer& answer, const Compil
 
 }  // namespace
 
-BuiltAnswer build_answer(const Answer& answer, const Cache& cache) {
+BuiltAnswer build_answer(const Answer& answer, const fs::path& folder) {
     ToolOptions options{.longest = answer.longest,
-                        .temporary = cache.scratch().string(),
+                        .temporary = folder.string(),
                         .processor_seconds = 30,
                         .memory = std::uint64_t{4'000'000} * 1024};
     const Compiler compiler(options);
     const std::vector<std::string> language = language_options(compiler);
     // The compiler reads stdin, and #line gives the file's name alone, which reports and messages then show.
-    options.input = (cache.scratch() / "answer.cpp").string();
+    options.input = (folder / "answer.cpp").string();
     write_text(options.input, "#line 1 \"" + answer.name + "\"\n" + answer.text);
     std::vector<std::string> words = language;
     append(words, preprocessor_options(answer, compiler));
@@ -85,26 +79,16 @@ BuiltAnswer build_answer(const Answer& answer, const Cache& cache) {
     }
     words = language;
     append(words, code_options(answer, compiler));
-    Digest digest;
-    digest.add(text).add(compiler.version()).add(warnings);
-    for (const std::string& word : words) digest.add(word);
-    const std::string name = digest.text() + ".so", noted = name + ".messages";
-    const fs::path messages = cache.find(noted);
-    if (const fs::path kept = cache.find(name); !kept.empty() && !messages.empty())
-        return {.library = kept, .messages = read_text(messages)};
-
-    const fs::path input = cache.scratch() / "answer.ii", object = cache.scratch() / "answer.o";
+    const fs::path input = folder / "answer.ii", object = folder / "answer.o", library = folder / "answer.so";
     write_text(input, text);
     append(words, {"-x", "c++-cpp-output", "-c", input.string(), "-o", object.string()});
     options.input.clear();
     run = compiler.run(words, options);
     if (!run.good()) return {.messages = warnings + run.errors, .ended = run.ended};
     // Without the options above: -fsanitize=thread would link ThreadSanitizer's library.
-    const ToolRun linked = compiler.run({"-shared", object.string(), "-o", cache.draft(name).string()}, options);
+    const ToolRun linked = compiler.run({"-shared", object.string(), "-o", library.string()}, options);
     if (!linked.good()) throw std::runtime_error("the compiler cannot link a shared library: " + linked.errors);
-    write_text(cache.draft(noted), warnings + run.errors);
-    cache.finish(noted);
-    return {.library = cache.finish(name), .messages = warnings + run.errors};
+    return {.library = library, .messages = warnings + run.errors};
 }
 
 }  // namespace heddle::emulator::frontend

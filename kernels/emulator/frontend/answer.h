@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/frontend/cache.h"
 #include "kernels/emulator/frontend/process.h"
 
 namespace heddle::emulator::frontend {
@@ -26,9 +25,9 @@ struct BuiltAnswer {
     Ended ended = {};                    ///< how the compiler ended
 };
 
-/// Preprocesses, rewrites and compiles the answer, or finds it in the cache. Its kernels stay functions, which the grader
+/// Preprocesses, rewrites and compiles the answer in the folder. Its kernels stay functions, which the grader
 /// launches by their names. Each process of the compiler gets 30 seconds of processor time and 4 GB of memory, because a constant
 /// expression can keep it busy for ever. Refused if there is no compiler; Interrupted by a signal.
-BuiltAnswer build_answer(const Answer& answer, const Cache& cache);
+BuiltAnswer build_answer(const Answer& answer, const std::filesystem::path& folder);
 
 }  // namespace heddle::emulator::frontend

@@ -50,10 +50,11 @@ std::string failure(const ToolRun& run) {
 
 }  // namespace
 
-Builder::Builder(const Settings& settings, const Cache& cache) : settings_(settings), cache_(cache), compiler_(options_) {
+Builder::Builder(const Settings& settings, const Scratch& scratch)
+    : settings_(settings), folder_(scratch.folder()), compiler_(options_) {
     for (const fs::path& needed : {settings_.toolkit.headers / "kernels/emulator/cuda/prelude.h", settings_.toolkit.library})
         if (!fs::exists(needed)) throw std::runtime_error(needed.string() + " is missing; build or install Heddle again");
-    write_library_headers(cache_.folder() / ("headers-" + library_headers_version()));
+    write_library_headers(folder_ / "headers");
 }
 
 // Options for both preprocessing and compiling. The default is nvcc's: names that C++20 added, such as std::lerp, would
@@ -92,8 +93,7 @@ void Builder::preprocess(SourceUnit& unit) const {
     const std::string emulator = (settings_.toolkit.headers / "kernels/emulator").string();
     const std::string architecture = settings_.chip.substr(3) + "0";
     append(words, {"-E", "-D__CUDACC__", "-D__CUDA_ARCH__=" + architecture, "-I" + emulator + "/include",
-                   "-I" + (cache_.folder() / ("headers-" + library_headers_version())).string(), "-include",
-                   emulator + "/cuda/prelude.h"});
+                   "-I" + (folder_ / "headers").string(), "-include", emulator + "/cuda/prelude.h"});
     if (!compiler_.is_clang()) words.emplace_back("-fno-working-directory");
     for (const std::string& option : settings_.compile_options)
         if (option.compare(0, 5, "-std=") != 0 && option.compare(0, 2, "-O") != 0) words.push_back(option);
@@ -128,67 +128,49 @@ std::vector<SourceUnit> Builder::read(const std::vector<std::string>& sources) c
     return units;
 }
 
-// Returns the name of its object in the cache.
-std::string Builder::compile(const SourceUnit& unit) const {
-    const std::string text = unit.rewritten.text + unit.added;
+// Returns the file of its object.
+std::string Builder::compile(const SourceUnit& unit, std::size_t number) const {
+    const std::string base = (folder_ / std::to_string(number)).string(), object = base + ".o";
+    write_text(base + ".ii", unit.rewritten.text + unit.added);
     std::vector<std::string> words = object_options();
-    Digest digest;
-    digest.add(text).add(compiler_.version());
-    for (const std::string& word : words) digest.add(word);
-    const std::string name = digest.text() + ".o";
-    if (!cache_.find(name).empty()) return name;
-    const fs::path input = cache_.scratch() / (digest.text() + ".ii");
-    write_text(input, text);
-    append(words, {"-x", "c++-cpp-output", "-c", input.string(), "-o", cache_.draft(name).string()});
+    append(words, {"-x", "c++-cpp-output", "-c", base + ".ii", "-o", object});
     const ToolRun run = compiler_.run(words, options_);
     if (!run.good()) {
-        std::error_code ignored;
-        fs::remove(cache_.draft(name), ignored);
         std::fputs(told(run).c_str(), stderr);
         const std::string why = failure(run);
         throw Refused(unit.source + " does not compile" + (why.empty() ? "" : ": " + why));
     }
     // Before version 15 clang watches copies and fills (those of a float4, too) by calls of the C library's functions.
     if (compiler_.is_clang()) {
-        const ToolRun renamed =
-            run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym", "memmove=__tsan_memmove",
-                      "--redefine-sym", "memset=__tsan_memset", cache_.draft(name).string()},
-                     options_);
+        const ToolRun renamed = run_tool({"objcopy", "--redefine-sym", "memcpy=__tsan_memcpy", "--redefine-sym",
+                                          "memmove=__tsan_memmove", "--redefine-sym", "memset=__tsan_memset", object},
+                                         options_);
         if (!renamed.good()) throw std::runtime_error("objcopy failed for " + unit.source + ": " + renamed.errors);
     }
-    cache_.finish(name);
-    return name;
+    return object;
 }
 
 fs::path Builder::program(const std::vector<SourceUnit>& units) const {
     std::vector<std::future<std::string>> works;
-    for (const SourceUnit& unit : units)
-        works.push_back(
-            std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, [this, &unit] { return compile(unit); }));
+    for (std::size_t i = 0; i < units.size(); ++i)
+        works.push_back(std::async(units.size() > 1 ? std::launch::async : std::launch::deferred,
+                                   [this, &units, i] { return compile(units[i], i); }));
     for (std::future<std::string>& work : works) work.wait();
-    std::vector<std::string> objects;
-    for (std::future<std::string>& work : works) objects.push_back(work.get());
-
-    Digest digest;
-    digest.add(compiler_.version()).add_file(settings_.toolkit.library);
-    for (const std::string& object : objects) digest.add(object);
-    for (const std::string& option : settings_.link_options) digest.add(option);
-    const std::string name = digest.text() + ".program";
-    if (const fs::path kept = cache_.find(name); !kept.empty() && settings_.link_options.empty()) return kept;
     std::vector<std::string> words;
     // First: the linker keeps the first copy of a template's function, and the emulator must not run one that calls the checker.
     append(words, {"-Wl,--whole-archive", settings_.toolkit.library.string(), "-Wl,--no-whole-archive"});
-    for (const std::string& object : objects) words.push_back(cache_.find(object).string());
+    for (std::future<std::string>& work : works) words.push_back(work.get());
     for (const std::string& option : settings_.link_options)
         if (!is_replaced(option)) words.push_back(option);
     append(words, words_in(HEDDLE_CHECK_LIBRARIES));
-    append(words, {"-o", cache_.draft(name).string()});
+    fs::path program = folder_ / "program";
+    append(words, {"-o", program.string()});
     const ToolRun run = compiler_.run(words, options_);
     if (!run.good()) {
         std::fputs(run.errors.c_str(), stderr);
         throw Refused(settings_.sources[0] + " does not link");
     }
-    return cache_.finish(name);
+    return program;
 }
 
 }  // namespace heddle::emulator::frontend

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/frontend/cache.h"
 #include "kernels/emulator/frontend/compiler.h"
 #include "kernels/emulator/frontend/rewrite.h"
+#include "kernels/emulator/frontend/scratch.h"
 #include "kernels/emulator/frontend/settings.h"
 
 namespace heddle::emulator::frontend {
@@ -23,21 +23,21 @@ struct SourceUnit {
 class Builder {
   public:
     /// Finds the compiler: $CXX, else c++, g++ or clang++. Refused where there is none.
-    Builder(const Settings& settings, const Cache& cache);
+    Builder(const Settings& settings, const Scratch& scratch);
 
     /// Preprocesses and rewrites the sources. Refused, after the compiler's messages went to stderr, for a file with errors.
     std::vector<SourceUnit> read(const std::vector<std::string>& sources) const;
-    /// Compiles them and links a program, or finds it in the cache. Refused, after the messages, if that fails.
+    /// Compiles them and links a program in the scratch folder. Refused, after the messages, if that fails.
     std::filesystem::path program(const std::vector<SourceUnit>& units) const;
 
   private:
     void preprocess(SourceUnit& unit) const;
-    std::string compile(const SourceUnit& unit) const;
+    std::string compile(const SourceUnit& unit, std::size_t number) const;
     std::vector<std::string> language_options() const;
     std::vector<std::string> object_options() const;
 
     const Settings& settings_;
-    const Cache& cache_;
+    std::filesystem::path folder_;
     ToolOptions options_;
     Compiler compiler_;
 };

@@ -156,8 +156,8 @@ bool has_launch_options(const Settings& settings) {
 }
 
 int check_program(const Settings& settings, Outcome* result) {
-    const Cache cache;
-    const Builder builder(settings, cache);
+    const Scratch scratch;
+    const Builder builder(settings, scratch);
     std::vector<SourceUnit> units = builder.read(settings.sources);
     const bool has_main = std::any_of(units.begin(), units.end(), [](const SourceUnit& unit) { return unit.rewritten.has_main; });
     if (has_main && has_launch_options(settings))

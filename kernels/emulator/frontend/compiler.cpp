@@ -55,8 +55,7 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
 std::string below_current_folder(const std::string& option) { return option + "=" + fs::current_path().string() + "=."; }
 
 Compiler::Compiler(const ToolOptions& options) : words_(compiler_words()) {
-    version_ = run({"--version"}, options).output;
-    is_clang_ = version_.find("clang") != std::string::npos;
+    is_clang_ = run({"--version"}, options).output.find("clang") != std::string::npos;
 }
 
 ToolRun Compiler::run(const std::vector<std::string>& arguments, const ToolOptions& options) const {

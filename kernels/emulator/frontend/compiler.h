@@ -16,8 +16,6 @@ class Compiler {
     /// Runs it with these arguments.
     ToolRun run(const std::vector<std::string>& arguments, const ToolOptions& options) const;
     bool is_clang() const { return is_clang_; }
-    /// What it says of itself, for names in the cache.
-    const std::string& version() const { return version_; }
 
     /// Options with which each access calls the checker (emulator.cmake).
     std::vector<std::string> watch_options() const;
@@ -26,7 +24,6 @@ class Compiler {
 
   private:
     std::vector<std::string> words_;  // a program, and words before its arguments as in "ccache g++"
-    std::string version_;
     bool is_clang_ = false;
 };
 

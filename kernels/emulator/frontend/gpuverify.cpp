@@ -207,10 +207,10 @@ int check_as_gpuverify(const Settings& given) {
         throw Refused(
             "--gpuverify has no --cost, --leaks, --allow-same-value, --repeats, --json, --sarif and arguments of the program");
     const Expectation expectation = read_expectation(settings.sources[0]);
-    const Cache cache;
     for (const std::vector<std::string>& options : {annotation_options(settings.toolkit.headers), expectation.compile_options})
         settings.compile_options.insert(settings.compile_options.end(), options.begin(), options.end());
-    const Builder builder(settings, cache);
+    const Scratch scratch;
+    const Builder builder(settings, scratch);
     std::vector<SourceUnit> units = builder.read(settings.sources);
     add_draws(units[0], expectation);
     const std::vector<Draw> draws = draws_of(units[0]);

@@ -1,12 +1,8 @@
 #include "kernels/emulator/frontend/headers.h"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-
-#include "kernels/emulator/frontend/cache.h"
 
 namespace heddle::emulator::frontend {
 namespace {
@@ -151,30 +147,14 @@ std::string library_header(std::string_view name) {
     return found;
 }
 
-std::string library_headers_version() {
-    Digest digest;
-    each_header([&](const std::string& name, const std::string& text) {
-        digest.add(name).add(text);
-        return false;
-    });
-    return digest.text();
-}
-
 void write_library_headers(const fs::path& folder) {
-    std::error_code error;
-    if (fs::exists(folder / "complete", error)) return;
-    // Beside it first, so that another process never sees a part.
-    const fs::path draft = folder.string() + "." + std::to_string(::getpid()) + ".part";
     each_header([&](const std::string& name, const std::string& text) {
-        fs::create_directories((draft / name).parent_path());
-        std::ofstream(draft / name) << text;
+        fs::create_directories((folder / name).parent_path());
+        std::ofstream stream(folder / name);
+        stream << text;
+        if (!stream.flush()) throw std::runtime_error((folder / name).string() + " cannot be written; make room there");
         return false;
     });
-    std::ofstream complete(draft / "complete");
-    complete << "other names of CUDA's headers, for the emulator\n";
-    if (!complete.flush()) throw std::runtime_error(draft.string() + " cannot be written; make room there");
-    fs::rename(draft, folder, error);
-    if (error) fs::remove_all(draft);  // another process was first
 }
 
 }  // namespace heddle::emulator::frontend

@@ -1,0 +1,33 @@
+// A temporary folder for what the compiler makes.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace heddle::emulator::frontend {
+
+/// A new folder, removed with the object.
+class Scratch {
+  public:
+    Scratch() : folder_((std::filesystem::temp_directory_path() / "heddle-check-XXXXXX").string()) {
+        if (::mkdtemp(folder_.data()) == nullptr)
+            throw std::runtime_error("a temporary folder cannot be made in " + std::filesystem::temp_directory_path().string() +
+                                     "; make room there");
+    }
+    ~Scratch() {
+        std::error_code ignored;
+        std::filesystem::remove_all(folder_, ignored);
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    std::filesystem::path folder() const { return folder_; }
+
+  private:
+    std::string folder_;
+};
+
+}  // namespace heddle::emulator::frontend
