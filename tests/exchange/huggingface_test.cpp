@@ -176,7 +176,7 @@ struct Kind {
     bool shared = true;
 };
 
-std::vector<Kind> kinds() {
+std::vector<Kind> kinds_of_exports() {
     using nn::Positions;
     using nn::Tie;
     nn::TransformerOptions post;
@@ -197,7 +197,7 @@ std::vector<Kind> kinds() {
 }
 
 TEST(HuggingFace, KeepsWhatAModelOfHeddleComputes) {
-    for (const Kind& kind : kinds()) {
+    for (const Kind& kind : kinds_of_exports()) {
         SCOPED_TRACE(kind.what);
         const HeddleModel toy = toy_model(kind.options, kind.shared);
         const TemporaryFolder folder;
@@ -211,7 +211,7 @@ TEST(HuggingFace, KeepsWhatAModelOfHeddleComputes) {
 }
 
 TEST(HuggingFace, KeepsTheLengthPenaltyOfTheSearch) {
-    ExchangedModel model = exchanged(toy_model(kinds()[0].options));
+    ExchangedModel model = exchanged(toy_model(kinds_of_exports()[0].options));
     const TemporaryFolder folder;
     for (const std::optional<double> penalty :
          {std::optional<double>(), std::optional<double>(0.0), std::optional<double>(1.5)}) {
@@ -223,7 +223,7 @@ TEST(HuggingFace, KeepsTheLengthPenaltyOfTheSearch) {
 
 TEST(HuggingFace, SaysWhatIsWrong) {
     const TemporaryFolder folder;
-    write_export(to_huggingface(exchanged(toy_model(kinds()[0].options)), ExportDType::f32, "toy"), folder.path());
+    write_export(to_huggingface(exchanged(toy_model(kinds_of_exports()[0].options)), ExportDType::f32, "toy"), folder.path());
     const std::string config = read_file(folder.path() / "config.json");
     json changed = json::parse(config);
     changed["vocab_size"] = 81;
@@ -237,7 +237,7 @@ TEST(HuggingFace, SaysWhatIsWrong) {
 
 // A model that was saved in bf16 holds a table of positions that is rounded by up to 2e-3.
 TEST(HuggingFace, TakesItsPositionsInHalfPrecision) {
-    nn::TransformerOptions options = kinds()[0].options;
+    nn::TransformerOptions options = kinds_of_exports()[0].options;
     options.positions = nn::Positions::learned;
     ExchangedModel model = exchanged(toy_model(options));
     const Tensor exact = position_table(nn::Positions::sines_first, 40, 24);
@@ -254,7 +254,7 @@ TEST(HuggingFace, TakesItsPositionsInHalfPrecision) {
 }
 
 TEST(HuggingFace, HalvesAreRounded) {
-    const HeddleModel toy = toy_model(kinds()[0].options);
+    const HeddleModel toy = toy_model(kinds_of_exports()[0].options);
     const TemporaryFolder folder;
     const Export made = to_huggingface(exchanged(toy), ExportDType::f16, "toy");
     write_export(made, folder.path());

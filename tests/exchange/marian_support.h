@@ -1,6 +1,7 @@
 // Small models with random weights, as Marian can have them.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "tests/exchange/exchange_support.h"
 
 namespace heddle::app {
+
+// A model that Marian trained, with its results; absent where there are no oracles.
+inline const std::filesystem::path oracle = HEDDLE_SOURCE_DIR "/../shared/oracles/marian_post";
 
 inline const std::vector<std::string> german = {"der Hund sieht die Katze",
                                                 "eine kleine Katze schläft",

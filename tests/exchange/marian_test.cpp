@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path oracle = HEDDLE_SOURCE_DIR "/../shared/oracles/marian_post";
-
 std::vector<std::string> lines_of(const char* file) {
     std::vector<std::string> lines;
     std::istringstream stream(read_file(oracle / file));

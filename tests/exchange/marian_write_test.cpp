@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-const fs::path oracle = HEDDLE_SOURCE_DIR "/../shared/oracles/marian_post";
-
 std::vector<double> scores_of_pairs(const HeddleModel& model) {
     std::vector<nn::Tokens> sources, targets;
     for (std::size_t i = 0; i < german.size(); ++i) {
