@@ -136,11 +136,10 @@ FlatParameters flatten(std::vector<Parameter> leaves) {
         for (std::size_t other = 0; other < i; ++other)
             check(!leaves[other].variable.is(leaf.variable), "flatten: {} is named twice", leaf.name);
     }
+    // Of a module on a device the entries have another order than its parameters (ordered_parameters).
     const std::shared_ptr<const FlatParameters> before = all_arrays().holder(leaves.front().variable);
-    if (before != nullptr && std::equal(leaves.begin(), leaves.end(), before->entries.begin(), before->entries.end(),
-                                        [](const Parameter& leaf, const FlatParameters::Entry& entry) {
-                                            return leaf.variable.is(entry.parameter.variable);
-                                        })) {
+    if (before != nullptr && leaves.size() == before->entries.size() &&
+        std::ranges::all_of(leaves, [&](const Parameter& leaf) { return before->has(leaf.variable, 0, leaves.size()); })) {
         FlatParameters again = *before;
         again.in_use = before;
         return again;
@@ -198,6 +197,12 @@ std::vector<Span> FlatParameters::active() const {
         joins = trained;
     }
     return ranges;
+}
+
+bool FlatParameters::has(const Variable& leaf, std::size_t first, std::size_t last) const {
+    const auto begin = entries.begin();
+    return std::any_of(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last),
+                       [&](const Entry& entry) { return entry.parameter.variable.is(leaf); });
 }
 
 void FlatParameters::zero_gradients() { gradients.fill_(0); }

@@ -29,6 +29,8 @@ struct FlatParameters {
 
     /// The ranges of elements that are trained, without frozen parameters; neighbours are joined.
     std::vector<Span> active() const;
+    /// Whether the leaf is one of the entries [first, last).
+    bool has(const Variable& leaf, std::size_t first, std::size_t last) const;
     void zero_gradients();
     /// Updates `bf16_copy` from `values` after a change not made by the optimizer. Does nothing without a copy.
     void round_again() const;
@@ -45,8 +47,9 @@ bool is_flattened(const Variable& leaf);
 /// it again returns the same arrays, so that two optimizers may train one model; flattening a part of it, or a module that it is
 /// a part of, is an Error.
 FlatParameters flatten(Module& module);
-/// The same for leaves of f32 or f64, of any modules or of none. Error when there are none, one of them is the result of an op or
-/// stands there twice, their dtypes or devices differ, or some, but not all of them, lie in arrays that are in use.
+/// The same for leaves of f32 or f64, of any modules or of none. Those of arrays in use give these arrays again, whatever their
+/// order. Error when there are none, one of them is the result of an op or stands there twice, their dtypes or devices differ, or
+/// some, but not all of them, lie in arrays that are in use.
 FlatParameters flatten(std::vector<Parameter> leaves);
 /// For a model that computes in `dtype`: its own, or bf16 for an f32 model, whose values then are views of `bf16_copy` and whose
 /// gradients are f32. Error for any other dtype.

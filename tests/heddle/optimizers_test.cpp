@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "tests/support.h"
 
@@ -282,6 +284,41 @@ TEST(Optimizers, TrainPartsOfAModuleAsGroups) {
     expect_error([&] { optim::Adam(net, {.lr = 1}); }, "in.weight is trained by another optimizer");
     optim::Adam whole(other, {.lr = 1e-2});
     expect_error([&] { optim::SGD({other.in.weight()}, {.lr = 1}); }, "in.weight is trained by another optimizer");
+}
+
+// On a device a model's memory has another order than its parameters: one product reads the keys and values of all layers.
+TEST(Optimizers, GroupsOfAModelShareItsMemoryOnEachDevice) {
+    const auto begins_with = [](const nn::Module& model, std::string_view part, bool wanted) {
+        std::vector<nn::Parameter> found = model.parameters();
+        std::erase_if(found, [&](const nn::Parameter& one) { return one.name.starts_with(part) != wanted; });
+        return found;
+    };
+    for (const Device device : {Device::cpu, Device::cuda}) {
+        if (device == Device::cuda && !device::available()) continue;
+        nn::Transformer model({.source_vocabulary = 5, .target_vocabulary = 5, .layers = 2, .d_model = 4, .heads = 1, .d_ff = 4});
+        model.to(device);
+        const optim::SGD whole(model, {.lr = 1});
+        optim::SGD groups({{.parameters = begins_with(model, "decoder.", false)},
+                           {.parameters = begins_with(model, "decoder.", true), .lr = 0.5}},
+                          {.lr = 0.25});
+        EXPECT_TRUE(groups.parameters().values.shares_storage(whole.parameters().values));
+        std::map<std::string, double> before;
+        for (const nn::Parameter& one : model.parameters()) before[one.name] = one.variable.value().to_vector()[0];
+        Tensor gradients = groups.parameters().gradients;
+        gradients.fill_(1);
+        groups.step();
+        for (const nn::Parameter& one : model.parameters())
+            EXPECT_NEAR(before[one.name] - one.variable.value().to_vector()[0], one.name.starts_with("decoder.") ? 0.5 : 0.25,
+                        1e-6)
+                << one.name << " on " << name(device);
+        expect_error(
+            [&] {
+                optim::SGD(
+                    {{.parameters = begins_with(model, "decoder.", true)}, {.parameters = begins_with(model, "decoder.", false)}},
+                    {.lr = 1});
+            },
+            "optimizer: the parameters of a group do not lie side by side");
+    }
 }
 
 TEST(Optimizers, RefuseWhatWouldNotTrain) {
