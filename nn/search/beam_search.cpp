@@ -220,8 +220,21 @@ class Search {
         }
     }
 
-    // `replays`: how often this graph will have been replayed.
+    // A second time where memory ran out: what was kept has been given back, and there may be room now.
     void capture(device::Graph& graph, MemoryArena& arena, kernels::Replays& replays) {
+        const Decoding decoding = decoding_;
+        const std::int64_t steps = beams_.steps;
+        try {
+            capture_once(graph, arena, replays);
+        } catch (const OutOfMemory&) {
+            decoding_ = decoding;
+            beams_.steps = steps;
+            capture_once(graph, arena, replays);
+        }
+    }
+
+    // `replays`: how often this graph will have been replayed.
+    void capture_once(device::Graph& graph, MemoryArena& arena, kernels::Replays& replays) {
         replays.reset();
         decoding_.start_capture(replays, steps_of_graph);
         beams_.growth = replays.growth(steps_of_graph);

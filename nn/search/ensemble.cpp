@@ -75,7 +75,7 @@ Tensor log_probabilities(const Tensor& logits, std::span<const std::int32_t> tok
 
 Decoding::Decoding(const Ensemble& models, std::span<const Tokens> sources, std::int32_t begin, std::int64_t hypotheses,
                    std::int64_t longest)
-    : models_(models), sources_(static_cast<std::int64_t>(sources.size())), begin_(begin) {
+    : models_(&models), sources_(static_cast<std::int64_t>(sources.size())), begin_(begin) {
     const NoGrad no_grad;
     const Sentences source = packed(sources);
     for (const Transformer* model : models.models())
@@ -105,7 +105,7 @@ Tensor Decoding::step(std::span<const std::int32_t> parents, const Tokens& token
 }
 
 Tensor Decoding::step(const Tensor& parents, const Tensor& tokens, const std::vector<std::int32_t>& sentences) {
-    for (std::size_t m = 0; m < caches_.size(); ++m) caches_[m].reorder(parents.to(models_.models()[m]->device()), sentences);
+    for (std::size_t m = 0; m < caches_.size(); ++m) caches_[m].reorder(parents.to(models_->models()[m]->device()), sentences);
     return read(tokens);
 }
 
@@ -126,8 +126,8 @@ void Decoding::replayed(std::int64_t steps) {
 
 Tensor Decoding::read(const Tensor& tokens) {
     std::vector<Tensor> logits;
-    for (std::size_t m = 0; m < caches_.size(); ++m) logits.push_back(models_.models()[m]->step(tokens, caches_[m]));
-    return models_.mixed(logits);
+    for (std::size_t m = 0; m < caches_.size(); ++m) logits.push_back(models_->models()[m]->step(tokens, caches_[m]));
+    return models_->mixed(logits);
 }
 
 }  // namespace heddle::nn

@@ -74,7 +74,7 @@ class Decoding {
   private:
     Tensor read(const Tensor& tokens);
 
-    const Ensemble& models_;
+    const Ensemble* models_;
     std::int64_t sources_;
     std::int32_t begin_;
     std::vector<DecoderCache> caches_;
