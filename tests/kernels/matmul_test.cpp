@@ -74,7 +74,7 @@ TEST(Product, EqualsThreeLoopsForEverySizeLayoutAndEpilogue) {
     const float some_float = 0;
     const double some_double = 0;
     for (const std::int64_t m : {0, 1, 11, 13, 33})
-        for (const std::int64_t n : {0, 1, 31, 32, 65})
+        for (const std::int64_t n : {0, 1, 16, 24, 31, 32, 48, 65})  // 16: one whole vector of each level's widest
             for (const std::int64_t k : {0, 1, 31, 257})
                 for (int layout = 0; layout < 4; ++layout) {
                     const ProductCase at{m, n, k, (layout & 1) != 0, (layout & 2) != 0};
