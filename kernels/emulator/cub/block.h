@@ -91,27 +91,27 @@ class BlockScan {
     BlockScan(HEDDLE_PLACE) : storage_(detail::own_storage<TempStorage, BlockScan>(place)) {}
     BlockScan(TempStorage& storage) : storage_(storage) {}  // NOLINT: as in CUB
 
-    void ExclusiveSum(T in, T& out, HEDDLE_PLACE) { one(in, out, T(), cub::Sum(), true, nullptr, place); }
+    void ExclusiveSum(T in, T& out, HEDDLE_PLACE) { one(in, out, T(), cub::Sum(), true, kNone, place); }
     template <class Extra>
     void ExclusiveSum(T in, T& out, Extra& extra, HEDDLE_PLACE) {
         one(in, out, T(), cub::Sum(), true, &extra, place);
     }
     template <int N>
     void ExclusiveSum(T (&in)[N], T (&out)[N], HEDDLE_PLACE) {
-        many(in, out, T(), cub::Sum(), true, nullptr, place);
+        many(in, out, T(), cub::Sum(), true, kNone, place);
     }
     template <int N, class Extra>
     void ExclusiveSum(T (&in)[N], T (&out)[N], Extra& extra, HEDDLE_PLACE) {
         many(in, out, T(), cub::Sum(), true, &extra, place);
     }
-    void InclusiveSum(T in, T& out, HEDDLE_PLACE) { one(in, out, T(), cub::Sum(), false, nullptr, place); }
+    void InclusiveSum(T in, T& out, HEDDLE_PLACE) { one(in, out, T(), cub::Sum(), false, kNone, place); }
     template <class Extra>
     void InclusiveSum(T in, T& out, Extra& extra, HEDDLE_PLACE) {
         one(in, out, T(), cub::Sum(), false, &extra, place);
     }
     template <int N>
     void InclusiveSum(T (&in)[N], T (&out)[N], HEDDLE_PLACE) {
-        many(in, out, T(), cub::Sum(), false, nullptr, place);
+        many(in, out, T(), cub::Sum(), false, kNone, place);
     }
     template <int N, class Extra>
     void InclusiveSum(T (&in)[N], T (&out)[N], Extra& extra, HEDDLE_PLACE) {
@@ -119,7 +119,7 @@ class BlockScan {
     }
     template <class Op>
     void ExclusiveScan(T in, T& out, T start, Op op, HEDDLE_PLACE) {
-        one(in, out, start, op, true, nullptr, place);
+        one(in, out, start, op, true, kNone, place);
     }
     template <class Op, class Extra>
     void ExclusiveScan(T in, T& out, T start, Op op, Extra& extra, HEDDLE_PLACE) {
@@ -127,11 +127,11 @@ class BlockScan {
     }
     template <int N, class Op>
     void ExclusiveScan(T (&in)[N], T (&out)[N], T start, Op op, HEDDLE_PLACE) {
-        many(in, out, start, op, true, nullptr, place);
+        many(in, out, start, op, true, kNone, place);
     }
     template <class Op>
     void InclusiveScan(T in, T& out, Op op, HEDDLE_PLACE) {
-        one(in, out, T(), op, false, nullptr, place);
+        one(in, out, T(), op, false, kNone, place);
     }
     template <class Op, class Extra>
     void InclusiveScan(T in, T& out, Op op, Extra& extra, HEDDLE_PLACE) {
@@ -139,10 +139,11 @@ class BlockScan {
     }
     template <int N, class Op>
     void InclusiveScan(T (&in)[N], T (&out)[N], Op op, HEDDLE_PLACE) {
-        many(in, out, T(), op, false, nullptr, place);
+        many(in, out, T(), op, false, kNone, place);
     }
 
   private:
+    static constexpr std::nullptr_t* kNone = nullptr;
     template <class Op, class Extra>
     void one(T in, T& out, T start, Op op, bool exclusive, Extra* extra, heddle::emulator::Place place) {
         T items[1] = {in}, made[1];
@@ -187,15 +188,6 @@ class BlockScan {
         }
         if constexpr (std::is_same_v<Extra, T>) *extra = values[threads];
     }
-    template <int N, class Op>
-    void many(T (&in)[N], T (&out)[N], T start, Op op, bool exclusive, std::nullptr_t, heddle::emulator::Place place) {
-        many(in, out, start, op, exclusive, static_cast<std::nullptr_t*>(nullptr), place);
-    }
-    template <class Op>
-    void one(T in, T& out, T start, Op op, bool exclusive, std::nullptr_t, heddle::emulator::Place place) {
-        one(in, out, start, op, exclusive, static_cast<std::nullptr_t*>(nullptr), place);
-    }
-
     TempStorage& storage_;
 };
 

@@ -47,55 +47,23 @@ struct KeyValuePair {
     constexpr bool operator!=(const KeyValuePair& other) const { return !(*this == other); }
 };
 
-struct Sum {
-    template <class T>
-    constexpr T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a + b);
-    }
-};
-struct Difference {
-    template <class T>
-    constexpr T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a - b);
-    }
-};
-struct Max {
-    template <class T>
-    constexpr T operator()(const T& a, const T& b) const {
-        return a < b ? b : a;
-    }
-};
-struct Min {
-    template <class T>
-    constexpr T operator()(const T& a, const T& b) const {
-        return b < a ? b : a;
-    }
-};
-struct Equality {
-    template <class T>
-    constexpr bool operator()(const T& a, const T& b) const {
-        return a == b;
-    }
-};
-struct Inequality {
-    template <class T>
-    constexpr bool operator()(const T& a, const T& b) const {
-        return a != b;
-    }
-};
+#define HEDDLE_OPERATOR(NAME, RESULT, EXPRESSION)                   \
+    struct NAME {                                                   \
+        template <class T>                                          \
+        constexpr RESULT operator()(const T& a, const T& b) const { \
+            return static_cast<RESULT>(EXPRESSION);                 \
+        }                                                           \
+    };
+HEDDLE_OPERATOR(Sum, T, a + b)
+HEDDLE_OPERATOR(Difference, T, a - b)
+HEDDLE_OPERATOR(Max, T, a < b ? b : a)
+HEDDLE_OPERATOR(Min, T, b < a ? b : a)
+HEDDLE_OPERATOR(Equality, bool, a == b)
+HEDDLE_OPERATOR(Inequality, bool, a != b)
 /// Returns the pair with the larger value, and of two equal ones that with the smaller key.
-struct ArgMax {
-    template <class Pair>
-    constexpr Pair operator()(const Pair& a, const Pair& b) const {
-        return a.value < b.value || (a.value == b.value && b.key < a.key) ? b : a;
-    }
-};
-struct ArgMin {
-    template <class Pair>
-    constexpr Pair operator()(const Pair& a, const Pair& b) const {
-        return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a;
-    }
-};
+HEDDLE_OPERATOR(ArgMax, T, a.value < b.value || (a.value == b.value && b.key < a.key) ? b : a)
+HEDDLE_OPERATOR(ArgMin, T, b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a)
+#undef HEDDLE_OPERATOR
 
 namespace detail {
 

@@ -47,7 +47,6 @@ void copy_across(const Policy& policy, It first, It last, Out out) {
     constexpr bool direct = on_device<Out> ? is_contiguous<Out> : is_contiguous<It>;
     const auto n = static_cast<std::size_t>(length(first, last)), bytes = n * sizeof(Element);
     const Scratch<Element> there(direct ? 0 : n, policy.place);
-    const device_ptr<Element> begin(there.data()), end(there.data() + n);
     Staged<Element> staged;
     if constexpr (on_device<Out>) {
         staged.reserve(n);
@@ -56,14 +55,15 @@ void copy_across(const Policy& policy, It first, It last, Out out) {
         if constexpr (direct) to = address_of(out);
         check(cudaMemcpyAsync(to, staged.data(), bytes, cudaMemcpyHostToDevice, policy.stream, policy.place));
         check(cudaStreamSynchronize(policy.stream));
-        if constexpr (!direct) copy_on_one_side(policy, begin, end, out);
+        if constexpr (!direct)
+            copy_on_one_side(policy, device_ptr<Element>(there.data()), device_ptr<Element>(there.data() + n), out);
     } else {
         staged.resize(n);
         const void* from = there.data();
         if constexpr (direct)
             from = address_of(first);
         else
-            copy_on_one_side(policy, first, last, begin);
+            copy_on_one_side(policy, first, last, device_ptr<Element>(there.data()));
         check(cudaMemcpyAsync(staged.data(), from, bytes, cudaMemcpyDeviceToHost, policy.stream, policy.place));
         check(cudaStreamSynchronize(policy.stream));
         for (const auto& value : staged) *out = static_cast<Element>(value), ++out;
@@ -248,7 +248,7 @@ bool any_of(const Policy& policy, It first, It last, Predicate predicate) {
 }
 template <class It, class Predicate>
 bool none_of(const Policy& policy, It first, It last, Predicate predicate) {
-    return detail::find_if(policy, first, last, predicate) == last;
+    return !detail::any_of(policy, first, last, predicate);
 }
 template <class It, class Predicate>
 bool all_of(const Policy& policy, It first, It last, Predicate predicate) {

@@ -42,22 +42,16 @@ class device_reference {
         return store(static_cast<value_type>(static_cast<typename device_reference<U>::value_type>(other))), *this;
     }
     device_ptr<T> operator&() const { return device_ptr<T>(at_); }
-    template <class U>
-    const device_reference& operator+=(const U& by) const {
-        return store(static_cast<value_type>(load() + by)), *this;
+#define HEDDLE_ASSIGNS(SIGN)                                          \
+    template <class U>                                                \
+    const device_reference& operator SIGN##=(const U& by) const {     \
+        return store(static_cast<value_type>(load() SIGN by)), *this; \
     }
-    template <class U>
-    const device_reference& operator-=(const U& by) const {
-        return store(static_cast<value_type>(load() - by)), *this;
-    }
-    template <class U>
-    const device_reference& operator*=(const U& by) const {
-        return store(static_cast<value_type>(load() * by)), *this;
-    }
-    template <class U>
-    const device_reference& operator/=(const U& by) const {
-        return store(static_cast<value_type>(load() / by)), *this;
-    }
+    HEDDLE_ASSIGNS(+)
+    HEDDLE_ASSIGNS(-)
+    HEDDLE_ASSIGNS(*)
+    HEDDLE_ASSIGNS(/)
+#undef HEDDLE_ASSIGNS
     const device_reference& operator++() const { return *this += 1; }
     const device_reference& operator--() const { return *this -= 1; }
     void swap(const device_reference& other) const {
