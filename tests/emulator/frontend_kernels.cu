@@ -352,6 +352,23 @@ int main() {
     for (int m = 0; m < 16; ++m) for (int n = 0; n < 8; ++n) if (d[m * 8 + n] != n * 16 + m) return 2;
     return 0;
 }
+// CASE ptx_products_of_fewer_registers: right
+__global__ void k(unsigned* out) {
+    unsigned one = 0x3c003c00, d0, d1, c0 = 0x40003c00, c1 = 0x44004200;  // halves 1, 2 and 3, 4
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %2}, {%2}, {%3, %4};"
+                 : "=r"(d0), "=r"(d1) : "r"(one), "r"(c0), "r"(c1));
+    float f[4] = {0, 1, 2, 3};
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %4}, {%4}, {%0, %1, %2, %3};"
+                 : "+f"(f[0]), "+f"(f[1]), "+f"(f[2]), "+f"(f[3]) : "r"(__float_as_uint(1.0f)));
+    if (threadIdx.x == 7) out[0] = d0, out[1] = d1, out[2] = f[0] * 1000 + f[1] * 100 + f[2] * 10 + f[3];
+}
+int main() {
+    unsigned* out;
+    cudaMallocManaged(&out, 12);
+    k<<<1, 32>>>(out);
+    // 8 + c in halves, and 4 + c.
+    return cudaDeviceSynchronize() != cudaSuccess || out[0] != 0x49004880 || out[1] != 0x4a004980 || out[2] != 4567;
+}
 // CASE ptx_that_races: race 3
 // LAUNCH k 1 32 x=u32[1]:none
 __global__ void k(unsigned* x) {

@@ -188,60 +188,24 @@ inline bits first_lane(bits mask) { return static_cast<bits>(__builtin_ctzll(low
 inline void load_matrix(u32* to, int matrices, const void* row, bool transposed, Place place = Place::current()) {
     ldmatrix(to, matrices, row, transposed, place);
 }
-namespace detail {
-template <int N>
-struct Fragment {
-    u32 word[N] = {};
-    Fragment(const u32* from, int given) {
-        for (int i = 0; i < given; ++i) word[i] = from[i];
-    }
-};
 using Product = void (*)(float (&)[4], const u32 (&)[4], const u32 (&)[2], Place);
-/// D = A B + C; operands with fewer registers than the product's are filled with zeros.
-template <class Multiply>
-void product(Multiply&& multiply, u32 (&sum)[4], const u32* a, int a_words, const u32* b, int b_words, Place place) {
-    const Fragment<4> left(a, a_words);
-    const Fragment<2> right(b, b_words);
+/// D = A B + C; operands with fewer registers than the product's are filled with zeros. Two registers of a sum are halves.
+template <Product Multiply, std::size_t Sums, std::size_t As, std::size_t Bs>
+void product(u32 (&sum)[Sums], const u32 (&a)[As], const u32 (&b)[Bs], Place place = Place::current()) {
+    u32 left[4] = {}, right[2] = {};
+    for (std::size_t i = 0; i < As; ++i) left[i] = a[i];
+    for (std::size_t i = 0; i < Bs; ++i) right[i] = b[i];
+    constexpr bool halves = Sums == 2;
     float d[4];
-    for (int i = 0; i < 4; ++i) d[i] = from_bits<float>(sum[i]);
-    multiply(d, left.word, right.word, place);
-    for (int i = 0; i < 4; ++i) sum[i] = static_cast<u32>(to_bits(d[i]));
-}
-template <class Multiply>
-void product_in_f16(Multiply&& multiply, u32 (&sum)[2], const u32* a, int a_words, const u32* b, int b_words, Place place) {
-    u32 wide[4];
     for (int i = 0; i < 4; ++i)
-        wide[i] = static_cast<u32>(to_bits(half_to_float(static_cast<std::uint16_t>(sum[i / 2] >> (16 * (i % 2))))));
-    product(multiply, wide, a, a_words, b, b_words, place);
-    for (int i = 0; i < 2; ++i)
-        sum[i] = float_to_half(from_bits<float>(wide[2 * i])) | static_cast<u32>(float_to_half(from_bits<float>(wide[2 * i + 1])))
-                                                                    << 16;
+        d[i] = halves ? half_to_float(static_cast<u16>(sum[i / 2] >> (16 * (i % 2)))) : from_bits<float>(sum[halves ? 0 : i]);
+    Multiply(d, left, right, place);
+    for (int i = 0; i < static_cast<int>(Sums); ++i)
+        sum[i] = halves ? float_to_half(d[2 * i % 4]) | static_cast<u32>(float_to_half(d[(2 * i + 1) % 4])) << 16
+                        : static_cast<u32>(to_bits(d[i]));
 }
-}  // namespace detail
-
-inline void mma_bf16(u32 (&sum)[4], const u32 (&a)[4], const u32 (&b)[2], Place place = Place::current()) {
-    detail::product(::heddle::emulator::mma_bf16, sum, a, 4, b, 2, place);
-}
-inline void mma_bf16_k8(u32 (&sum)[4], const u32 (&a)[2], const u32 (&b)[1], Place place = Place::current()) {
-    detail::product(::heddle::emulator::mma_bf16, sum, a, 2, b, 1, place);
-}
-inline void mma_f16(u32 (&sum)[4], const u32 (&a)[4], const u32 (&b)[2], Place place = Place::current()) {
-    detail::product(::heddle::emulator::mma_f16, sum, a, 4, b, 2, place);
-}
-inline void mma_f16_k8(u32 (&sum)[4], const u32 (&a)[2], const u32 (&b)[1], Place place = Place::current()) {
-    detail::product(::heddle::emulator::mma_f16, sum, a, 2, b, 1, place);
-}
-inline void mma_f16_in_f16(u32 (&sum)[2], const u32 (&a)[4], const u32 (&b)[2], Place place = Place::current()) {
-    detail::product_in_f16(::heddle::emulator::mma_f16, sum, a, 4, b, 2, place);
-}
-inline void mma_f16_k8_in_f16(u32 (&sum)[2], const u32 (&a)[2], const u32 (&b)[1], Place place = Place::current()) {
-    detail::product_in_f16(::heddle::emulator::mma_f16, sum, a, 2, b, 1, place);
-}
-inline void mma_tf32(u32 (&sum)[4], const u32 (&a)[4], const u32 (&b)[2], Place place = Place::current()) {
-    detail::product(::heddle::emulator::mma_tf32, sum, a, 4, b, 2, place);
-}
-inline void mma_tf32_k4(u32 (&sum)[4], const u32 (&a)[2], const u32 (&b)[1], Place place = Place::current()) {
-    detail::product(::heddle::emulator::mma_tf32, sum, a, 2, b, 1, place);
-}
+using ::heddle::emulator::mma_bf16;
+using ::heddle::emulator::mma_f16;
+using ::heddle::emulator::mma_tf32;
 
 }  // namespace heddle::emulator::cuda::ptx

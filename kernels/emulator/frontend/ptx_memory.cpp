@@ -90,12 +90,11 @@ std::string PtxWriter::matrix_product() const {
     if (i_.words.size() != 10 || !has("row") || !has("col")) refuse();
     const std::string &shape = word(3), &d = word(6), &a = word(7), &b = word(8), &c = word(9);
     struct Form {
-        const char *shape, *type, *function;
+        const char *shape, *type;
         std::size_t a, b;
     };
-    static constexpr Form forms[] = {{"m16n8k16", "bf16", "mma_bf16", 4, 2}, {"m16n8k8", "tf32", "mma_tf32", 4, 2},
-                                     {"m16n8k16", "f16", "mma_f16", 4, 2},   {"m16n8k8", "bf16", "mma_bf16_k8", 2, 1},
-                                     {"m16n8k8", "f16", "mma_f16_k8", 2, 1}, {"m16n8k4", "tf32", "mma_tf32_k4", 2, 1}};
+    static constexpr Form forms[] = {{"m16n8k16", "bf16", 4, 2}, {"m16n8k8", "tf32", 4, 2}, {"m16n8k16", "f16", 4, 2},
+                                     {"m16n8k8", "bf16", 2, 1},  {"m16n8k8", "f16", 2, 1},  {"m16n8k4", "tf32", 2, 1}};
     for (const Form& form : forms) {
         if (shape != form.shape || a != form.type || b != form.type) continue;
         const bool halves = d == "f16" && c == "f16" && a == "f16";
@@ -112,8 +111,7 @@ std::string PtxWriter::matrix_product() const {
             return text;
         };
         std::string text = "{ heddle_ptx::u32 sum[] = {" + registers(3) + "}, left[] = {" + registers(1) + "}, right[] = {" +
-                           registers(2) + "}; " + call(form.function + std::string(halves ? "_in_f16" : ""), "sum, left, right") +
-                           ";";
+                           registers(2) + "}; " + call("product<heddle_ptx::mma_" + a + ">", "sum, left, right") + ";";
         for (std::size_t n = 0; n < results; ++n) text += " " + out(operand(0).parts[n]) + " = sum[" + std::to_string(n) + "];";
         return text + " }";
     }
