@@ -282,44 +282,28 @@ bits maximum(bits a, bits b) {
     else
         return put(get<T>(a) < get<T>(b) ? get<T>(b) : get<T>(a));
 }
-template <class T, int Flags = 0>
-bits reciprocal(bits a) {
-    return result<T, Flags>(1 / operand<T, Flags>(a));
-}
-template <class T, int Flags = 0>
-bits square_root(bits a) {
-    return result<T, Flags>(__builtin_sqrt(operand<T, Flags>(a)));
-}
-template <class T, int Flags = 0>
-bits reciprocal_root(bits a) {
-    return result<T, Flags>(1 / __builtin_sqrt(operand<T, Flags>(a)));
-}
-template <class T, int Flags = 0>
-bits sine(bits a) {
-    return result<T, Flags>(__builtin_sin(operand<T, Flags>(a)));
-}
-template <class T, int Flags = 0>
-bits cosine(bits a) {
-    return result<T, Flags>(__builtin_cos(operand<T, Flags>(a)));
-}
-template <class T, int Flags = 0>
-bits logarithm(bits a) {
-    return result<T, Flags>(__builtin_log2(operand<T, Flags>(a)));
-}
-template <class T, int Flags = 0>
-bits power_of_two(bits a) {
+/// A function of one number; of pairs, of each half.
+template <class T, int Flags, class F>
+bits function(bits a, F f) {
     if constexpr (is_pair<T>)
-        return each_half<T>([&](int s) { return power_of_two<half_of<T>, Flags>(a >> s); });
+        return each_half<T>([&](int s) { return function<half_of<T>, Flags>(a >> s, f); });
     else
-        return result<T, Flags>(__builtin_exp2(operand<T, Flags>(a)));
+        return result<T, Flags>(f(operand<T, Flags>(a)));
 }
-template <class T, int Flags = 0>
-bits hyperbolic_tangent(bits a) {
-    if constexpr (is_pair<T>)
-        return each_half<T>([&](int s) { return hyperbolic_tangent<half_of<T>, Flags>(a >> s); });
-    else
-        return result<T, Flags>(__builtin_tanh(operand<T, Flags>(a)));
-}
+#define HEDDLE_FUNCTION(NAME, EXPRESSION)                                  \
+    template <class T, int Flags = 0>                                      \
+    bits NAME(bits a) {                                                    \
+        return function<T, Flags>(a, [](double x) { return EXPRESSION; }); \
+    }
+HEDDLE_FUNCTION(reciprocal, 1 / x)
+HEDDLE_FUNCTION(square_root, __builtin_sqrt(x))
+HEDDLE_FUNCTION(reciprocal_root, 1 / __builtin_sqrt(x))
+HEDDLE_FUNCTION(sine, __builtin_sin(x))
+HEDDLE_FUNCTION(cosine, __builtin_cos(x))
+HEDDLE_FUNCTION(logarithm, __builtin_log2(x))
+HEDDLE_FUNCTION(power_of_two, __builtin_exp2(x))
+HEDDLE_FUNCTION(hyperbolic_tangent, __builtin_tanh(x))
+#undef HEDDLE_FUNCTION
 template <class T, int Flags = 0>
 bits copy_sign(bits sign, bits size) {
     constexpr bits top = bits{1} << (8 * sizeof(T) - 1);

@@ -153,60 +153,60 @@ cublasStatus_t measure(const Call& call, Measure kind, std::int64_t n, const Vec
                                               alpha, {a, TYPE, lda, 0, true}, {b, TYPE, ldb, 0, true}, beta,                    \
                                               {c, TYPE, ldc, 0, true});                                                         \
     }
-#define HEDDLE_VECTORS(L, I, T, TYPE)                                                                                            \
-    inline cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t transpose, int m, int n, const T* alpha,      \
-                                          const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy,              \
-                                          HEDDLE_PLACE) {                                                                        \
-        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, alpha, {a, TYPE, lda},         \
-                                              {x, TYPE, incx}, beta, {y, TYPE, incy});                                           \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy,    \
-                                          HEDDLE_PLACE) {                                                                        \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "axpy"), heddle::emulator::cublas::Update::axpy, n,    \
-                                                alpha, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                  \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx, HEDDLE_PLACE) {          \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "scal"), heddle::emulator::cublas::Update::scal, n,    \
-                                                alpha, TYPE, {x, TYPE, incx}, {x, TYPE, incx});                                  \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy, HEDDLE_PLACE) {    \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "copy"), heddle::emulator::cublas::Update::copy, n,    \
-                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy, HEDDLE_PLACE) {          \
-        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "swap"), heddle::emulator::cublas::Update::swap, n,    \
-                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                                \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result,    \
-                                         HEDDLE_PLACE) {                                                                         \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "dot"), heddle::emulator::cublas::Measure::dot, n,    \
-                                                 {x, TYPE, incx}, {y, TYPE, incy}, result, TYPE);                                \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {         \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "nrm2"), heddle::emulator::cublas::Measure::nrm2, n,  \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                \
-    }                                                                                                                            \
-    inline cublasStatus_t cublas##L##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result, HEDDLE_PLACE) {         \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "asum"), heddle::emulator::cublas::Measure::asum, n,  \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, TYPE);                                \
-    }                                                                                                                            \
-    inline cublasStatus_t cublasI##I##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {      \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amax"), heddle::emulator::cublas::Measure::amax, n, \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                          \
-    }                                                                                                                            \
-    inline cublasStatus_t cublasI##I##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result, HEDDLE_PLACE) {      \
-        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublasI" #I "amin"), heddle::emulator::cublas::Measure::amin, n, \
-                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, CUDA_R_32I);                          \
+#define HEDDLE_VECTORS(L, T, TYPE)                                                                                            \
+    inline cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t transpose, int m, int n, const T* alpha,   \
+                                          const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy,           \
+                                          HEDDLE_PLACE) {                                                                     \
+        return heddle::emulator::cublas::gemv(HEDDLE_CUBLAS("cublas" #L "gemv"), transpose, m, n, alpha, {a, TYPE, lda},      \
+                                              {x, TYPE, incx}, beta, {y, TYPE, incy});                                        \
+    }                                                                                                                         \
+    inline cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy, \
+                                          HEDDLE_PLACE) {                                                                     \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "axpy"), heddle::emulator::cublas::Update::axpy, n, \
+                                                alpha, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                               \
+    }                                                                                                                         \
+    inline cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx, HEDDLE_PLACE) {       \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L "scal"), heddle::emulator::cublas::Update::scal, n, \
+                                                alpha, TYPE, {x, TYPE, incx}, {x, TYPE, incx});                               \
+    }                                                                                                                         \
+    inline cublasStatus_t cublas##L##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result, \
+                                         HEDDLE_PLACE) {                                                                      \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L "dot"), heddle::emulator::cublas::Measure::dot, n, \
+                                                 {x, TYPE, incx}, {y, TYPE, incy}, result, TYPE);                             \
+    }
+#define HEDDLE_MOVES(L, NAME, FROM, T, TYPE)                                                                                \
+    inline cublasStatus_t cublas##L##NAME(cublasHandle_t handle, int n, FROM* x, int incx, T* y, int incy, HEDDLE_PLACE) {  \
+        return heddle::emulator::cublas::update(HEDDLE_CUBLAS("cublas" #L#NAME), heddle::emulator::cublas::Update::NAME, n, \
+                                                nullptr, TYPE, {x, TYPE, incx}, {y, TYPE, incy});                           \
+    }
+#define HEDDLE_MEASURES(L, NAME, T, TYPE, RESULT, RESULT_TYPE)                                                                \
+    inline cublasStatus_t cublas##L##NAME(cublasHandle_t handle, int n, const T* x, int incx, RESULT* result, HEDDLE_PLACE) { \
+        return heddle::emulator::cublas::measure(HEDDLE_CUBLAS("cublas" #L#NAME), heddle::emulator::cublas::Measure::NAME, n, \
+                                                 {x, TYPE, incx}, {x, TYPE, incx}, result, RESULT_TYPE);                      \
     }
 
 HEDDLE_TYPED(S, float, CUDA_R_32F, CUBLAS_COMPUTE_32F)
 HEDDLE_TYPED(D, double, CUDA_R_64F, CUBLAS_COMPUTE_64F)
 struct __half;
 HEDDLE_TYPED(H, __half, CUDA_R_16F, CUBLAS_COMPUTE_16F)
-HEDDLE_VECTORS(S, s, float, CUDA_R_32F)
-HEDDLE_VECTORS(D, d, double, CUDA_R_64F)
+HEDDLE_VECTORS(S, float, CUDA_R_32F)
+HEDDLE_MOVES(S, copy, const float, float, CUDA_R_32F)
+HEDDLE_MOVES(S, swap, float, float, CUDA_R_32F)
+HEDDLE_MEASURES(S, nrm2, float, CUDA_R_32F, float, CUDA_R_32F)
+HEDDLE_MEASURES(S, asum, float, CUDA_R_32F, float, CUDA_R_32F)
+HEDDLE_MEASURES(Is, amax, float, CUDA_R_32F, int, CUDA_R_32I)
+HEDDLE_MEASURES(Is, amin, float, CUDA_R_32F, int, CUDA_R_32I)
+HEDDLE_VECTORS(D, double, CUDA_R_64F)
+HEDDLE_MOVES(D, copy, const double, double, CUDA_R_64F)
+HEDDLE_MOVES(D, swap, double, double, CUDA_R_64F)
+HEDDLE_MEASURES(D, nrm2, double, CUDA_R_64F, double, CUDA_R_64F)
+HEDDLE_MEASURES(D, asum, double, CUDA_R_64F, double, CUDA_R_64F)
+HEDDLE_MEASURES(Id, amax, double, CUDA_R_64F, int, CUDA_R_32I)
+HEDDLE_MEASURES(Id, amin, double, CUDA_R_64F, int, CUDA_R_32I)
 #undef HEDDLE_TYPED
 #undef HEDDLE_VECTORS
+#undef HEDDLE_MOVES
+#undef HEDDLE_MEASURES
 
 namespace heddle::emulator::cublas {
 /// The type of the sums, from the data type that releases before 11 named instead.

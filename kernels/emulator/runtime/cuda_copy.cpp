@@ -136,7 +136,15 @@ Copy plain(void* to, const void* from, std::size_t bytes) {
     return {Rows::of(to, bytes), Rows::of(from, bytes), is_on_device(to), is_on_device(from)};
 }
 
-cudaError_t fill_in(const char* call, const Rows& rows, int byte, cudaStream_t stream, Place place) {
+}  // namespace
+
+namespace heddle::emulator {
+
+cudaError_t copy_rows(const char* call, Rows to, Rows from, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
+    return copy_in(call, {to, from, is_on_device(to.start), is_on_device(from.start)}, kind, stream, waits, place);
+}
+
+cudaError_t fill_rows(const char* call, const Rows& rows, int byte, cudaStream_t stream, Place place) {
     if (const cudaError_t error = check_caller(call); error != cudaSuccess) return error;
     if (Streams::all().find(stream) == nullptr)
         return refuse(cudaErrorInvalidResourceHandle, std::string(call) + ": not a stream");
@@ -155,18 +163,6 @@ cudaError_t fill_in(const char* call, const Rows& rows, int byte, cudaStream_t s
         wrote(rows);
     };
     return submit(stream, std::move(operation));
-}
-
-}  // namespace
-
-namespace heddle::emulator {
-
-cudaError_t copy_rows(const char* call, Rows to, Rows from, cudaMemcpyKind kind, cudaStream_t stream, bool waits, Place place) {
-    return copy_in(call, {to, from, is_on_device(to.start), is_on_device(from.start)}, kind, stream, waits, place);
-}
-
-cudaError_t fill_rows(const char* call, const Rows& rows, int byte, cudaStream_t stream, Place place) {
-    return fill_in(call, rows, byte, stream, place);
 }
 
 }  // namespace heddle::emulator
@@ -192,9 +188,9 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 }
 
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes, Place place) {
-    return fill_in("cudaMemset", Rows::of(pointer, bytes), byte, nullptr, place);
+    return fill_rows("cudaMemset", Rows::of(pointer, bytes), byte, nullptr, place);
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream, Place place) {
-    return fill_in("cudaMemsetAsync", Rows::of(pointer, bytes), byte, stream, place);
+    return fill_rows("cudaMemsetAsync", Rows::of(pointer, bytes), byte, stream, place);
 }
