@@ -11,7 +11,6 @@
 #include "apps/terminal/option_error.h"
 #include "apps/translation/run/output_folder.h"
 #include "apps/translation/training/encode_text.h"
-#include "apps/translation/training/pretrained_embeddings.h"
 #include "core/format.h"
 #include "core/text.h"
 
@@ -203,8 +202,7 @@ void check_text(const DataOptions& data) {
                     data.task));
     check_option(data.train.empty() && data.valid.empty(), {"task", "train", "valid"},
                  "--task and --train are two sources of sentences; give one of them");
-    const bool replaces = data.replace_invalid && data.embeddings.empty() && !of_text;
-    check_option(!data.reads_columns() && !replaces && data.format == TextFormat::automatic,
+    check_option(!data.reads_columns() && (!data.replace_invalid || of_text) && data.format == TextFormat::automatic,
                  {"tsv", "tsv-columns", "format", "replace-invalid", "task"},
                  "train: --tsv, --tsv-columns, --format and --replace-invalid are for text from files, and --task makes its own; "
                  "leave them out");
@@ -253,9 +251,6 @@ void make_model(const TrainCall& call, CheckedRun& run, double bytes_per_paramet
         settings.model.with_vocabularies(vocabularies.source->size(), vocabularies.target->size());
     check_model_fits(shape, bytes_per_parameter);
     run.model = std::make_unique<nn::Transformer>(shape, run.weights ? std::nullopt : std::optional(settings.training.seed));
-    if (!call.resumes() && !settings.data.embeddings.empty())
-        load_embeddings(*run.model, vocabularies, settings.data.embeddings,
-                        {.replace_invalid = settings.data.replace_invalid, .say = call.say});
     run.model->to(settings.machine.device);
 }
 
@@ -276,10 +271,6 @@ void check_together(const DataOptions& data) {
     check_usage(data.out.empty() || !is_auto_packed_text(own_text) || !std::filesystem::equivalent(data.train, own_text, ignored),
                 fmt::format("train: --train {} is what a run in --out {} prepared, and goes with that run; give another --out",
                             data.train, data.out));
-    check_usage(data.init.empty() || data.embeddings.empty(),
-                "train: --init brings the embeddings of another run, --embeddings those of a file; give one of them");
-    check_usage(data.embeddings.size() <= 2,
-                fmt::format("train: --embeddings has {} files, wanted one, or one for each side", data.embeddings.size()));
 }
 
 std::optional<SafetensorsFile> first_weights(const TrainSettings& settings, const std::filesystem::path& save) {

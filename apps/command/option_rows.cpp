@@ -72,10 +72,6 @@ void add_data_options(OptionTable& table, DataOptions& options) {
         .not_in_config();
     table.add("init", options.init, "start from the weights, vocabulary and model options of this run (fine-tuning)")
         .called("RUN");
-    table
-        .add("embeddings", options.embeddings,
-             "initial word vectors of the embeddings (word2vec's text form); two files: source, target")
-        .called("FILE...");
     table.add("overwrite", options.overwrite, "replace an existing run").not_in_config();
     table
         .add("prepare-above", options.prepare_above,
@@ -331,9 +327,8 @@ namespace {
 // Another model, another vocabulary, or another order of the batches: a save means nothing there. (Whether the text is the same
 // one is seen by its digest, wherever its files are now.)
 bool shapes_the_run(const Option& option) {
-    constexpr std::string_view single[] = {"source",       "target",          "task",       "init",      "embeddings",
-                                           "batch-tokens", "batch-sentences", "max-length", "max-words", "accumulate",
-                                           "shards",       "optimizer",       "seed"};
+    constexpr std::string_view single[] = {"source",     "target",    "task",       "init",   "batch-tokens", "batch-sentences",
+                                           "max-length", "max-words", "accumulate", "shards", "optimizer",    "seed"};
     if (option.name.ends_with("dropout")) return false;  // fits any weights
     return option.group == OptionGroup::model || option.group == OptionGroup::vocabulary ||
            std::find(std::begin(single), std::end(single), option.name) != std::end(single);

@@ -21,7 +21,6 @@ void state(std::string_view bytes);          ///< state.json
 void text(std::string_view bytes);           ///< parallel text, and what is computed from it
 void token_map(std::string_view bytes);      ///< vocab.map.json
 void toml(std::string_view bytes);           ///< config.toml
-void vectors(std::string_view bytes);        ///< word vectors
 void vocabulary(std::string_view bytes);     ///< vocab.tsv
 
 struct Target {
@@ -44,7 +43,6 @@ inline constexpr Target targets[] = {{"character_map", character_map},
                                      {"text", text},
                                      {"token_map", token_map},
                                      {"toml", toml},
-                                     {"vectors", vectors},
                                      {"vocabulary", vocabulary}};
 
 }  // namespace heddle::fuzz

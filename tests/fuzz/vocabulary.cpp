@@ -1,4 +1,3 @@
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -6,7 +5,6 @@
 #include "apps/translation/vocabulary/counted_vocabulary.h"
 #include "apps/translation/vocabulary/protobuf.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
-#include "apps/translation/vocabulary/word_vectors.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/fuzz/support.h"
 #include "tests/fuzz/targets.h"
@@ -89,20 +87,6 @@ void token_map(std::string_view bytes) {
             must(id == app::unk_id || (id > app::eos_id && id < vocabulary->size()), "ids of text");
         (void)vocabulary->unknown_parts(text);
     }
-}
-
-// Whatever the file holds, the embedding has finite numbers afterwards, and as many rows changed as tokens were found.
-void vectors(std::string_view bytes) {
-    static const std::vector<std::string> lines{"the the the cat cat sat"};
-    static const std::shared_ptr<const app::Vocabulary> vocabulary =
-        app::train_vocabulary({.type = app::VocabularyType::word, .size = 0}, lines);
-    const InputFile input(bytes);
-    const Tensor table = Tensor::full({vocabulary->size(), 3}, 0.5, DType::f32);
-    const app::Reading reading{.replace_invalid = bytes.size() % 2 == 1};
-    app::EmbeddingMatch match;
-    const bool whole = accepted([&] { match = app::load_embedding(input.path(), *vocabulary, table, reading); });
-    for (const double value : table.to_vector()) must(std::isfinite(value), "finite numbers");
-    if (whole) must(match.found > 0 && match.found + match.repeated <= match.vectors, "the counts fit");
 }
 
 // A vocabulary's file, and behind U+001C a text for it. The same bytes are lines of text that a vocabulary is trained on, too.

@@ -28,7 +28,6 @@ TEST(PreparedText, SetsNoOptionThatIsNotItsOwn) {
     const app::PreparedHeader good = app::PreparedHeader::parse(here.read("prepared/prepared.json"), "good");
     for (const auto& [name, value] : {std::pair("valid", "\"other\""),
                                       {"seed", "2"},
-                                      {"embeddings", "[\"text.a\"]"},
                                       {"out", "\"elsewhere\""},
                                       {"nonsense", "1"},
                                       {"vocab-type", "\"word\"\nseed = 2"},

@@ -99,7 +99,7 @@ Reading reading_of(const DataOptions& options, const Say& say) {
 }
 
 std::vector<std::filesystem::path> input_files(const DataOptions& options, const VocabularyRequest& vocabulary) {
-    std::vector<std::filesystem::path> files(options.embeddings.begin(), options.embeddings.end());
+    std::vector<std::filesystem::path> files;
     if (!vocabulary.model_file.empty()) files.emplace_back(vocabulary.model_file);
     for (const std::string& prefix : {options.training_text(), options.valid}) {
         if (prefix.empty() || is_prepared(prefix)) continue;

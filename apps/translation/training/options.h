@@ -38,7 +38,6 @@ struct DataOptions {
     std::string resume;                   ///< or the folder of a run to resume
     std::optional<std::int64_t> preload;  ///< from the end of this epoch instead of the last save
     std::string init;                     ///< a run whose weights and vocabulary a new one begins with
-    std::vector<std::string> embeddings;  ///< word vectors that the embeddings begin with: one file, or one for each side
     bool overwrite = false;
     std::optional<std::int64_t> prepare_above;  ///< MB of text that training holds at most; default_prepare_above
 
