@@ -50,11 +50,10 @@ trap 'rm -rf "$TMPDIR"' EXIT
 
 # fuzz TARGET: a row of the table; the log stands beside the findings.
 fuzz() {
-    local target=$1 corpus=$kept/corpus/$1 findings=$kept/findings/$1 log=$kept/findings/$1.log seeds=$TMPDIR/seeds/$1 dictionary=()
+    local target=$1 corpus=$kept/corpus/$1 findings=$kept/findings/$1 log=$kept/findings/$1.log seeds=$TMPDIR/seeds/$1
     mkdir -p "$corpus" "$findings"
     python3 "$here/seeds.py" unpack "$target" "$seeds"
-    [ -e "$seeds.dict" ] && dictionary=("-dict=$seeds.dict")
-    "$programs/fuzz_$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=4096 -print_final_stats=1 "${dictionary[@]}" \
+    "$programs/fuzz_$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=4096 -print_final_stats=1 \
         -artifact_prefix="$findings/" "$corpus" "$seeds" >"$log" 2>&1
     local status=$?
     local executions edges features found

@@ -30,7 +30,7 @@ inline std::string unescaped(std::string_view text) {
     return bytes;
 }
 
-/// The inputs of a target by name, without its dictionary.
+/// The inputs of a target by name.
 inline std::map<std::string, std::string> seeds_of(const std::string& target) {
     const std::string file = "\n" + read_file(HEDDLE_SOURCE_DIR "/tests/fuzz/seeds/" + target + ".txt");
     std::string_view rest = std::string_view(file).substr(0, file.size() - 1);
@@ -39,7 +39,7 @@ inline std::map<std::string, std::string> seeds_of(const std::string& target) {
     while (rest.starts_with(start)) {
         const std::size_t line = rest.find('\n', 1), next = rest.find(start, line);
         const std::string name(rest.substr(start.size(), line - start.size()));
-        if (name != ".dict") seeds[name] = unescaped(rest.substr(line + 1, next == rest.npos ? next : next - line - 1));
+        seeds[name] = unescaped(rest.substr(line + 1, next == rest.npos ? next : next - line - 1));
         rest = next == rest.npos ? "" : rest.substr(next);
     }
     return seeds;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The kept inputs of the fuzz targets: seeds/TARGET.txt holds those of one target, as text.
 
-    tests/fuzz/seeds.py unpack TARGET FOLDER       writes each input to FOLDER/NAME, and the target's dictionary, if any, to FOLDER.dict
+    tests/fuzz/seeds.py unpack TARGET FOLDER       writes each input to FOLDER/NAME
     tests/fuzz/seeds.py add TARGET NAME FILE       adds the bytes of FILE, such as a finding, as an input
 
 An input begins after the line "== NAME" and ends before the next such line; the line break in front of that is not part of it. Bytes that are
-not printable ASCII are \\t, \\r or \\xNN, a backslash is \\\\, and in binary inputs \\n is a line break. After "== .dict" comes libFuzzer's
-dictionary as it is. seeds.h reads the same.
+not printable ASCII are \\t, \\r or \\xNN, a backslash is \\\\, and in binary inputs \\n is a line break. seeds.h
+reads the same.
 """
 import os
 import re
@@ -30,17 +30,16 @@ def unescaped(text):
 
 
 def load(target):
-    """{name: bytes}, and the dictionary under the name ".dict"."""
+    """{name: bytes}"""
     with open(os.path.join(HERE, target + ".txt"), "rb") as file:
         parts = re.split(rb"(?:^|\n)== (.*)\n", file.read()[:-1])[1:]
-    pairs = dict(zip((name.decode() for name in parts[::2]), parts[1::2]))
-    return {name: text + b"\n" if name == ".dict" else unescaped(text) for name, text in pairs.items()}
+    return {name.decode(): unescaped(text) for name, text in zip(parts[::2], parts[1::2])}
 
 
 def save(target, seeds):
     with open(os.path.join(HERE, target + ".txt"), "wb") as file:
-        for name, data in sorted(seeds.items(), key=lambda seed: (seed[0] == ".dict", seed[0])):
-            file.write(b"== " + name.encode() + b"\n" + (data[:-1] if name == ".dict" else escaped(data)) + b"\n")
+        for name, data in sorted(seeds.items()):
+            file.write(b"== " + name.encode() + b"\n" + escaped(data) + b"\n")
 
 
 def main():
@@ -48,7 +47,7 @@ def main():
         target, folder = sys.argv[2:]
         os.makedirs(folder)
         for name, data in load(target).items():
-            with open(folder + name if name == ".dict" else os.path.join(folder, name), "wb") as file:
+            with open(os.path.join(folder, name), "wb") as file:
                 file.write(data)
     elif len(sys.argv) == 5 and sys.argv[1] == "add":
         target, name, path = sys.argv[2:]
