@@ -44,7 +44,7 @@ OptionTable evaluate_table(EvaluateOptions& options) {
         .called("FOLDER");
     add_weights_option(table, options.weights);
     add_decode_options(table, options.decode);
-    add_unknown_options(table, options.unknown);
+    add_forbid_unknown_option(table, options.forbid_unknown).defaults_to("the run's, else false");
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
     table.group(OptionGroup::tuning);
@@ -153,9 +153,9 @@ int evaluate_on_this_rank(Arguments arguments, Ranks* ranks) {
         check_together(table, options);
         check_useful(table, options);
     }
-    if (tunes && !table.given("forbid-unknown")) options.unknown.forbid = read_search(options.tune).forbid_unknown;
-    const bool takes_penalty = table.given("model") && take_search_of(options.run, table, options.decode, options.unknown);
-    take_unknown_options(options.unknown, options.decode);
+    if (tunes && !table.given("forbid-unknown")) options.forbid_unknown = read_search(options.tune).forbid_unknown;
+    const bool takes_penalty = table.given("model") && take_search_of(options.run, table, options.decode, options.forbid_unknown);
+    if (options.forbid_unknown) options.decode.forbidden = {unk_id};
     apply(options.machine);
     if (takes_penalty)
         say(fmt::format("using length penalty {} from {}", options.decode.length_penalty,

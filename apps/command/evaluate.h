@@ -39,7 +39,7 @@ struct EvaluateOptions {
     bool sentences = false;
     bool json = false;
     DecodeOptions decode;
-    UnknownOptions unknown;
+    bool forbid_unknown = false;
     MachineOptions machine;
     std::string config_file;
 };

@@ -139,7 +139,6 @@ void evaluate_run(const EvaluateOptions& options, Ranks* ranks) {
     check_outputs(options, pairs.files());
     const auto start = std::chrono::steady_clock::now();
     Translator translator(*run.model, run.vocabularies, options.decode, decoders_on(ranks, *run.model));
-    if (options.unknown.replace) translator.replace_unknown(*options.unknown.replace);
     const std::vector<std::string> hypotheses = translator.best(test.sources());
     const double seconds = seconds_since(start);
     say(fmt::format("{} sentences translated in {:.2f} s", hypotheses.size(), seconds));

@@ -298,22 +298,9 @@ Option& add_sampling_options(OptionTable& table, Sampling& sampling, const std::
                      "draw from p^(1/X): below 1 closer to the likeliest, above 1 more varied");
 }
 
-Option& add_forbid_unknown_option(OptionTable& table, UnknownOptions& options) {
-    return table.add("forbid-unknown", options.forbid,
+Option& add_forbid_unknown_option(OptionTable& table, bool& forbid) {
+    return table.add("forbid-unknown", forbid,
                      "never write U+2047, the double question mark for a word that the target vocabulary lacks");
-}
-
-void add_unknown_options(OptionTable& table, UnknownOptions& options) {
-    add_forbid_unknown_option(table, options).defaults_to("the run's; of several the first's; else false");
-    table
-        .add("replace-unknown", options.replace,
-             "write in place of U+2047 the source word that it attends to most (see --alignment), or nothing")
-        .defaults_to("it stays");
-}
-
-void take_unknown_options(const UnknownOptions& options, DecodeOptions& decode) {
-    check_usage(!options.forbid || !options.replace, "--forbid-unknown leaves nothing to --replace-unknown; give one of them");
-    if (options.forbid) decode.forbidden = {unk_id};
 }
 
 void check_decoding(const DecodeOptions& options) {

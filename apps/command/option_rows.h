@@ -50,17 +50,8 @@ Option& add_sampling_options(OptionTable& table, Sampling& sampling, const std::
 /// UsageError for values that no search can have.
 void check_decoding(const DecodeOptions& options);
 
-/// How a translation deals with words that the target vocabulary lacks.
-struct UnknownOptions {
-    bool forbid = false;
-    std::optional<UnknownWords> replace = {};
-};
 /// --forbid-unknown, which a run's search.toml can hold.
-Option& add_forbid_unknown_option(OptionTable& table, UnknownOptions& options);
-/// --forbid-unknown and --replace-unknown.
-void add_unknown_options(OptionTable& table, UnknownOptions& options);
-/// Tells the search what --forbid-unknown forbids. UsageError when both options were given.
-void take_unknown_options(const UnknownOptions& options, DecodeOptions& decode);
+Option& add_forbid_unknown_option(OptionTable& table, bool& forbid);
 
 /// The options of `heddle train`; a run's config.toml holds the same ones.
 OptionTable train_table(TrainSettings& settings);

@@ -15,10 +15,10 @@ namespace {
 // Trying five penalties on a sentence, with beam 5, takes about as long as learning from 5 pairs: 2 % of the training.
 constexpr std::int64_t learned_pairs_for_one = 250;
 
-OptionTable search_table(DecodeOptions& decode, UnknownOptions& unknown) {
+OptionTable search_table(DecodeOptions& decode, bool& forbid_unknown) {
     OptionTable table("translate", "");
     add_length_penalty_option(table, decode);
-    add_forbid_unknown_option(table, unknown);
+    add_forbid_unknown_option(table, forbid_unknown);
     return table;
 }
 
@@ -27,7 +27,7 @@ OptionTable search_table(DecodeOptions& decode, UnknownOptions& unknown) {
 DecodeOptions RunSearch::options() const {
     DecodeOptions decode;
     decode.length_penalty = length_penalty.value_or(decode.length_penalty);
-    take_unknown_options({.forbid = forbid_unknown}, decode);
+    if (forbid_unknown) decode.forbidden = {unk_id};
     return decode;
 }
 
@@ -36,19 +36,18 @@ RunSearch read_search(const std::filesystem::path& run) {
     if (!std::filesystem::exists(file)) return {};
     std::istringstream text(read_regular_file(file));
     DecodeOptions decode;
-    UnknownOptions unknown;
-    OptionTable table = search_table(decode, unknown);
+    RunSearch search;
+    OptionTable table = search_table(decode, search.forbid_unknown);
     table.read_config(text, file.string());
-    RunSearch search{.forbid_unknown = unknown.forbid};
     if (table.given("length-penalty")) search.length_penalty = decode.length_penalty;
     return search;
 }
 
-bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode, UnknownOptions& unknown) {
-    const bool takes_penalty = !table.given("length-penalty"), takes_unknown = !table.given("forbid-unknown") && !unknown.replace;
+bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode, bool& forbid_unknown) {
+    const bool takes_penalty = !table.given("length-penalty"), takes_unknown = !table.given("forbid-unknown");
     if (!takes_penalty && !takes_unknown) return false;
     const RunSearch search = read_search(run);
-    if (takes_unknown) unknown.forbid = search.forbid_unknown;
+    if (takes_unknown) forbid_unknown = search.forbid_unknown;
     if (!takes_penalty || !search.length_penalty) return false;
     decode.length_penalty = *search.length_penalty;
     return true;
@@ -56,8 +55,8 @@ bool take_search_of(const std::filesystem::path& run, const OptionTable& table, 
 
 void write_search(const std::filesystem::path& run, const RunSearch& search) {
     DecodeOptions decode = search.options();
-    UnknownOptions unknown{.forbid = search.forbid_unknown};
-    const OptionTable table = search_table(decode, unknown);
+    bool forbid_unknown = search.forbid_unknown;
+    const OptionTable table = search_table(decode, forbid_unknown);
     std::string text = "# what heddle translate and evaluate take unless it is given; heddle evaluate --tune RUN chooses again\n";
     for (const Option& option : table.options()) {
         const bool holds = option.name == "length-penalty" ? search.length_penalty.has_value() : search.forbid_unknown;

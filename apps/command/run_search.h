@@ -28,8 +28,8 @@ struct RunSearch {
 RunSearch read_search(const std::filesystem::path& run);
 
 /// Sets the length penalty to the run's, unless the option was given or the run has none, and forbids the unknown token if the
-/// run does, unless --forbid-unknown or --replace-unknown was given. Returns whether it set the penalty. Errors as read_search.
-bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode, UnknownOptions& unknown);
+/// run does, unless --forbid-unknown was given. Returns whether it set the penalty. Errors as read_search.
+bool take_search_of(const std::filesystem::path& run, const OptionTable& table, DecodeOptions& decode, bool& forbid_unknown);
 
 /// Replaces RUN/search.toml. Error when it cannot be written.
 void write_search(const std::filesystem::path& run, const RunSearch& search);

@@ -20,7 +20,7 @@ struct ServeOptions {
     std::vector<std::string> runs;
     WeightsChoice weights;
     DecodeOptions decode;
-    UnknownOptions unknown;
+    bool forbid_unknown = false;
     HttpLimits limits;
     ServiceOptions service;
     std::string most_bytes = "1M";
@@ -51,7 +51,7 @@ OptionTable serve_table(ServeOptions& options) {
         .at_least(1)
         .at_most(3600);
     add_decode_options(table, options.decode);
-    add_unknown_options(table, options.unknown);
+    add_forbid_unknown_option(table, options.forbid_unknown).defaults_to("the run's, else false");
     add_machine_options(table, options.machine);
     add_inference_options(table, options.machine);
     return table;
@@ -88,11 +88,10 @@ std::vector<ServedModel> served_models(const std::vector<Run>& runs, const Serve
                            .target = run.settings.data.target.empty() ? "target" : run.settings.data.target,
                            .model = run.model.get(),
                            .vocabularies = run.vocabularies,
-                           .decode = options.decode,
-                           .replace = options.unknown.replace};
-        UnknownOptions unknown = options.unknown;
-        take_search_of(options.runs[i], table, served.decode, unknown);
-        take_unknown_options(unknown, served.decode);
+                           .decode = options.decode};
+        bool forbid_unknown = options.forbid_unknown;
+        take_search_of(options.runs[i], table, served.decode, forbid_unknown);
+        if (forbid_unknown) served.decode.forbidden = {unk_id};
         for (const ServedModel& other : models)
             check_usage(other.source != served.source || other.target != served.target,
                         fmt::format("{}: there is another run from {} to {}; give one for each language pair", options.runs[i],

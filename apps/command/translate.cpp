@@ -16,7 +16,6 @@
 #include "apps/command/run.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
-#include "apps/translation/decoding/replace_unknown.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/text/unicode.h"
@@ -31,7 +30,7 @@ struct TranslateOptions {
     TextFormat format = TextFormat::text;
     bool replace_invalid = false;
     DecodeOptions decode;
-    UnknownOptions unknown;
+    bool forbid_unknown = false;
     std::optional<std::int64_t> n_best;
     bool scores = false;
     bool alignment = false;
@@ -59,7 +58,7 @@ OptionTable translate_table(TranslateOptions& options) {
     add_format_option(table, options.format);
     add_replace_invalid_option(table, options.replace_invalid);
     add_decode_options(table, options.decode);
-    add_unknown_options(table, options.unknown);
+    add_forbid_unknown_option(table, options.forbid_unknown).defaults_to("the run's; of several the first's; else false");
     table
         .add("prefix", options.prefix,
              "every translation begins with this text, as the vocabulary reads it; a space at its end ends its last word")
@@ -102,11 +101,6 @@ void check_options(const TranslateOptions& options, const OptionTable& table) {
     for (const char* name : {"beam", "beam-patience"})
         check_usage(!options.sample || !table.given(name),
                     fmt::format("--{} searches and --sample draws; give one of them", name));
-    check_usage(!options.sample || !options.unknown.replace,
-                "--replace-unknown changes what a search finds, and --sample draws; use --forbid-unknown");
-    check_usage(options.runs.size() == 1 || options.unknown.replace != UnknownWords::copy,
-                fmt::format("--replace-unknown copy works with one model, but --model names {}; use --forbid-unknown, or drop",
-                            options.runs.size()));
     for (const char* name : {"attention-lines", "svg"})
         check_usage(!table.given(name) || !options.attention.empty(), fmt::format("--{} is for --attention; give it, too", name));
     check_usage(options.runs.size() == 1 || (options.attention.empty() && !options.alignment),
@@ -175,7 +169,7 @@ struct AttentionOutput {
 // No translation goes through the model twice for both.
 AttentionOutput attention_output(const nn::Transformer& model, const Vocabularies& vocabularies,
                                  const std::vector<std::string>& lines, const TranslationLists& translations, bool alignments,
-                                 bool unknown_dropped, std::int64_t shown) {
+                                 std::int64_t shown) {
     AttentionOutput output;
     output.alignments.resize(lines.size());
     output.shown.resize(std::min(lines.size(), static_cast<std::size_t>(shown)));
@@ -191,10 +185,6 @@ AttentionOutput attention_output(const nn::Transformer& model, const Vocabularie
     }
     attend(model, vocabularies, pairs, [&](std::size_t pair, TranslationAttention attention) {
         const auto [i, j] = places[pair];
-        if (unknown_dropped) {  // pairs count the words that are written
-            attention.target_words = words_without_unknown(*vocabularies.target, translations[i][j].tokens);
-            attention.target_words.resize(attention.written_ids.size(), -1);
-        }
         if (alignments) output.alignments[i][j] = alignment_text(word_attention(attention));
         if (i < output.shown.size() && j == 0) output.shown[i] = std::move(attention);
     });
@@ -252,8 +242,6 @@ void translate(TranslateOptions& options, Ranks* ranks) {
                      {.role = SegmentRole::source, .language = run.runs.front().settings.data.source});
     UnknownText unknown("standard input", *run.vocabularies().source, say);
     translator.show(unknown);
-    if (options.unknown.replace) translator.replace_unknown(*options.unknown.replace);
-    const bool dropped = options.unknown.replace == UnknownWords::drop;
     if (isatty(STDIN_FILENO) == 1) greet(options, run);
     std::int64_t first = 0;
     for (;;) {
@@ -264,7 +252,7 @@ void translate(TranslateOptions& options, Ranks* ranks) {
         const std::int64_t shown = report ? report->room() : 0;
         AttentionOutput output;
         if (format.alignment || shown > 0)
-            output = attention_output(model, run.vocabularies(), lines, translations, format.alignment, dropped, shown);
+            output = attention_output(model, run.vocabularies(), lines, translations, format.alignment, shown);
         print(written(format, first, translations, output));
         first += static_cast<std::int64_t>(lines.size());
         for (std::size_t i = 0; report && i < lines.size(); ++i)
@@ -298,8 +286,8 @@ int translate_on_this_rank(Arguments arguments, Ranks* ranks) {
     if (!parse_command_line(table, arguments)) return 0;
     check_options(options, table);
     check_output_is_not_input();
-    take_search_of(options.runs.front(), table, options.decode, options.unknown);
-    take_unknown_options(options.unknown, options.decode);
+    take_search_of(options.runs.front(), table, options.decode, options.forbid_unknown);
+    if (options.forbid_unknown) options.decode.forbidden = {unk_id};
     apply(options.machine);
     with_memory_advice([&](std::int64_t less) { return search_advice(options.decode, less); },
                        [&] { translate(options, ranks); });

@@ -14,9 +14,7 @@ constexpr std::chrono::milliseconds between_looks{200};  // for a client that ha
 }  // namespace
 
 Translator translator_of(const ServedModel& served, const DecodeOptions& options) {
-    Translator translator(*served.model, served.vocabularies, options);
-    if (served.replace) translator.replace_unknown(*served.replace);
-    return translator;
+    return Translator(*served.model, served.vocabularies, options);
 }
 
 TranslationQueue::TranslationQueue(std::int64_t most) : most_(most), thread_([this] { work(); }) {}

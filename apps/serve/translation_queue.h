@@ -24,7 +24,6 @@ struct ServedModel {
     const nn::Transformer* model = nullptr;
     Vocabularies vocabularies;
     DecodeOptions decode = {};
-    std::optional<UnknownWords> replace = {};
 };
 
 /// A translator by the model, with these options.

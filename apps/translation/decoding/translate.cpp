@@ -6,7 +6,6 @@
 
 #include "apps/terminal/terminal.h"
 #include "apps/translation/batching/line_batches.h"
-#include "apps/translation/decoding/replace_unknown.h"
 #include "nn/search/scoring.h"
 
 namespace heddle::app {
@@ -76,7 +75,6 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
             }
     lines_ += static_cast<std::int64_t>(lines.size());
     count_cut(translations);
-    if (replace_) app::replace_unknown(*replace_, *models_.models().front(), vocabularies_, lines, translations);
     return translations;
 }
 

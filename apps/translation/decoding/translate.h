@@ -10,7 +10,6 @@
 
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabularies.h"
-#include "core/enum_words.h"
 #include "nn/search/search.h"
 
 namespace heddle::app {
@@ -28,12 +27,6 @@ struct Translation {
     nn::Tokens tokens = {};      ///< the tokens that `text` was decoded from, without marks
     bool ended = true;           ///< false: cut at the maximum length
 };
-
-/// How to replace the unknown words in a translation, which are U+2047 otherwise; see replace_unknown().
-enum class UnknownWords : std::uint8_t { copy, drop };
-constexpr auto enum_words(UnknownWords) {
-    return words_for<UnknownWords>({{UnknownWords::copy, "copy"}, {UnknownWords::drop, "drop"}});
-}
 
 /// The hypotheses of each batch, as nn::decode() gives them.
 using DecodeBatches = std::function<std::vector<HypothesisLists>(std::span<const SourceBatch>, const DecodeOptions&)>;
@@ -64,8 +57,6 @@ class Translator {
 
     /// From now on shows the lines and their tokens to `unknown`, which must outlive this.
     void show(UnknownText& unknown) { unknown_ = &unknown; }
-    /// From now on replaces the unknown words of translations; copying takes one model, and samples cannot have any.
-    void replace_unknown(UnknownWords how) { replace_ = how; }
 
     /// Reports on stderr how many of all lines so far were cut, if any.
     void report_cuts() const;
@@ -89,7 +80,6 @@ class Translator {
     std::int64_t translations_ = 0;
     std::int64_t at_limit_ = 0, at_table_ = 0;  // translations cut at the maximum length, and at the position table
     UnknownText* unknown_ = nullptr;
-    std::optional<UnknownWords> replace_;
 };
 
 /// The best translation of each line; reports on stderr how many were cut.
