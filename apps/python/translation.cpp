@@ -206,7 +206,7 @@ void add_metrics(nb::module_& m) {
         "Parameters\n----------\n"
         "hypotheses : list of str\n    The translations.\n"
         "references : list of str\n    One for each.\n"
-        "tokenize : str\n    '13a' (sacrebleu's default), 'intl', 'zh', 'char', 'none', or 'auto'.\n"
+        "tokenize : str\n    '13a' (sacrebleu's default), 'zh', 'char', 'none', or 'auto'.\n"
         "lowercase : bool\n    Compares in lower case.\n\n"
         "Returns\n-------\nBleuScore\n    float(score) is the number, str(score) sacrebleu's line.");
     m.def(

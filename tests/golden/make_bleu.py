@@ -77,7 +77,7 @@ CASES = {
     "NUL and DEL inside": (["a\x00b c d e\x7ff g"], ["a\x00b c d e\x7ff g h"]),
 }
 
-TOKENIZERS = ["13a", "intl", "zh", "char", "none"]
+TOKENIZERS = ["13a", "zh", "char", "none"]
 
 # These are scored by every tokenizer.
 OF_ALL_SCRIPTS = {

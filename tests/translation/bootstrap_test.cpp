@@ -108,15 +108,6 @@ TEST(Bootstrap, EqualsThePlainDefinition) {
     }
 }
 
-TEST(Bootstrap, FindsNoDifferenceBetweenASystemAndItself) {
-    const Systems systems(unicode_test_lines(1, 100));
-    for (const Comparison& one : paired_bootstrap(systems.first, systems.first, 200, 1)) {
-        EXPECT_EQ(one.difference, 0.0);
-        EXPECT_EQ(one.p, 1.0) << name(one.metric);
-        EXPECT_EQ(one.first.low, one.second.low);
-    }
-}
-
 TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
     const Systems systems(unicode_test_lines(4, 100));
     const auto with = [&](int threads, std::uint64_t seed) {
@@ -127,14 +118,6 @@ TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
     EXPECT_EQ(with(1, 1), with(3, 1));
     EXPECT_EQ(with(1, 2), with(4, 2));
     EXPECT_NE(with(1, 1), with(1, 2));
-}
-
-TEST(Bootstrap, SaysWhatIsMissing) {
-    const Systems systems(unicode_test_lines(7, 3));
-    const std::span<const LineStatistics> three = systems.first, none;
-    expect_error([&] { paired_bootstrap(three, three.first(2), 10, 1); }, "3 lines of the first system, but 2 of the second");
-    expect_error([&] { paired_bootstrap(none, none, 10, 1); }, "no lines");
-    expect_error([&] { paired_bootstrap(three, three, 0, 1); }, "0 resamples");
 }
 
 }  // namespace

@@ -61,28 +61,6 @@ TEST(Metrics, AreTheSameForEveryNumberOfThreads) {
     EXPECT_EQ(scores(1), scores(4));
 }
 
-TEST(Metrics, CountExactLinesInTheirOwnCase) {
-    const LineStatistics all = sum(line_statistics(Lines{"a", "B", "", "c "}, Lines{"a", "b", "", "c"}, {.lowercase = true}));
-    EXPECT_EQ(all.lines, 4);
-    EXPECT_EQ(all.exact, 2);
-}
-
-TEST(Metrics, SayHowTheyWereComputed) {
-    const std::string version = std::string("|version:heddle-") + heddle::version;
-    EXPECT_EQ(signature(Metric::bleu), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp" + version);
-    EXPECT_EQ(signature(Metric::chrf), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no" + version);
-    EXPECT_EQ(signature(Metric::chrf_plus_plus), "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no" + version);
-    EXPECT_EQ(signature(Metric::bleu, {.metric = {.lowercase = true}, .effective_order = true, .resampling = "bs:1000|seed:1|"}),
-              "nrefs:1|bs:1000|seed:1|case:lc|eff:yes|tok:13a|smooth:exp" + version);
-    for (const Tokenizer tokenizer : {Tokenizer::intl, Tokenizer::zh, Tokenizer::character, Tokenizer::none}) {
-        const SignatureOptions options{.metric = {.tokenizer = tokenizer}};
-        EXPECT_EQ(signature(Metric::bleu, options),
-                  "nrefs:1|case:mixed|eff:no|tok:" + std::string(word_of(tokenizer)) + "|smooth:exp" + version);
-        EXPECT_EQ(signature(Metric::chrf, options), signature(Metric::chrf));
-    }
-    EXPECT_EQ(name(Metric::chrf_plus_plus), "chrF2++");
-}
-
 // ---- choice of a metric
 
 constexpr const char
@@ -141,20 +119,6 @@ TEST(MetricChoice, SaysThatBleuDoesNotApplyWhereHardlyAnyReferenceIsLongEnough) 
     EXPECT_TRUE(choose_metric(words).bleu_applies);
     EXPECT_FALSE(choose_metric(Lines(20, chinese), Tokenizer::mteval_13a).bleu_applies) << "a line is one word";
     EXPECT_FALSE(choose_metric(Lines(20, "\u5b66\u6821\u3002")).bleu_applies) << "three characters";
-}
-
-TEST(MetricChoice, TakesTheGivenTokenizer) {
-    for (const Tokenizer wanted :
-         {Tokenizer::mteval_13a, Tokenizer::intl, Tokenizer::zh, Tokenizer::character, Tokenizer::none}) {
-        const MetricChoice choice = choose_metric(Lines(20, german), wanted);
-        EXPECT_EQ(choice.tokenizer, wanted);
-        EXPECT_EQ(choice.prefers_chrf(), wanted == Tokenizer::character);
-        EXPECT_EQ(choice.reason, "");
-    }
-}
-
-TEST(Metrics, NameBothCountsWhenTheyDiffer) {
-    expect_error([] { line_statistics(Lines{"a", "b"}, Lines{"a"}); }, "2 hypotheses, but 1 references");
 }
 
 TEST(Metrics, OfNoLinesAreZero) {

@@ -90,14 +90,6 @@ std::u32string split_13a(std::u32string text) {
     return split_western(U" " + text + U" ");
 }
 
-std::u32string split_intl(std::u32string text) {
-    text = split_pairs(
-        text, [](char32_t a, char32_t b) { return !is_number(a) && is_punctuation(b); }, false, true, true);
-    text = split_pairs(
-        text, [](char32_t a, char32_t b) { return is_punctuation(a) && !is_number(b); }, true, true, false);
-    return spaces_around(text, is_symbol);
-}
-
 /// Removes spaces at the start, too: before a stop they would count as "not a digit".
 std::u32string split_zh(std::u32string text) {
     text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), is_space));
@@ -107,13 +99,12 @@ std::u32string split_zh(std::u32string text) {
 std::u32string split(std::u32string text, Tokenizer tokenizer) {
     switch (tokenizer) {
         case Tokenizer::mteval_13a: return split_13a(std::move(text));
-        case Tokenizer::intl: return split_intl(std::move(text));
         case Tokenizer::zh: return split_zh(std::move(text));
         case Tokenizer::character: return spaces_around(text, [](char32_t) { return true; });
         case Tokenizer::none: return text;
         case Tokenizer::automatic: break;
     }
-    fail_with("bleu: no tokenizer was chosen; wanted one of 13a, intl, zh, char and none");
+    fail_with("bleu: no tokenizer was chosen; wanted one of 13a, zh, char and none");
 }
 
 }  // namespace

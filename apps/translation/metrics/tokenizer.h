@@ -1,7 +1,6 @@
 // BLEU's tokenizers, equal to those of the same names in sacrebleu 2.6.
 //
 //     13a     splits at spaces and ASCII punctuation, a stop or comma between digits excepted (mteval-v13a)
-//     intl    splits at spaces and at the punctuation and symbols of Unicode, punctuation beside a digit excepted (mteval-v14)
 //     zh      each Chinese character is a token; 13a's rules for the rest
 //     char    each character is a token, spaces excepted
 //     none    splits at spaces
@@ -19,7 +18,6 @@ namespace heddle::app {
 enum class Tokenizer : std::uint8_t {
     automatic,  ///< chosen from the references: choose_metric()
     mteval_13a,
-    intl,
     zh,
     character,
     none,
@@ -28,7 +26,6 @@ enum class Tokenizer : std::uint8_t {
 constexpr auto enum_words(Tokenizer) {
     return words_for<Tokenizer>({{Tokenizer::automatic, "auto"},
                                  {Tokenizer::mteval_13a, "13a"},
-                                 {Tokenizer::intl, "intl"},
                                  {Tokenizer::zh, "zh"},
                                  {Tokenizer::character, "char"},
                                  {Tokenizer::none, "none"}});

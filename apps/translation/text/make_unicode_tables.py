@@ -4,16 +4,12 @@
     python3 apps/translation/text/make_unicode_tables.py
 
 BLEU has to lower case and split at spaces exactly as sacrebleu does, and sacrebleu does it with Python's str. The properties of the sigma rule
-(cased, case-ignorable) have no name in Python; they are read off from what str.lower() does with a capital sigma. sacrebleu's tokenizer intl asks the
-package `regex` (pip install regex) for the categories P, S and N, and that has a newer Unicode than Python.
+(cased, case-ignorable) have no name in Python; they are read off from what str.lower() does with a capital sigma.
 """
-import importlib.metadata
 import pathlib
 import sys
 import textwrap
 import unicodedata
-
-import regex
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 SIGMA, FINAL = "\u03a3", "\u03c2"
@@ -56,10 +52,6 @@ def is_ignorable(c):
     return ("A" + chr(c) + SIGMA).lower()[-1] == FINAL and not ends_word(c)
 
 
-def in_category(letter):
-    return lambda c: regex.match(rf"\p{{{letter}}}", chr(c)) is not None
-
-
 def class_ranges():
     """[first, last, class] of the code points whose canonical combining class is not 0."""
     out = []
@@ -74,15 +66,10 @@ def class_ranges():
     return out
 
 
-def decompositions():
-    """[code point, first part, second part or 0, whether NFC keeps it], without the Hangul syllables, which follow a formula."""
-    out = []
-    for c in CODE_POINTS:
-        parts = unicodedata.decomposition(chr(c))
-        if parts and not parts.startswith("<"):
-            first, second = ([int(part, 16) for part in parts.split()] + [0])[:2]
-            out.append([c, first, second, unicodedata.normalize("NFC", chr(c)) == chr(c)])
-    return out
+def decompositions(parts):
+    """[code point, its parts ...] of those with this many parts, without the Hangul syllables, which follow a formula. NFC composes no single one."""
+    found = ([c, *unicodedata.decomposition(chr(c)).split()] for c in CODE_POINTS)
+    return [[c] + [int(part, 16) for part in rest] for c, *rest in found if len(rest) == parts and not rest[0].startswith("<")]
 
 
 def gaps(rows):
@@ -94,10 +81,11 @@ def gaps(rows):
 
 
 def steps(rows):
-    """Of each decomposition the steps from the one before it to its code point and first part, and the second part, negative where NFC drops it."""
+    """Of each decomposition the steps from the one before it to its code point and first part, and a second part, negative where NFC drops it."""
     before = (0, 0)
-    for composed, first, second, kept in rows:
-        yield from [composed - before[0], first - before[1], second if kept else -second]
+    for composed, first, *second in rows:
+        kept = unicodedata.normalize("NFC", chr(composed)) == chr(composed)
+        yield from [composed - before[0], first - before[1], *(part if kept else -part for part in second)]
         before = (composed, first)
 
 
@@ -110,18 +98,15 @@ def main():
     special = [c for c in CODE_POINTS if len(chr(c).lower()) > 1]
     if special != [0x130]:
         sys.exit(f"lower case of more than one code point: {special}; unicode.cpp knows U+0130 only")
-    newer = regex.search(r"supports Unicode ([\d.]+\d)", importlib.metadata.metadata("regex").get_payload())[1]
     text = f"// Made by make_unicode_tables.py from Unicode {unicodedata.unidata_version} as Python has it; not to be edited by hand.\n"
-    text += f"// Punctuation, symbols and numbers: from Unicode {newer} as the package regex {regex.__version__} has it.\n"
     text += table("lower", gaps(lower_ranges()))
     text += table("cased", gaps(ranges(ends_word)))
     text += table("ignorable", gaps(ranges(is_ignorable)))
     text += table("word", gaps(ranges(lambda c: unicodedata.category(chr(c))[0] in "LMN")))
     text += table("space", gaps(ranges(lambda c: chr(c).isspace())))
-    for name, letter in (("punctuation", "P"), ("symbol", "S"), ("number", "N")):
-        text += table(name, gaps(ranges(in_category(letter))))
     text += table("classes", gaps(class_ranges()))
-    text += table("composed", steps(decompositions()))
+    text += table("pairs", steps(decompositions(2)))
+    text += table("singles", steps(decompositions(1)))
     path = pathlib.Path(__file__).with_name("unicode_tables.cpp")
     off, on = "// clang-format off\n", "// clang-format on\n"
     before, rest = path.read_text().split(off)

@@ -144,12 +144,6 @@ std::vector<std::u32string_view> split_at_spaces(std::u32string_view text) {
 
 bool is_word_character(char32_t code_point) { return is_in(word_ranges(), code_point); }
 
-bool is_punctuation(char32_t code_point) { return is_in(punctuation_ranges(), code_point); }
-
-bool is_symbol(char32_t code_point) { return is_in(symbol_ranges(), code_point); }
-
-bool is_number(char32_t code_point) { return is_in(number_ranges(), code_point); }
-
 std::u32string to_lower(std::u32string_view text) {
     constexpr char32_t dotted_capital_i = U'\u0130', combining_dot_above = U'\u0307', capital_sigma = U'\u03A3';
     std::u32string out;

@@ -38,11 +38,6 @@ class HiddenCharacters {
 std::vector<std::u32string_view> split_at_spaces(std::u32string_view text);
 /// Letters, marks and digits (general categories L, M and N), which make up words.
 bool is_word_character(char32_t code_point);
-/// General categories P, S and N, unlike the others of a newer Unicode version: that of the Python package `regex`, which
-/// sacrebleu's tokenizer intl uses.
-bool is_punctuation(char32_t code_point);
-bool is_symbol(char32_t code_point);
-bool is_number(char32_t code_point);
 /// Converts to lower case by Unicode's full mapping, with its two special cases: U+0130 and the sigma at the end of a word.
 /// Equal to Python's str.lower().
 std::u32string to_lower(std::u32string_view text);

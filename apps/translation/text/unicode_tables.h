@@ -42,10 +42,6 @@ std::span<const CodeRange> ignorable_ranges();
 /// General categories L, M and N.
 std::span<const CodeRange> word_ranges();
 std::span<const CodeRange> space_ranges();
-/// General categories P, S and N, as in the Python package `regex`.
-std::span<const CodeRange> punctuation_ranges();
-std::span<const CodeRange> symbol_ranges();
-std::span<const CodeRange> number_ranges();
 std::span<const ClassRange> class_ranges();
 /// Sorted by `composed`; without the Hangul syllables.
 std::span<const Decomposition> decompositions();
