@@ -51,9 +51,9 @@ T number(const Option& option, const std::string& text) {
     return value;
 }
 
-bool boolean(const Option& option, const std::vector<std::string>& values) {
-    if (const std::optional<bool> value = truth(values[0])) return *value;
-    wrong_value(option, "is '{}', wanted true or false", values[0]);
+bool boolean(const Option& option, const std::string& word) {
+    if (const std::optional<bool> value = truth(word)) return *value;
+    wrong_value(option, "is '{}', wanted true or false", word);
 }
 
 // True if the value names a file or folder: FILE, FOLDER, RUN, "FILE..." or "FILE FILE".
@@ -83,74 +83,65 @@ std::string toml(std::uint64_t value) { return fmt::format("{}", value); }
 std::string toml(bool value) { return value ? "true" : "false"; }
 std::string toml(const std::string& value) { return toml_string(value); }
 
-void parse(const Option& option, const std::vector<std::string>& values, bool& target) { target = boolean(option, values); }
-void parse(const Option& option, const std::vector<std::string>& values, std::int64_t& target) {
-    target = number<std::int64_t>(option, values[0]);
+template <class A, class B>
+std::string toml(const std::pair<A, B>& pair) {
+    const bool none = std::is_same_v<A, std::string> && pair == std::pair<A, B>();
+    return none ? std::string() : fmt::format("[{}, {}]", toml(pair.first), toml(pair.second));
 }
-void parse(const Option& option, const std::vector<std::string>& values, std::uint64_t& target) {
-    target = number<std::uint64_t>(option, values[0]);
+std::string toml(const std::vector<std::string>& values) {
+    std::vector<std::string> quoted;
+    for (const std::string& value : values) quoted.push_back(toml(value));
+    return quoted.empty() ? std::string() : fmt::format("[{}]", fmt::join(quoted, ", "));
 }
-void parse(const Option& option, const std::vector<std::string>& values, double& target) {
-    target = number<double>(option, values[0]);
-}
-void parse(const Option& option, const std::vector<std::string>& values, std::string& target) {
-    target = text(option, values[0]);
-}
-
-// How --help writes a value.
-const char* placeholder_of(bool) { return "true|false"; }
-const char* placeholder_of(std::int64_t) { return "N"; }
-const char* placeholder_of(std::uint64_t) { return "N"; }
-const char* placeholder_of(double) { return "X"; }
-const char* placeholder_of(const std::string&) { return "TEXT"; }
 template <class T>
-const char* placeholder_of(const std::optional<T>&) {
-    return placeholder_of(T());
+std::string toml(const std::optional<T>& value) {
+    return value ? toml(*value) : std::string();
 }
 
+// From text to value; one overload for each type of a row.
+using Values = std::span<const std::string>;
+
+void parse(const Option& option, Values values, bool& target) { target = boolean(option, values[0]); }
 template <class T>
-void bind(Option& option, T& target) {
-    option.read = [&target](Option& self, const std::vector<std::string>& values) { parse(self, values, target); };
-    option.write = [&target] { return toml(target); };
-}
-
-template <class T>
-void bind(Option& option, std::optional<T>& target) {
-    option.read = [&target](Option& self, const std::vector<std::string>& values) {
-        T value{};
-        parse(self, values, value);
-        target = std::move(value);
-    };
-    option.write = [&target] { return target ? toml(*target) : std::string(); };
-}
-
+requires std::is_arithmetic_v<T>
+void parse(const Option& option, Values values, T& target) { target = number<T>(option, values[0]); }
+void parse(const Option& option, Values values, std::string& target) { target = text(option, values[0]); }
 // One pair replaces two single-valued options.
 template <class T>
-std::pair<T, T> parsed_pair(const Option& option, const std::vector<std::string>& values) {
+void parse(const Option& option, Values values, std::pair<T, T>& target) {
     if (values.size() != 2) wrong_value(option, "has {} values, wanted 2", values.size());
-    std::pair<T, T> pair;
-    parse(option, {values[0]}, pair.first);
-    parse(option, {values[1]}, pair.second);
-    return pair;
+    parse(option, values.first(1), target.first);
+    parse(option, values.last(1), target.second);
+}
+void parse(const Option& option, Values values, std::vector<std::string>& target) {
+    target.clear();
+    for (const std::string& value : values) target.push_back(text(option, value));
+}
+template <class T>
+void parse(const Option& option, Values values, std::optional<T>& target) {
+    T value{};
+    parse(option, values, value);
+    target = std::move(value);
 }
 
+// What the type of a row's value says about it: how --help writes the value, and how many words it has.
+struct Shape {
+    const char* placeholder;
+    int values = 1;
+    bool comma = false;
+};
+Shape shape_of(bool) { return {"true|false"}; }
+Shape shape_of(double) { return {"X"}; }
+Shape shape_of(const std::string&) { return {"TEXT"}; }
 template <class T>
-std::string toml(const std::pair<T, T>& pair) {
-    return fmt::format("[{}, {}]", toml(pair.first), toml(pair.second));
-}
-
+requires std::is_integral_v<T> Shape shape_of(T) { return {"N"}; }
+Shape shape_of(const std::pair<double, double>&) { return {"X,X", 2, true}; }
+Shape shape_of(const std::pair<std::int64_t, std::int64_t>&) { return {"N,N", 2, true}; }
+Shape shape_of(const std::pair<std::string, std::string>&) { return {"TEXT TEXT", 2}; }
+Shape shape_of(const std::vector<std::string>&) { return {"TEXT...", 0}; }
 template <class T>
-void bind(Option& option, std::pair<T, T>& target) {
-    option.values = 2;
-    option.read = [&target](Option& self, const std::vector<std::string>& values) { target = parsed_pair<T>(self, values); };
-    option.write = [&target] { return toml(target); };
-}
-
-template <class T>
-void bind(Option& option, std::optional<std::pair<T, T>>& target) {
-    option.values = 2;
-    option.read = [&target](Option& self, const std::vector<std::string>& values) { target = parsed_pair<T>(self, values); };
-    option.write = [&target] { return target ? toml(*target) : std::string(); };
+Shape shape_of(const std::optional<T>&) {
+    return shape_of(T());
 }
 
 std::string left_column(const Option& option) {
@@ -213,86 +204,30 @@ Option& OptionTable::row(std::string name, std::string help, const char* placeho
 }
 
 template <class T>
-Option& OptionTable::bound_row(std::string name, T& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), placeholder_of(target));
+Option& OptionTable::add(std::string name, T& target, std::string help) {
+    const Shape shape = shape_of(target);
+    Option& option = row(std::move(name), std::move(help), shape.placeholder);
+    option.values = shape.values;
+    option.comma = shape.comma;
     option.is_flag = std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>;
-    bind(option, target);
+    option.read = [&target](Option& self, const std::vector<std::string>& values) { parse(self, values, target); };
+    option.write = [&target] { return toml(target); };
     return option;
 }
 
-Option& OptionTable::add(std::string name, bool& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::int64_t& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::uint64_t& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, double& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::string& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::pair<double, double>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "X,X");
-    option.comma = true;
-    bind(option, target);
-    return option;
-}
-
-Option& OptionTable::add(std::string name, std::optional<std::pair<std::int64_t, std::int64_t>>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "N,N");
-    option.comma = true;
-    bind(option, target);
-    return option;
-}
-
-Option& OptionTable::add(std::string name, std::pair<std::string, std::string>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "TEXT TEXT");
-    bind(option, target);
-    option.write = [&target, pair = option.write] {
-        return target.first.empty() && target.second.empty() ? std::string() : pair();
-    };
-    return option;
-}
-
-Option& OptionTable::add(std::string name, std::vector<std::string>& target, std::string help) {
-    Option& option = row(std::move(name), std::move(help), "TEXT...");
-    option.values = 0;
-    option.read = [&target](Option& self, const std::vector<std::string>& values) {
-        target.clear();
-        for (const std::string& value : values) target.push_back(text(self, value));
-    };
-    option.write = [&target] {
-        std::vector<std::string> quoted;
-        for (const std::string& value : target) quoted.push_back(toml(value));
-        return quoted.empty() ? std::string() : fmt::format("[{}]", fmt::join(quoted, ", "));
-    };
-    return option;
-}
-
-Option& OptionTable::add(std::string name, std::optional<bool>& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::optional<std::int64_t>& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::optional<double>& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
-
-Option& OptionTable::add(std::string name, std::optional<std::string>& target, std::string help) {
-    return bound_row(std::move(name), target, std::move(help));
-}
+template Option& OptionTable::add(std::string, bool&, std::string);
+template Option& OptionTable::add(std::string, std::int64_t&, std::string);
+template Option& OptionTable::add(std::string, std::uint64_t&, std::string);
+template Option& OptionTable::add(std::string, double&, std::string);
+template Option& OptionTable::add(std::string, std::string&, std::string);
+template Option& OptionTable::add(std::string, std::pair<double, double>&, std::string);
+template Option& OptionTable::add(std::string, std::optional<std::pair<std::int64_t, std::int64_t>>&, std::string);
+template Option& OptionTable::add(std::string, std::pair<std::string, std::string>&, std::string);
+template Option& OptionTable::add(std::string, std::vector<std::string>&, std::string);
+template Option& OptionTable::add(std::string, std::optional<bool>&, std::string);
+template Option& OptionTable::add(std::string, std::optional<std::int64_t>&, std::string);
+template Option& OptionTable::add(std::string, std::optional<double>&, std::string);
+template Option& OptionTable::add(std::string, std::optional<std::string>&, std::string);
 
 Option& OptionTable::add_words(std::string name, std::string help, std::vector<std::string> words,
                                std::function<void(std::string_view)> set, std::function<std::string_view()> get) {

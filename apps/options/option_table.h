@@ -124,25 +124,12 @@ class OptionTable {
     /// Rows that follow belong to this group.
     void group(OptionGroup group) { group_ = group; }
 
-    /// A row whose value goes to `target`, which must outlive the table; what it holds now is the default.
-    Option& add(std::string name, bool& target, std::string help);
-    Option& add(std::string name, std::int64_t& target, std::string help);
-    Option& add(std::string name, std::uint64_t& target, std::string help);
-    Option& add(std::string name, double& target, std::string help);
-    Option& add(std::string name, std::string& target, std::string help);
-    /// Two numbers, written as two words or with a comma.
-    Option& add(std::string name, std::pair<double, double>& target, std::string help);
-    /// Two optional whole numbers, written in the same way; describe their default with defaults_to().
-    Option& add(std::string name, std::optional<std::pair<std::int64_t, std::int64_t>>& target, std::string help);
-    /// Two texts, written as two words, since file names may contain commas.
-    Option& add(std::string name, std::pair<std::string, std::string>& target, std::string help);
-    /// One or more texts; there are none as long as the option is not given.
-    Option& add(std::string name, std::vector<std::string>& target, std::string help);
-    /// Options without a value until one is given: describe their default with defaults_to().
-    Option& add(std::string name, std::optional<bool>& target, std::string help);
-    Option& add(std::string name, std::optional<std::int64_t>& target, std::string help);
-    Option& add(std::string name, std::optional<double>& target, std::string help);
-    Option& add(std::string name, std::optional<std::string>& target, std::string help);
+    /// A row whose value goes to `target`, which must outlive the table; what it holds now is the default. T is bool,
+    /// std::int64_t, std::uint64_t, double or std::string; std::vector<std::string>, one or more texts; a pair of double, written
+    /// as two words or with a comma, or of std::string, two words, since file names may contain commas; or, without a value until
+    /// one is given, an optional of one of these or of two whole numbers: describe its default with defaults_to().
+    template <class T>
+    Option& add(std::string name, T& target, std::string help);
     /// One value of an enum, by its word: all of them are offered, and any other word is refused.
     template <HasWords Enum>
     Option& add(std::string name, Enum& target, std::string help) {
@@ -180,9 +167,6 @@ class OptionTable {
 
   private:
     Option& row(std::string name, std::string help, const char* placeholder);
-    // Adds a row for a single value, whose placeholder follows from its type.
-    template <class T>
-    Option& bound_row(std::string name, T& target, std::string help);
     // `set` is called with one of the words; `get` returns one, or an empty text for no value.
     Option& add_words(std::string name, std::string help, std::vector<std::string> words,
                       std::function<void(std::string_view)> set, std::function<std::string_view()> get);
