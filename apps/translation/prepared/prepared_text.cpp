@@ -127,22 +127,28 @@ PreparedText::Stamp PreparedText::stamp_of(const std::filesystem::path& path) {
             .written = std::filesystem::last_write_time(path, ignored)};
 }
 
-void PreparedText::check_unchanged(const std::filesystem::path& path, const MemoryMap& map, const std::string& digest,
-                                   Stamp& stamp) {
-    const Stamp now = stamp_of(path);
-    if (now.device != stamp.device || now.number != stamp.number) return;
-    check(now.size == stamp.size, "{}: the file was changed while it was read: it has {} bytes now, wanted {}; {}", path.string(),
-          now.size, stamp.size, prepare_again);
-    if (now.written != stamp.written) check_digest(path, map.bytes(), digest);
-    stamp = now;
+// Whether the file is still the mapped one.
+bool PreparedText::check_size(const std::filesystem::path& path, const Stamp& stamp) {
+    struct stat file {};
+    if (::stat(path.c_str(), &file) != 0 || file.st_dev != stamp.device || file.st_ino != stamp.number) return false;
+    check(file.st_size == stamp.size, "{}: the file was changed while it was read: it has {} bytes now, wanted {}; {}",
+          path.string(), file.st_size, stamp.size, prepare_again);
+    return true;
 }
 
 void PreparedText::check_unchanged() const {
     for (std::size_t i = 0; i < shards_.size(); ++i) {
         const Shard& shard = shards_[i];
         const PreparedShard& wanted = header_.shards[i];
-        check_unchanged(lengths_file(folder_, i), shard.lengths, wanted.lengths_digest, shard.lengths_stamp);
-        check_unchanged(ids_file(folder_, i), shard.ids, wanted.ids_digest, shard.ids_stamp);
+        const auto look = [](const std::filesystem::path& path, const MemoryMap& map, const std::string& digest, Stamp& stamp) {
+            if (!check_size(path, stamp)) return;
+            std::error_code ignored;
+            const auto written = std::filesystem::last_write_time(path, ignored);
+            if (written != stamp.written) check_digest(path, map.bytes(), digest);
+            stamp.written = written;
+        };
+        look(lengths_file(folder_, i), shard.lengths, wanted.lengths_digest, shard.lengths_stamp);
+        look(ids_file(folder_, i), shard.ids, wanted.ids_digest, shard.ids_stamp);
     }
 }
 
@@ -168,13 +174,19 @@ PreparedText::Place PreparedText::place_of(std::int64_t i) const {
 
 PairLengths PreparedText::lengths(std::int64_t i) const {
     const Place place = place_of(i);
-    return lengths_at(shards_[place.shard].lengths.bytes(), place.pair);
+    const Shard& shard = shards_[place.shard];
+    // Whoever plans an epoch asks for all of them, one after another.
+    if (place.pair % 1024 == 0) check_size(lengths_file(folder_, place.shard), shard.lengths_stamp);
+    return lengths_at(shard.lengths.bytes(), place.pair);
 }
 
 void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const {
     const Place place = place_of(i);
-    check_ids(place.shard);
     const Shard& shard = shards_[place.shard];
+    // To read behind the end of a mapped file would end the program.
+    check_size(lengths_file(folder_, place.shard), shard.lengths_stamp);
+    check_size(ids_file(folder_, place.shard), shard.ids_stamp);
+    check_ids(place.shard);
     const auto lengths_of = [&](std::int64_t pair) { return lengths_at(shard.lengths.bytes(), pair); };
     const std::int64_t known = place.pair / pairs_per_begin;
     std::int64_t begin = shard.begins[static_cast<std::size_t>(known)];

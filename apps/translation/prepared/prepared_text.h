@@ -32,7 +32,8 @@ class PreparedText final : public PairStore {
 
     std::int64_t size() const override { return header_.pairs; }
     PairLengths lengths(std::int64_t i) const override;
-    /// Error when the ids of the pair's shard have the wrong digest, or an id is not in the vocabulary.
+    /// Error when the ids of the pair's shard have the wrong digest, a file of it has another size than before, or an id is not
+    /// in the vocabulary.
     void append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const override;
 
     /// Error when a file's size has changed since it was opened, or it was written to and its digest has changed. A file that
@@ -76,7 +77,7 @@ class PreparedText final : public PairStore {
     };
 
     static Stamp stamp_of(const std::filesystem::path& path);
-    static void check_unchanged(const std::filesystem::path& path, const MemoryMap& map, const std::string& digest, Stamp& stamp);
+    static bool check_size(const std::filesystem::path& path, const Stamp& stamp);
     void open_shard(std::size_t number);
     void check_ids(std::size_t number) const;
     Place place_of(std::int64_t i) const;
