@@ -64,6 +64,9 @@ Vocabularies load_given(VocabularyRequest& request, const Say& say) {
                  fmt::format("--vocab-model {}: it normalises text by its own rules ({}); leave out --vocab-normalization {}",
                              request.model_file, normalization ? word_of(*normalization) : "of another kind",
                              word_of(request.normalization.value_or(Normalization::nfc))));
+    check_option(request.size.value_or(0) == 0 || request.size == both.source->size(), {"vocab-size", "vocab-model"},
+                 fmt::format("--vocab-model {}: it has {} tokens; leave out --vocab-size {}", request.model_file,
+                             both.source->size(), request.size.value_or(0)));
     request.type = both.source->type();
     request.size = both.source->size();
     request.lowercase = both.source->lowercase();
