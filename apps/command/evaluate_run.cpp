@@ -95,7 +95,12 @@ void check_outputs(const EvaluateOptions& options, const std::vector<std::string
     if (!options.output.empty()) check_can_write_file(options.output, "--output", inputs);
     if (options.results.empty()) return;
     make_folder(options.results, "--results");
-    check_can_write_file(results_file(options), "--results", inputs);
+    const std::filesystem::path results = results_file(options);
+    check_can_write_file(results, "--results", inputs);
+    check_usage(
+        options.output.empty() || std::filesystem::weakly_canonical(options.output) != std::filesystem::weakly_canonical(results),
+        fmt::format("evaluate: --output {} is the file that --results {} writes; give another --output", options.output,
+                    options.results));
 }
 
 // Training left out longer sources: the model has learned to translate them from short ones only.
