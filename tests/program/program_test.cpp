@@ -1,8 +1,12 @@
 // Help, version and advice of the program, where the scenarios cannot know the whole answer.
 #include "tests/program.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "core/cpu.h"
 #include "core/safetensors.h"
@@ -69,6 +73,27 @@ TEST(Program, SaysInOneLineThatWeightsDoNotFit) {
     const ProgramResult misshapen = here.run("translate --model RUN", "a b");
     expect_complaint(misshapen, 1, "wanted [65");
     EXPECT_THAT(misshapen.err, HasSubstr(" more"));
+}
+
+TEST(Program, AveragesTheWeightsOfSaves) {
+    const Workplace here;
+    ASSERT_EQ(
+        here.run("train --task copy --out RUN --updates 6 --save-every 2 --keep 0 --valid-sentences 0 --layers 1 --d-model 16 "
+                 "--d-ff 32 --tune-search false")
+            .status,
+        0);
+    ASSERT_EQ(here.run("average RUN --last 3 --out mean.safetensors").status, 0);
+    const SafetensorsFile mean(here.path("mean.safetensors"));
+    const auto weights = [&](int update, const std::string& name) {
+        return SafetensorsFile(here.path(fmt::format("RUN/saves/{}/model.safetensors", update))).load(name).to_vector();
+    };
+    for (const std::string& name : mean.names()) {
+        const std::vector<double> found = mean.load(name).to_vector(), a = weights(2, name), b = weights(4, name),
+                                  c = weights(6, name);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            ASSERT_NEAR(found[i], (a[i] + b[i] + c[i]) / 3, 1e-6 * std::max(1.0, std::abs(found[i]))) << name;
+    }
+    EXPECT_NE(mean.load(mean.names().front()).to_vector(), weights(6, mean.names().front()));
 }
 
 // The version is stated in CMakeLists.txt only.
