@@ -233,17 +233,6 @@ TEST_F(Attention, ReportHasEveryHeadOfEveryLayerOnThePageAndOnRequestAsAFile) {
     EXPECT_FALSE(std::filesystem::exists(folder / "deep/out/line-3"));
 }
 
-TEST_F(Attention, ReportWritesNoPictureUnlessAskedTo) {
-    const TemporaryFolder folder;
-    AttentionReport report(folder.path(), 2, false);
-    add(report, "one two", "four");
-    report.write();
-    std::vector<std::string> files;
-    for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path()))
-        files.push_back(each.path().filename().string());
-    EXPECT_THAT(files, ElementsAre("index.html"));
-}
-
 TEST(AttentionReport, ShowsSpacesAndTheMarksThatJoinTokens) {
     TranslationAttention attention;
     attention.source = {"a", " ", "\uFFED."};
@@ -322,12 +311,6 @@ TEST_F(Attention, ReportLeavesThePagesOfOthersAlone) {
     std::ofstream(folder / "index.html") << "made meanwhile";
     expect_error([&] { report.write(); }, "choose another folder, or move the file away");
     EXPECT_EQ(content(folder / "index.html"), "made meanwhile");
-}
-
-TEST_F(Attention, ReportNamesAFolderThatCannotBeMade) {
-    const TemporaryFolder folder;
-    std::ofstream(folder / "file") << "x";
-    expect_error([&] { AttentionReport(folder / "file/out", 1, false); }, "--attention");
 }
 
 }  // namespace

@@ -38,17 +38,6 @@ class CorpusFiles : public testing::Test {
     TemporaryFolder folder_;
 };
 
-TEST_F(CorpusFiles, AreReadAsAlignedPairs) {
-    write("train.de", "\xEF\xBB\xBFHallo Welt\r\n\r\nEnde");
-    write("train.en", "Hello world\nmiddle\nThe end\n");
-    const Corpus corpus = read_corpus(path("train"), "de", "en");
-    ASSERT_EQ(corpus.size(), 3);
-    EXPECT_EQ(corpus.pairs[0], (SentencePair{"Hallo Welt", "Hello world"}));
-    EXPECT_EQ(corpus.pairs[1], (SentencePair{"", "middle"}));
-    EXPECT_EQ(corpus.sources(), (Lines{"Hallo Welt", "", "Ende"}));
-    EXPECT_EQ(corpus.targets(), (Lines{"Hello world", "middle", "The end"}));
-}
-
 TEST_F(CorpusFiles, ThatDoNotFitAreNamed) {
     const auto refused = [&](const std::map<std::string, std::string>& files, const std::string& part, Reading reading = {}) {
         for (const char* name : {"t", "t.de", "t.en"}) std::filesystem::remove(path(name));
@@ -133,70 +122,6 @@ TEST_F(CorpusFiles, AreReadInPiecesAsTheyAreAsAWhole) {
     check("t", {.tsv = true});
     check("t", {.replace_invalid = true});
     check("talk", {.say = nullptr});
-}
-
-TEST_F(CorpusFiles, ThatNeededAChangeAreNamedOnceEach) {
-    write("t.de", "gr\xFCn\nb\xFC\n" + std::string(70000, 'x') + "\n");
-    write("t.en", "green\nstage\nx\0\n"s);
-    EXPECT_THAT(error_of([&] { read(); }), HasSubstr("t.de:1: "));
-    const Corpus corpus = read({.replace_invalid = true});
-    EXPECT_EQ(corpus.pairs[0].source, "gr\uFFFDn");
-    EXPECT_EQ(corpus.pairs[2].source.size(), longest_line);
-    EXPECT_THAT(said_, ElementsAre(path("t.de") + ": replaced what is not UTF-8 by U+FFFD in 2 lines",
-                                   path("t.de") + ": cut 1 line to 65,536 bytes, the longest a line may be",
-                                   path("t.en") + ": replaced what is not UTF-8 by U+FFFD in 1 line"));
-}
-
-TEST_F(CorpusFiles, WithTwoColumnsAreOneFile) {
-    write("t", bom + "Hallo\tHello\r\n\tleft alone\nzwei\ttwo\tnote\tnote\ndrei \t three");
-    const Corpus corpus = read({.tsv = true});
-    EXPECT_EQ(corpus.pairs,
-              (std::vector<SentencePair>{{"Hallo", "Hello"}, {"", "left alone"}, {"zwei", "two"}, {"drei ", " three"}}));
-    EXPECT_THAT(said_, ElementsAre(path("t") + ": ignored what follows the second column in 1 line"));
-}
-
-TEST_F(CorpusFiles, OfManyColumnsAreReadInThoseThatWereChosen) {
-    write("t", bom + "1\tx\tHallo\t\tHello\tnote\r\n2\ty\t\t\tleft alone\n3\tz\tdrei \t\t");
-    EXPECT_EQ(read({.tsv = true, .columns = std::pair(3, 5)}).pairs,
-              (std::vector<SentencePair>{{"Hallo", "Hello"}, {"", "left alone"}, {"drei ", ""}}));
-    EXPECT_TRUE(said_.empty()) << "nobody asked for the others";
-    EXPECT_EQ(read({.tsv = true, .columns = std::pair(5, 1)}).pairs[0], (SentencePair{"Hello", "1"}));
-    EXPECT_THAT(error_of([&] { read({.tsv = true, .columns = std::pair(1, 6)}); }),
-                HasSubstr("t:2: this line has 5 columns; wanted 6 (--tsv-columns 1,6)"));
-    EXPECT_THAT(error_of([&] { read({.tsv = true, .columns = std::pair(3, 3)}); }),
-                HasSubstr("source and target are one column"));
-    write("t", "a\tb\nc\n");
-    EXPECT_THAT(error_of([&] { read({.tsv = true, .columns = std::pair(2, 1)}); }),
-                HasSubstr("t:2: this line has 1 column; wanted 2"));
-}
-
-TEST_F(CorpusFiles, WithTheSameTextOnBothSidesAreSuspicious) {
-    write("t.de", "a\nb\n");
-    write("t.en", "a\r\nb");
-    read();
-    EXPECT_THAT(said_, ElementsAre("warning: " + path("t.de") + " and " + path("t.en") +
-                                   " hold the same text: source and target do not differ anywhere"));
-    write("t", "a\ta\n");
-    read({.tsv = true});
-    EXPECT_THAT(said_, ElementsAre(HasSubstr("both columns of " + path("t"))));
-    write("t.en", "a\nB\n");
-    read();
-    EXPECT_TRUE(said_.empty());
-}
-
-TEST(Corpus, FromStandardInputNeedsColumns) { EXPECT_THROW(read_corpus("-", "de", "en"), UsageError); }
-
-TEST_F(CorpusFiles, ComeBackAsTheyWereWritten) {
-    const Lines lines{"eins", "", " zwei \u00a0"};
-    write_lines(path("out"), lines);
-    EXPECT_EQ(read_text_file(path("out"), {}).lines, lines);
-}
-
-TEST(Corpus, LeavesPairsWithAnEmptySideOutOfTrainingAndCountsThem) {
-    const Corpus corpus{{{"a", "b"}, {"", "b"}, {"a", " \t\u00a0"}, {"", ""}, {"c", "d"}}};
-    const TrainingPairs training = without_empty_sides(corpus);
-    EXPECT_EQ(training.left_out, 3);
-    EXPECT_EQ(training.corpus.pairs, (std::vector<SentencePair>{{"a", "b"}, {"c", "d"}}));
 }
 
 TEST(Utf8, GoesToCodePointsAndBack) {

@@ -13,7 +13,6 @@
 #include "apps/translation/training/log.h"
 #include "apps/translation/vocabulary/sentencepiece_vocabulary.h"
 #include "core/file.h"
-#include "tests/failing_outputs.h"
 #include "tests/shell.h"
 #include "tests/support.h"
 
@@ -96,38 +95,6 @@ TEST_F(EventFileTest, IsReadBackUpToWhatIsHalfWritten) {
         damaged[i] = static_cast<char>(damaged[i] ^ 1);
         EXPECT_LE(whole_records(damaged), i) << "the record of this byte is not whole";
     }
-}
-
-TEST_F(EventFileTest, GoesOnWhereItWasCutBack) {
-    const Scalar one[] = {{"x", 1}};
-    const Scalar two[] = {{"x", 2}};
-    std::int64_t saved = 0;
-    {
-        EventFile file(path_);
-        file.add(1, 1, one);
-        saved = file.length();
-        EXPECT_EQ(saved, static_cast<std::int64_t>(std::filesystem::file_size(path_))) << "nothing waits in the program";
-        file.add(2, 2, one);
-    }
-    std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(saved) + 5);  // as after a crash in the middle of a record
-    std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(saved));
-    EventFile file(path_);
-    EXPECT_EQ(file.length(), saved);
-    file.add(2, 3, two);
-    const std::vector<ReadScalar> scalars = read_scalars(path_);
-    ASSERT_EQ(scalars.size(), 2u);
-    EXPECT_EQ(scalars[1].wall_time, 3);
-    EXPECT_EQ(scalars[1].value, 2);
-}
-
-TEST_F(EventFileTest, SaysWhenItCannotBeWritten) {
-    expect_error([&] { EventFile(folder_ / "nowhere" / "events"); }, "nowhere/events': No such file or directory");
-    EventFile file(path_);
-    const std::int64_t before = file.length();
-    const FilesUpTo full(static_cast<rlim_t>(before) + 10);
-    const Scalar loss[] = {{"loss", 1}};
-    expect_error([&] { file.add(1, wall_time(), loss); }, "cannot be written: File too large");
-    EXPECT_EQ(file.length(), before) << "none of it stays";
 }
 
 // Debian's SentencePiece contains a protobuf library, which would conflict with a second one in the program.

@@ -178,12 +178,6 @@ TEST_F(HostileRun, IsRefusedOrTranslatesAsBefore) {
     RecordProperty("harmless", harmless);
 }
 
-TEST_F(HostileRun, NamesTheOptionThatWasChangedByHand) {
-    const fs::path run = copy("good-word");
-    edit_config(run, "heads = 2", "heads = 4");
-    expect_error([&] { open_run(run); }, "heads = 2, but the configuration says heads = 4");
-}
-
 // An unknown word is an error, and not replaced by a default.
 TEST_F(HostileRun, NamesFileAndLineOfAWordThatMeansNothing) {
     const fs::path run = copy("good-word");

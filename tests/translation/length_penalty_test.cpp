@@ -93,17 +93,6 @@ TEST_F(LengthPenalty, IsNotChosenWhenTheWatchStopsIt) {
     EXPECT_THAT(tried, ElementsAre(1, 0.5, 1.25, 1.5, 2));
 }
 
-TEST_F(LengthPenalty, IsTheSameOnAnyThreads) {
-    const std::vector<std::string> wanted = translated(0.5);
-    std::vector<double> scores;
-    for (const int count : {1, 3}) {
-        const WithThreads on(count);
-        for (const PenaltyTrial& trial : choose(wanted, by_bleu).trials) scores.push_back(trial.score);
-    }
-    const auto half = scores.begin() + static_cast<std::ptrdiff_t>(scores.size() / 2);
-    EXPECT_EQ(std::vector(scores.begin(), half), std::vector(half, scores.end()));
-}
-
 // 13a's BLEU of such lines is 0 with every penalty, so the first one would be kept.
 TEST_F(LengthPenalty, IsChosenByChrfWhereBleuDoesNotApply) {
     Corpus text;

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <thread>
 
-#include "apps/translation/text/corpus.h"
 #include "apps/translation/text/unicode.h"
 #include "core/random.h"
 #include "tests/support.h"
@@ -261,13 +260,6 @@ TEST(LongLines, AreCutWhereACharacterEndsAndCounted) {
     }
 }
 
-TEST(LongLines, OfBytesThatFollowNothingAreCutToo) {
-    const ReadText text = WrittenFile(std::string(70000, '\x80')).read(true);
-    EXPECT_EQ(text.changes.cut, 1);
-    EXPECT_EQ(text.changes.replaced, 1);
-    EXPECT_EQ(decode_utf8(text.lines.at(0)).size(), longest_line);
-}
-
 TEST(Gzip, MayHaveSeveralMembersAndZerosBehind) {
     const Lines wanted{"eins", "zwei", "drei"};
     EXPECT_EQ(WrittenFile(gzipped("eins\nzw") + gzipped("") + gzipped("ei\ndrei\n")).read().lines, wanted);
@@ -323,42 +315,6 @@ TEST(Gzip, ThatIsDamagedOrEndsTooEarlyIsAnErrorWithTheName) {
     }
     const WrittenFile file(packed + "more");
     EXPECT_THAT(error_of([&] { file.read(); }), HasSubstr("damaged"));
-}
-
-TEST(TextFiles, ThatCannotBeReadAreNamed) {
-    const TemporaryFolder folder;
-    expect_error([&] { LineReader((folder / "none").string(), false); },
-                 (folder / "none").string() + ": cannot be read: No such");
-    expect_error([&] { read_text_file(folder.path().string(), {}); },
-                 folder.path().string() + ": this is a folder; wanted a text file");
-    if (getuid() == 0) return;  // root may read everything
-    std::ofstream(folder / "closed") << "x";
-    std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
-    expect_error([&] { read_text_file((folder / "closed").string(), {}); }, "closed: cannot be read: Permission denied");
-}
-
-TEST(TextFiles, OfRandomBytesNeverEndTheProgram) {
-    Sequence numbers(11);
-    const std::string awkward = "\n\n\r\t\0 a\xEF\xBB\xBF\x80\xE2\xF0\x1f\x8b"s;
-    for (int round = 0; round < 200; ++round) {
-        std::string bytes;
-        for (std::uint64_t n = numbers.below(300); n > 0; --n)
-            bytes += numbers.below(3) == 0 ? static_cast<char>(numbers.below(256)) : awkward[numbers.below(awkward.size())];
-        if (round % 4 == 0)
-            bytes.insert(numbers.below(bytes.size() + 1), std::string(66000, awkward[numbers.below(awkward.size())]));
-        if (round % 8 == 1) bytes = gzipped(bytes).substr(0, 10 + numbers.below(200)) + bytes;
-        const WrittenFile file(bytes);
-        try {
-            for (const std::string& line : file.read(true).lines) {
-                ASSERT_TRUE(is_utf8(line));
-                ASSERT_EQ(line.find_first_of("\n\0"s), std::string::npos);
-                ASSERT_LE(decode_utf8(line).size(), longest_line);
-            }
-            file.read(false);
-        } catch (const Error& error) {
-            ASSERT_THAT(error.what(), StartsWith(file.path() + ":"));
-        }
-    }
 }
 
 }  // namespace

@@ -6,8 +6,6 @@
 
 #include "apps/command/line_stream.h"
 #include "apps/translation/text/corpus.h"
-#include "core/error.h"
-#include "core/random.h"
 #include "tests/support.h"
 #include "tests/translation/text_support.h"
 
@@ -60,17 +58,6 @@ TEST(TextFormat, IsKnownByTheBeginning) {
     for (const auto& [beginning, format] : cases) EXPECT_EQ(recognised(beginning), format) << beginning;
 }
 
-TEST_F(Formats, AreReadAsTheOptionSays) {
-    const std::string tags = "<url>x</url>\nHallo\n";
-    EXPECT_EQ(lines(tags), (Lines{"Hallo"}));
-    EXPECT_THAT(said_, ElementsAre(HasSubstr("t: left out 1 line of metadata")));
-    EXPECT_EQ(lines(tags, TextFormat::text), (Lines{"<url>x</url>", "Hallo"}));
-    EXPECT_TRUE(said_.empty());
-    EXPECT_EQ(lines("Hallo\n<seg>\n", TextFormat::text), (Lines{"Hallo", "<seg>"}));
-    EXPECT_EQ(value_of<TextFormat>("html"), std::nullopt);
-    for (const EnumWord<TextFormat>& each : enum_words(TextFormat())) EXPECT_EQ(value_of<TextFormat>(each.word), each.value);
-}
-
 TEST_F(Formats, OfTalksAreFoundByTheWholeFile) {
     const std::string talk = "<url>u</url>\n<talkid>1</talkid>\n";
     std::string many;
@@ -89,22 +76,6 @@ TEST_F(Formats, OfTalksAreFoundByTheWholeFile) {
     EXPECT_EQ(pairs(page, page + "").size(), 4);
     EXPECT_EQ(pairs(talk + many, talk + many).size(), 2000);
     EXPECT_THAT(error_of_pairs(talk + "a\n", "one\ntwo\na\n"), HasSubstr("--format text takes every line as a sentence"));
-}
-
-TEST_F(Formats, ThatNobodyChoseAreNamedWhereTheTextLooksLikeOthers) {
-    const auto read = [&](const std::string& bytes, TextFormat format) {
-        write("t", bytes);
-        Reading assumed = reading(format);
-        assumed.assumed = true;
-        return read_text_file(path("t"), assumed).lines;
-    };
-    const std::string tags = "<url>x</url>\nHallo\n";
-    EXPECT_EQ(read(tags, TextFormat::text), (Lines{"<url>x</url>", "Hallo"}));
-    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("t: looks like IWSLT's training text"), HasSubstr("--format tags"))));
-    EXPECT_EQ(read("<refset>\n<seg>a</seg>\n</refset>\n", TextFormat::text).size(), 3u);
-    EXPECT_THAT(said_, ElementsAre(HasSubstr("--format xml")));
-    EXPECT_EQ(read("<title>x</title>\n<b>y</b>\n", TextFormat::text).size(), 2u);
-    EXPECT_TRUE(said_.empty());
 }
 
 // ---- IWSLT train.tags
@@ -234,54 +205,6 @@ TEST_F(Formats, KeepNoNamesOfAnyLength) {
         EXPECT_THAT(error("<mteval><doc docid=\"1\"><seg id=\"" + name + "n\">x</seg></doc></mteval>" + end),
                     HasSubstr("an id has 1001 bytes"));
     }
-}
-
-TEST_F(Formats, WithRandomDamageGiveSegmentsOrAnError) {
-    const std::string whole =
-        document("<seg id=\"1\">a &amp; b</seg>\n<seg id='2'><![CDATA[x]]></seg><!-- c -->\n<hl><seg>d</seg></hl>\n");
-    const std::string_view pieces[] = {"<",    ">",    "&",   ";",    "\"", "'", "/",   "</seg>",
-                                       "<seg", "<!--", "-->", "<doc", "=",  " ", "&#x", "]]>"};
-    Sequence numbers(17);
-    int read = 0, refused = 0;
-    for (int round = 0; round < 200; ++round) {
-        std::string damaged = whole;
-        for (std::uint64_t changes = 1 + numbers.below(3); changes > 0; --changes) {
-            const std::size_t at = numbers.below(damaged.size());
-            const std::string_view piece = pieces[numbers.below(std::size(pieces))];
-            if (numbers.below(2) == 0)
-                damaged.insert(at, piece);
-            else
-                damaged.erase(at, 1 + numbers.below(6));
-        }
-        try {
-            const Lines found = lines(damaged, TextFormat::xml);
-            EXPECT_FALSE(found.empty()) << damaged;
-            for (const std::string& line : found) EXPECT_EQ(line.find('\n'), std::string::npos);
-            ++read;
-        } catch (const Error& error) {
-            EXPECT_THAT(error.what(), HasSubstr(path("t"))) << damaged;
-            ++refused;
-        }
-    }
-    EXPECT_GT(read, 20);
-    EXPECT_GT(refused, 20);
-}
-
-TEST_F(Formats, OfSegmentsThatPartAreAnErrorWithBothCounts) {
-    const auto with = [](const std::string& segments) { return document(segments); };
-    EXPECT_THAT(error_of_pairs(with("<seg id=\"1\">a</seg>\n<seg id=\"2\">b</seg>\n<seg id=\"3\">c</seg>\n"),
-                               with("<seg id=\"1\">a</seg>\n<seg id=\"3\">c</seg>\n")),
-                AllOf(HasSubstr("t.de has 3 segments"), HasSubstr("t.en has 2 segments"),
-                      HasSubstr("the one has document 17, segment 2 (line 8)"), HasSubstr("document 17, segment 3 (line 8)")));
-    EXPECT_THAT(error_of_pairs(with("<seg id=\"1\">a</seg>\n<seg id=\"2\">b</seg>\n"), with("<seg id=\"1\">a</seg>\n")),
-                AllOf(HasSubstr("has 2 segments"), HasSubstr("has 1 segment;"),
-                      HasSubstr("the first without a partner is document 17, segment 2 (line 8) of")));
-    EXPECT_THAT(error_of_pairs(with("<seg id=\"1\">a</seg>\n"), "<mteval><doc docid=\"18\"><seg id=\"1\">a</seg></doc></mteval>"),
-                HasSubstr("document 18, segment 1"));
-    EXPECT_EQ(pairs(with("<seg id=\"1\">a</seg><seg>b</seg>"), "<mteval><seg>x</seg><seg id=\"7\">y</seg></mteval>").size(), 2);
-    EXPECT_EQ(pairs(with("<seg id=\"1\">a</seg><seg>b</seg>"), "plain\nlines\n").size(), 2) << "a plain file has no ids";
-    EXPECT_THAT(error_of_pairs(with("<seg id=\"1\">a</seg><seg>b</seg>"), "plain\n"),
-                AllOf(HasSubstr("has 2 segments"), HasSubstr("has 1 line")));
 }
 
 // ---- file names and streams

@@ -220,43 +220,6 @@ TEST_F(DeviceTraining, SkippedUpdatesLeaveNoTrace) {
     }
 }
 
-// Counts are integers: the device's tally must equal the host's, whenever it is read.
-TEST_F(DeviceTraining, AccuracyIsThatOfTheCpu) {
-    DeviceSetting setting;
-    const std::int64_t updates = 6;
-    const auto correct = [&](Device device, bool graphs, std::int64_t read_every) {
-        setting.options.cuda_graphs = graphs;
-        nn::Transformer model(tiny_model(setting.data, 0.1), 3);
-        model.to(device);
-        Learner learner(model, setting.options, updates);
-        std::vector<std::int64_t> counts;
-        std::int64_t targets = 0, counted = 0;
-        for (std::int64_t update = 0; update < updates; ++update) {
-            const UpdateReport report = learner.update(setting.batches(update));
-            targets += report.targets;
-            if (report.read) {
-                counts.push_back(report.correct);
-            } else if ((update + 1) % read_every == 0) {
-                const LossReading reading = learner.read();
-                counts.push_back(reading.correct);
-                counted += reading.targets;
-            }
-        }
-        EXPECT_TRUE(device == Device::cpu || counted == targets);
-        EXPECT_LT(counts.back(), targets);
-        return counts;
-    };
-    const std::vector<std::int64_t> cpu = correct(Device::cpu, false, 1);
-    ASSERT_EQ(cpu.size(), static_cast<std::size_t>(updates));
-    EXPECT_GT(cpu.back(), cpu.front()) << "it learns, so the counts differ";
-    for (const bool graphs : {false, true}) {
-        EXPECT_EQ(correct(Device::cuda, graphs, 1), cpu) << "graphs: " << graphs;
-        EXPECT_EQ(correct(Device::cuda, graphs, 3),
-                  (std::vector<std::int64_t>{cpu[0] + cpu[1] + cpu[2], cpu[3] + cpu[4] + cpu[5]}))
-            << "graphs: " << graphs;
-    }
-}
-
 // A line of kind "training" in a log.
 struct Logged {
     std::int64_t update = 0;

@@ -114,19 +114,6 @@ TEST_F(TrainingLogTest, SaysInTheFileThatStderrIsDead) {
     EXPECT_THAT(notes(), ElementsAre(HasSubstr("stderr: cannot be written: No space left on device; training goes on")));
 }
 
-TEST_F(TrainingLogTest, SaysOnceThatAStderrComesAndGoes) {
-    TrainingLog log(file_);
-    for (int i = 0; i < 3; ++i) {
-        testing::internal::CaptureStderr();
-        log_update(log, 2 * i);
-        EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("| update "));
-        const FullStderr full;
-        log_update(log, 2 * i + 1);
-    }
-    EXPECT_THAT(updates_in_the_file(), ElementsAre(0, 1, 2, 3, 4, 5));
-    EXPECT_THAT(notes(), ElementsAre(HasSubstr("stderr: cannot be written: No space left on device; training goes on")));
-}
-
 TEST_F(TrainingLogTest, GoesOnWithoutBoth) {
     TrainingLog log(file_);
     log.note("first");

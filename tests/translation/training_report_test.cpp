@@ -48,6 +48,12 @@ Rows table_of(const std::string& page, const std::string& header) {
     return rows;
 }
 
+std::string page_of(const TrainingHistory& history, const UpdateTimes& times = {}) {
+    ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
+    parts.times = times;
+    return training_report("RUN", history, parts).html();
+}
+
 class TrainingReport : public testing::Test {
   protected:
     TrainingHistory history_of(const std::string& lines) const {
@@ -113,9 +119,7 @@ TEST_F(TrainingReport, BeginsWithTheWeightsThatWereKept) {
                "\n";
     };
     const auto names = [&](const std::string& lines) {
-        const Rows rows = table_of(
-            training_report("RUN", history_of(lines), {.command = "c", .version = "v", .config = "", .machine = "m"}).html(),
-            "</th><th class=\"n\">update");
+        const Rows rows = table_of(page_of(history_of(lines)), "</th><th class=\"n\">update");
         std::vector<std::string> all;
         for (const std::vector<std::string>& row : rows) all.push_back(row[0] + " " + row[1]);
         return all;
@@ -159,9 +163,7 @@ TEST_F(TrainingReport, ShowsExactTranslationsAloneWhereBleuMeasuresNothing) {
     const std::string lines = read_file(folder_ / "log.jsonl");
     EXPECT_THAT(lines, HasSubstr(R"("bleu":0.0,"bleu_applies":false,"translated":200,"exact":75,"exact_share":0.375,)"));
 
-    const std::string page = training_report("RUN", history_of(lines.substr(0, lines.find('\n') + 1)),
-                                             {.command = "c", .version = "v", .config = "", .machine = "m"})
-                                 .html();
+    const std::string page = page_of(history_of(lines.substr(0, lines.find('\n') + 1)));
     EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
               (Rows{{"best and last validation", "10", "0.0000", "0.00 %", "", "37.5 %"}}));
     EXPECT_THAT(page, HasSubstr(">Exact translations<"));
@@ -191,14 +193,13 @@ TEST_F(TrainingReport, NamesTheTokenizerAndChrfFirstWhereItSaysMore) {
     EXPECT_FALSE(history.validations.at(0).chrf);
     EXPECT_EQ(history.validations.at(1).tokenizer, Tokenizer::character);
     EXPECT_EQ(history.validations.at(1).chrf, 47.126);
-    const ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
-    std::string page = training_report("RUN", history, parts).html();
+    std::string page = page_of(history);
     EXPECT_THAT(page, AllOf(HasSubstr(">chrF2, greedy<"), HasSubstr(">chrF2</th>")));
     EXPECT_EQ(table_of(page, "</th><th class=\"n\">update"),
               (Rows{{"last validation", "10", "0.0000", "0.00 %", "47.13", "37.5 %"},
                     {"best validation", "10", "0.0000", "0.00 %", "", "37.5 %"}}))
         << "no BLEU in a column of chrF";
-    page = training_report("RUN", {.intervals = {}, .validations = {history.validations.front()}, .notes = {}}, parts).html();
+    page = page_of({.intervals = {}, .validations = {history.validations.front()}, .notes = {}});
     EXPECT_THAT(page, AllOf(HasSubstr(">BLEU (zh)</th>"), Not(HasSubstr("chrF2"))));
 }
 
@@ -217,8 +218,7 @@ TEST_F(TrainingReport, ShowsTheUpdatesBehindTheLastLogLineAsAPointOfTheirOwn) {
 }
 
 TEST_F(TrainingReport, OfARunThatSaidNothingIsAPageAllTheSame) {
-    const std::string page =
-        training_report("RUN", history_of(""), {.command = "c", .version = "v", .config = "", .machine = "m"}).html();
+    const std::string page = page_of(history_of(""));
     EXPECT_EQ(markup_of(page).error, "");
     EXPECT_THAT(page, HasSubstr("no value to draw"));
     EXPECT_THAT(page, Not(HasSubstr("BLEU")));
@@ -239,17 +239,10 @@ TEST_F(TrainingReport, ShowsManyTranslationsOfASampleAtEvenDistances) {
     for (int update = 1; update <= 200; ++update)
         lines += R"({"kind":"validation","update":)" + std::to_string(update) +
                  R"(,"loss":1,"samples":[{"source":"s","reference":"r","translation":"t)" + std::to_string(update) + "\"}]}\n";
-    const std::string page =
-        training_report("RUN", history_of(lines), {.command = "c", .version = "v", .config = "", .machine = "m"}).html();
+    const std::string page = page_of(history_of(lines));
     EXPECT_THAT(page, HasSubstr(">t1<"));
     EXPECT_THAT(page, HasSubstr(">t200<"));
     EXPECT_LT(markup_of(page).all("tr").size(), 25u);
-}
-
-std::string page_of(const TrainingHistory& history, const UpdateTimes& times) {
-    ReportParts parts{.command = "c", .version = "v", .config = "", .machine = "m"};
-    parts.times = times;
-    return training_report("RUN", history, parts).html();
 }
 
 TEST_F(TrainingReport, TellsWhereTheTimeOfAnUpdateGoesAndChangesNoWeight) {

@@ -68,10 +68,6 @@ TEST_P(EveryType, IsTheSameAfterSavingAndLoading) {
     for (std::int32_t id = 0; id < loaded->size(); ++id) EXPECT_EQ(loaded->token(id), vocabulary->token(id));
 }
 
-TEST_P(EveryType, IsTrainedToTheSameBytesAgain) {
-    EXPECT_EQ(train_vocabulary(options(), sample)->serialized(), train_vocabulary(options(), sample)->serialized());
-}
-
 TEST_P(EveryType, LowersTheTextWhenAskedTo) {
     const auto vocabulary = train_vocabulary(options(true), sample);
     EXPECT_EQ(vocabulary->encode("THE QUICK GR\u00dc\u00dfE"), vocabulary->encode("the quick gr\u00fc\u00dfe"));
@@ -344,14 +340,6 @@ TEST(CharVocabulary, GivesBackEverySignItKnowsTabsAndBackslashesToo) {
     EXPECT_EQ(loaded->encode(lines[0]).size(), decode_utf8(lines[0]).size());
     EXPECT_EQ(loaded->decode(loaded->encode(lines[0])), lines[0]);
     EXPECT_EQ(loaded->decode(loaded->encode("a\nb")), "a\u2047b");
-}
-
-TEST(VocabularyTypes, HaveNamesAndFileEndings) {
-    for (const std::string_view type : {"bpe", "unigram", "word", "char"}) EXPECT_EQ(word_of(vocabulary_type(type)), type);
-    EXPECT_EQ(error_of([] { vocabulary_type("chars"); }),
-              "vocabulary: there is no type 'chars'; wanted bpe, unigram, word or char");
-    EXPECT_EQ(train_vocabulary({.size = 64}, sample)->file_extension(), "model");
-    EXPECT_EQ(train_vocabulary({.type = VocabularyType::word, .size = 0}, sample)->file_extension(), "tsv");
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 // Vocabularies of words: which words they keep, and how lines are split into words and rejoined; text with words or characters
-// that a vocabulary lacks; options that contradict the file of a vocabulary.
-#include <gmock/gmock.h>
+// that a vocabulary lacks.
 #include <gtest/gtest.h>
 
 #include "apps/translation/batching/line_batches.h"
 #include "apps/translation/text/text_file.h"
 #include "apps/translation/text/unicode.h"
 #include "apps/translation/text/words.h"
-#include "apps/translation/training/data.h"
 #include "apps/translation/vocabulary/unknown_text.h"
 #include "apps/translation/vocabulary/vocabulary.h"
 #include "core/error.h"
@@ -130,33 +128,6 @@ TEST(UnknownText, ShowsTheBeginningOfALongWordAndNoSignThatATerminalObeys) {
     EXPECT_EQ(said_of(VocabularyType::bpe, {{"\u2764\ufe0f"}}).front(),
               "warning: input, line 1: '\u2764\ufe0f' is not in the vocabulary; the model reads it as unknown")
         << "a selector belongs to its sign";
-}
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
-
-TEST(VocabularyRequest, RefusesGivenOptionsThatItsModelFileContradicts) {
-    const std::vector<std::string> lines{"ab ab ab", "ab 5 m\u00b2", "ab  ab", "1\u00b2 ab"};
-    const std::string file = testing::TempDir() + "vocabulary_request.model";
-    train_vocabulary({.size = 15, .normalization = Normalization::nfkc}, lines)->save(file);
-    const auto load = [&](VocabularyRequest request) {
-        request.model_file = file;
-        make_vocabularies(request, Corpus(), [](std::string_view) {});
-        return request;
-    };
-    VocabularyRequest normalised;
-    normalised.normalization = Normalization::nfc;
-    EXPECT_EQ(load(normalised).normalization, Normalization::nfkc);
-    normalised.normalization_given = true;
-    EXPECT_THAT([&] { load(normalised); },
-                ThrowsMessage<UsageError>(HasSubstr("its own rules (nfkc); leave out --vocab-normalization nfc")));
-    normalised.normalization = Normalization::nfkc;
-    EXPECT_EQ(load(normalised).normalization, Normalization::nfkc);
-    VocabularyRequest typed;
-    typed.type = VocabularyType::unigram;
-    typed.type_given = true;
-    EXPECT_THAT([&] { load(typed); },
-                ThrowsMessage<UsageError>(HasSubstr("it is a bpe vocabulary; leave out --vocab-type unigram")));
 }
 
 }  // namespace

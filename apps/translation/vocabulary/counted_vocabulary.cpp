@@ -171,7 +171,8 @@ std::unique_ptr<Vocabulary> load_counted(std::string_view bytes, std::string_vie
         entries.push_back(std::move(entry));
     }
     check(!entries.empty(), "{}: a vocabulary without tokens", name);
-    return std::make_unique<CountedVocabulary>(vocabulary_type(type), header == "lowercase", std::move(entries));
+    const VocabularyType kind = type == "word" ? VocabularyType::word : VocabularyType::character;
+    return std::make_unique<CountedVocabulary>(kind, header == "lowercase", std::move(entries));
 }
 
 std::unique_ptr<Vocabulary> train_counted(const VocabularyOptions& options, std::span<const std::string_view> lines) {

@@ -26,11 +26,6 @@ std::unique_ptr<Vocabulary> train_on(const VocabularyOptions& options, std::span
 
 }  // namespace
 
-VocabularyType vocabulary_type(std::string_view text) {
-    if (const auto found = value_of<VocabularyType>(text)) return *found;
-    fail_with("vocabulary: there is no type '{}'; wanted bpe, unigram, word or char", text);
-}
-
 bool is_sentencepiece(VocabularyType type) { return type == VocabularyType::bpe || type == VocabularyType::unigram; }
 
 std::string_view Vocabulary::file_extension() const { return is_sentencepiece(type()) ? "model" : "tsv"; }

@@ -29,8 +29,6 @@ constexpr auto enum_words(VocabularyType) {
                                       {VocabularyType::word, "word"},
                                       {VocabularyType::character, "char"}});
 }
-/// The type with this word; error that lists the words when there is none.
-VocabularyType vocabulary_type(std::string_view name);
 /// True for types that SentencePiece trains and reads.
 bool is_sentencepiece(VocabularyType type);
 
