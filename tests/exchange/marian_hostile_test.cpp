@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <new>
 #include <string>
@@ -17,7 +16,6 @@
 
 #include "apps/exchange/npz.h"
 #include "core/storage.h"
-#include "nn/search/scoring.h"
 #include "tests/exchange/marian_support.h"
 #include "tests/support.h"
 
@@ -154,7 +152,6 @@ TEST_F(MarianHostile, TruncatedAndLongerArchives) {
     for (std::size_t lacking = 1; lacking <= 22; lacking += 3) refuses_npz(npz.substr(0, npz.size() - lacking), "end is missing");
     refuses_npz(npz + "x", "end is missing");
     refuses_npz("x" + npz, "does not end where the end record begins");
-    refuses_npz(std::string(100, 'x'), "end is missing");
     refuses_npz(npz + npz, "does not end where the end record begins");
 }
 
@@ -172,7 +169,6 @@ TEST_F(MarianHostile, DirectoriesThatLie) {
     patched(end + 10, 0xffff, 2, "and says 65535");
     patched(end + 12, 0, 4, "does not end where");
     patched(end + 16, directory + 1, 4, "does not end where");
-    patched(end + 16, 0xffffffff, 4, "does not end where");
     patched(end + 20, 7, 2, "end is missing");
     patched(directory, 0, 4, "an entry of its directory should begin");
     patched(directory + 8, 1, 2, "is encrypted");
@@ -184,7 +180,6 @@ TEST_F(MarianHostile, DirectoriesThatLie) {
     patched(directory + 28, 0xffff, 2, "reaches too far");
     patched(directory + 28, 3, 2, "the local header of Wem does not agree");
     patched(directory + 30, 0xffff, 2, "reaches too far");
-    patched(directory + 32, 0xffff, 2, "reaches too far");
     patched(directory + 42, 1, 4, "has no local header at byte 1");
     patched(directory + 42, 0xfffffff0, 4, "has no local header");
     patched(0, 0, 4, "has no local header at byte 0");
@@ -233,12 +228,6 @@ TEST_F(MarianHostile, EntriesWithinEntriesAndOddNames) {
     const std::string name = "decoder_l1_self_bk", same = "decoder_l1_self_bq";
     for (std::size_t at = twice.find(same); at != std::string::npos; at = twice.find(same)) twice.replace(at, name.size(), name);
     refuses_npz(twice, "decoder_l1_self_bk.npy is there twice");
-    // More entries than anyone has.
-    ZipWriter many;
-    for (int i = 0; i < 3; ++i) many.add(fmt::format("{}.npy", i), "");
-    std::string large = many.take();
-    large.replace(large.size() - 12, 2, little_endian(0xffff, 2));
-    refuses_npz(large, "and says 65535");
 }
 
 TEST_F(MarianHostile, ArraysOfNumPyThatLie) {
@@ -265,28 +254,20 @@ TEST_F(MarianHostile, ArraysOfNumPyThatLie) {
     refuses_array(name, good + "x", "65 bytes of elements do not fit");
     header(replaced(right, "(1, 16)", "(1, 17)"), "do not fit its shape [1, 17]");
     header(replaced(right, "(1, 16)", "(16, 1)"), "is [16, 1], wanted [1, 16]");
-    header(replaced(right, "(1, 16)", "()"), "do not fit its shape []");
-    header(replaced(right, "(1, 16)", "(4, 4)"), "is [4, 4], wanted [1, 16]");
     header(replaced(right, "(1, 16)", "(1, -16)"), "is not a dict");
     header(replaced(right, "(1, 16)", "(4611686018427387904, 4611686018427387904)"), "do not fit its shape");
     header(replaced(right, "(1, 16)", "(99999999999999999999, 1)"), "is not a dict");
     header(replaced(right, "(1, 16)", "(1, 1, 1, 1, 1, 1, 1, 1, 16)"), "is not a dict");
-    header(replaced(right, "(1, 16)", "(1, 16"), "is not a dict");
-    header(replaced(right, "(1, 16)", "1, 16"), "is not a dict");
     header(replaced(right, "False", "True"), "in Fortran's order");
     header(replaced(right, "False", "0"), "is not a dict");
     header(replaced(right, "<f4", ">f4"), "has the dtype >f4");
-    header(replaced(right, "<f4", "|O8"), "has the dtype |O8");
     header(replaced(right, "<f4", "<f3"), "has the dtype <f3");
     header(replaced(right, "<f4", "<i4"), "has the dtype <i4, wanted <f4");
     header(replaced(replaced(right, "<f4", "<f2"), "16", "32"), "is [1, 32], wanted [1, 16]");
     header(replaced(right, "'<f4'", "[('a', '<f4')]"), "is not a dict");
-    header(replaced(right, "'descr'", "'shape'"), "is not a dict");
     header(replaced(right, "'descr': '<f4', ", ""), "is not a dict");
     header(replaced(right, "}", "} x"), "is not a dict");
-    header(replaced(right, "}", ""), "is not a dict");
     header("", "is not a dict");
-    header("{", "is not a dict");
     header(std::string(60000, '('), "is not a dict");
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         std::string copy = good;
@@ -318,11 +299,8 @@ TEST_F(MarianHostile, OptionsOfOtherModels) {
         refuses_option(key + ": " + now, key + ": " + other + "\n", key + " is '" + other + "'");
     };
     option("type", "transformer", "s2s");
-    option("type", "transformer", "transformer-lm");
     option("transformer-decoder-autoreg", "self-attention", "rnn");
-    option("transformer-decoder-autoreg", "self-attention", "average-attention");
     option("transformer-ffn-activation", "swish", "gelu");
-    option("transformer-ffn-activation", "swish", "swiglu");
     option("transformer-ffn-depth", "2", "3");
     option("transformer-decoder-ffn-depth", "0", "1");
     option("transformer-postprocess", "dan", "dah");
@@ -353,11 +331,9 @@ TEST_F(MarianHostile, OptionsOfOtherModels) {
 TEST_F(MarianHostile, OptionsThatLie) {
     refuses_option("dim-emb: 16", "dim-emb: 17\n", "no possible model");
     refuses_option("dim-emb: 16", "dim-emb: 0\n", "no possible model");
-    refuses_option("dim-emb: 16", "dim-emb: -16\n", "no possible model");
     refuses_option("dim-emb: 16", "dim-emb: 1000000000000\n", "no possible model");
     refuses_option("dim-emb: 16", "dim-emb: 32\n", "Wemb is [60, 16], wanted [60, 32]");
     refuses_option("dim-emb: 16", "dim-emb: 99999999999999999999\n", "wanted a whole number");
-    refuses_option("dim-emb: 16", "dim-emb: wide\n", "wanted a whole number");
     refuses_option("dim-emb: 16", "dim-emb:\n  - 16\n  - 16\n", "wanted one value");
     refuses_option("transformer-heads: 2", "transformer-heads: 3\n", "no possible model");
     refuses_option("transformer-heads: 2", "transformer-heads: 0\n", "no possible model");
@@ -365,10 +341,7 @@ TEST_F(MarianHostile, OptionsThatLie) {
     refuses_option("enc-depth: 2", "enc-depth: 3\n", "encoder_l3");
     refuses_option("enc-depth: 2", "enc-depth: 1\n", "encoder_l2");
     refuses_option("enc-depth: 2", "enc-depth: 1000000000000\n", "layers");
-    refuses_option("enc-depth: 2", "enc-depth: -1\n", "no possible model");
-    refuses_option("dec-depth: 1", "dec-depth: 1000000000\n", "layers");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n", "dim-vocabs is [60]");
-    refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n  - many\n", "dim-vocabs is [many]");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n  - 61\n", "no possible model");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 99\n  - 99\n", "Wemb is [60, 16], wanted [99, 16]");
     refuses_option("tied-embeddings-all: true", "tied-embeddings-all: maybe\n", "wanted true or false");
@@ -382,8 +355,6 @@ TEST_F(MarianHostile, TextThatIsNoYaml) {
     const auto text = [&](const std::string& added, const std::string& reason) { refuses_yml(added + yml_, reason); };
     text("no colon\n", "1: this is no option");
     text(": value\n", "1: this is no option");
-    text("a b: c\n", "1: this is no option");
-    text("  within: another\n", "1: an option within an option");
     text("a:\n  b: c\n", "2: an option within an option");
     text("- value\n", "1: a value without an option");
     text("a: b\n- c\n", "2: a value without an option");
@@ -392,14 +363,11 @@ TEST_F(MarianHostile, TextThatIsNoYaml) {
     text("a: [b, c\n", "1: the list is not closed");
     text("a: [b, [c]]\n", "1: this value is not understood");
     text("a: [b] c\n", "1: there is more after the value");
-    text("a: \"b\" c\n", "1: there is more after the value");
     text("a: &b c\n", "1: this value is not understood");
-    text("a: |\n  text\n", "1: this value is not understood");
     text("a: {b: c}\n", "1: this value is not understood");
     text("a: b\na: c\n", "2: the option a is there twice");
     text(std::string("\0", 1) + "\n", "there is a NUL within the text");
     refuses_yml("", "it has no type");
-    refuses_yml(std::string(300, '\0'), "it has no type");
     refuses_yml(std::string(2 << 20, ' '), "wanted a text of at most");
     refuses_array("special:model.yml", arrays_.at("Wemb"), "of dtype <f4, wanted a text");
 }
@@ -443,32 +411,6 @@ TEST_F(MarianHostile, OtherFilesOfMarian) {
     Files optimizer = files_;
     optimizer["model.npz.optimizer.npz"] = "";
     EXPECT_TRUE(read(optimizer).model != nullptr);
-}
-
-// A changed bit outside of the weights is seen, or changes nothing: times and versions are read by nobody.
-TEST_F(MarianHostile, FlippedBitsAreSeenOrChangeNothing) {
-    const HeddleModel model = read(files_);
-    const std::string& npz = files_["model.npz"];
-    const std::size_t directory = number_at(npz, npz.size() - 6, 4);
-    Sequence random(7);
-    int harmless = 0;
-    for (int i = 0; i < 400; ++i) {
-        Files files = files_;
-        const std::size_t at = i % 4 == 0 ? random.below(200) : directory + random.below(npz.size() - directory);
-        files["model.npz"][at] = static_cast<char>(files["model.npz"][at] ^ (1 << random.below(8)));
-        try {
-            const HeddleModel found = read(files);
-            const nn::NamedTensors one = model.model->named_tensors(), other = found.model->named_tensors();
-            for (std::size_t t = 0; t < one.size(); ++t)
-                ASSERT_EQ(one[t].second.to_vector(), other[t].second.to_vector()) << one[t].first << ", byte " << at;
-            ++harmless;
-        } catch (const Error& error) {
-            EXPECT_THAT(error.what(), HasSubstr(folder_.path().string()));
-            ++refused_;
-        }
-    }
-    EXPECT_GT(harmless, 20);
-    EXPECT_GT(refused_, 200);
 }
 
 }  // namespace

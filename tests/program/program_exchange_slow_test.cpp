@@ -73,18 +73,5 @@ TEST_F(Exchange, CTranslate2AndArgosTranslateTheDefaultModelAsHeddle) {
     expect_the_same_in("argos", "de_en.argosmodel");
 }
 
-TEST_F(Exchange, ComesBackAsTheSameRun) {
-    train("--norm post --activation silu --positions sines-first");
-    for (const char* toolkit : {"huggingface", "ctranslate2"}) {
-        export_to(toolkit, toolkit);
-        const ProgramResult imported = here_.run(std::string("import ") + toolkit + " --out back_" + toolkit);
-        ASSERT_EQ(imported.status, 0) << imported.err;
-        const ProgramResult translated =
-            here_.run(std::string("translate back_") + toolkit + " --beam 1 --max-output-length 256 --threads 1", source_);
-        ASSERT_EQ(translated.status, 0) << translated.err;
-        EXPECT_EQ(lines_of(translated.out), wanted_) << toolkit;
-    }
-}
-
 }  // namespace
 }  // namespace heddle
