@@ -127,7 +127,7 @@ Experiment experiment() {
         .name = "batch-bleu",
         .group = "Translating and scoring",
         .title = "BLEU of full batches, without short segments, or as a mean over the batch loop",
-        .caught_by = "Bleu.OfAFileIsThatOfItsSegmentsAddedUpInAnyParts",
+        .caught_by = "Bleu.EqualsSacrebleuOnAwkwardText",
         .why =
             "BLEU is a ratio of sums over the whole test set: matches over n-grams, and one brevity penalty. Segments that are "
             "left out are seldom typical (short ones matter least, since they have no 4-grams), and a mean over batches either "

@@ -77,15 +77,6 @@ TEST_F(LineStreamTest, HandsOutNoMoreThanTheLimit) {
     EXPECT_EQ(lines.next(2), Lines{"5"});
 }
 
-TEST_F(LineStreamTest, KeepsEmptyLinesAndTakesWindowsEnds) {
-    LineStream lines(ends_[0]);
-    type(
-        "\xEF\xBB\xBF"
-        "a\r\n\n\r\n \nlast");
-    end();
-    EXPECT_EQ(lines.next(100), (Lines{"a", "", "", " ", "last"}));
-}
-
 TEST_F(LineStreamTest, CutsALineOfManyMegabytesWhileItReads) {
     LineStream lines(ends_[0]);
     constexpr std::size_t megabytes = 64;

@@ -1,9 +1,7 @@
 // Each option reaches the model and the optimizer.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "apps/command/option_rows.h"
-#include "apps/command/resume.h"
 #include "apps/command/run.h"
 #include "apps/translation/training/learner.h"
 #include "tests/command/options_support.h"
@@ -74,17 +72,6 @@ TEST(Options, EachModelOptionReachesTheModel) {
     EXPECT_EQ(few.tie, nn::Tie::all);
     EXPECT_EQ(model_of("--tie none").tie, nn::Tie::none);
     EXPECT_EQ(model_of("").norm, nn::NormPlace::pre);
-}
-
-// With as many key heads as heads, as in every model before the option existed, the run's files do not mention it.
-TEST(Options, AllKeyHeadsLeaveNoTrace) {
-    TrainSettings silent = parsed(""), said = parsed("--key-heads 4"), fewer = parsed("--key-heads 2");
-    for (TrainSettings* settings : {&silent, &said, &fewer}) resolve(settings->model, settings->vocabulary);
-    EXPECT_EQ(train_table(said).config(), train_table(silent).config());
-    EXPECT_EQ(options_to_save(train_table(said)), options_to_save(train_table(silent)));
-    EXPECT_FALSE(options_to_save(train_table(silent)).contains("key-heads"));
-    EXPECT_THAT(train_table(fewer).config(), testing::HasSubstr("\nkey-heads = 2\n"));
-    EXPECT_EQ(options_to_save(train_table(fewer)).at("key-heads"), "2");
 }
 
 TEST(Options, EachOptimizerOptionReachesTheOptimizer) {

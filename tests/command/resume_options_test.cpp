@@ -138,16 +138,6 @@ TEST_F(ResumeOptions, KnowThatThereWereNoGroupedKeys) {
     EXPECT_THAT(going_on(), ElementsAre(HasSubstr("key-heads was none when this was saved, config.toml says 2")));
 }
 
-TEST_F(ResumeOptions, KeepGroupedKeys) {
-    settings_.model.key_heads = 2;
-    folder_.write_config(table_.config());
-    saved_ = options_to_save(table_);
-    EXPECT_THAT(going_on(), ElementsAre());
-    EXPECT_THAT(going_on({"--key-heads", "1"}), ElementsAre(HasSubstr("cannot change --key-heads 1 (it has 2)")));
-    edit("key-heads", "1");
-    EXPECT_THAT(going_on(), ElementsAre(HasSubstr("key-heads was 2 when this was saved, config.toml says 1")));
-}
-
 // The run was resumed with --epochs 40 --lr 0.01 and ended before its next save: config.toml is its own, not edited.
 TEST_F(ResumeOptions, MayBeNewerThanTheSave) {
     settings_.training.epochs = 40;

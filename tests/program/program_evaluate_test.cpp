@@ -39,7 +39,7 @@ class ProgramEvaluate : public testing::Test {
 };
 
 TEST_F(ProgramEvaluate, EqualsSacrebleuOnAThousandLinesByEachTokenizer) {
-    HEDDLE_NEEDS_PYTHON_WITH("sacrebleu regex");
+    HEDDLE_NEEDS_PYTHON_WITH("sacrebleu");
     const std::uint64_t seed = std::random_device()();
     app::UnicodeTestLines lines = app::unicode_test_lines(seed, 1000);
     std::string hypotheses, references;
@@ -58,7 +58,7 @@ TEST_F(ProgramEvaluate, EqualsSacrebleuOnAThousandLinesByEachTokenizer) {
         "'" + python() + "' -B '" + script + "' --files '" + here.path("hyp") + "' '" + here.path("ref") + "'";
     ASSERT_EQ(std::system((command + " > '" + made + "'").c_str()), 0);
     const nlohmann::json cases = nlohmann::json::parse(here.read("made.json"));
-    ASSERT_EQ(cases.at(0).at("scores").size(), 5u);
+    ASSERT_EQ(cases.at(0).at("scores").size(), 4u);
     for (const nlohmann::json& wanted : cases[0]["scores"]) {
         const auto tokenizer = wanted.at("tokenizer").get<std::string>();
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + tokenizer);

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/translation/run/folder.h"
 #include "core/digest.h"
 #include "core/random.h"
@@ -127,20 +125,6 @@ TEST_F(Resuming, ASecondSignalStopsAtOnce) {
     EXPECT_THAT(here_.read("log"), HasSubstr("stopping after this update"));
     program->send(SIGINT);
     EXPECT_EQ(program->wait(), -SIGINT);
-}
-
-TEST_F(Resuming, IsForOneProcessAtATime) {
-    const auto program = start(std::string(" --out run --epochs 100000") + tiny);
-    wait_for_save("run");
-    const ProgramResult second = train(" --resume run");
-    EXPECT_EQ(second.status, 1);
-    EXPECT_THAT(second.err, HasSubstr("run is in use: process"));
-    EXPECT_THAT(train(std::string(" --out run --overwrite") + tiny).err, HasSubstr("run is in use: process"));
-    program->send(SIGKILL);
-    program->wait();
-    EXPECT_TRUE(here_.exists("run/lock")) << "a killed process leaves its lock file";
-    EXPECT_EQ(train(" --resume run --updates 1").status, 0);
-    EXPECT_FALSE(here_.exists("run/lock"));
 }
 
 // After a kill before the first new save, options changed on resuming are in config.toml, but not in the save.

@@ -93,14 +93,6 @@ TEST_F(Decoding, AnswersEachLineOfASlowPipe) {
     EXPECT_EQ(child.wait(), 0);
 }
 
-TEST_F(Decoding, TranslatesTheSameInPiecesOfAnySize) {
-    const std::string input = some(60);
-    const std::string wanted = translated("--model ONE --beam 1", input);
-    for (const char* every : {"1", "7", "1000"})
-        EXPECT_EQ(translated("--model ONE --beam 1 --flush-every " + std::string(every), input), wanted);
-    EXPECT_EQ(here_->run("translate --model ONE --flush-every 0", "").status, 2);
-}
-
 // The input after the reader has left with the first answer: a file has more lines than are read for one answer.
 TEST_F(Decoding, WritesBeforeItReadsMoreLinesThanItWasTold) {
     std::string input;
@@ -128,19 +120,6 @@ TEST_F(Decoding, EndsQuietlyWhenNobodyReads) {
         else
             EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
     }
-}
-
-TEST_F(Decoding, SaysOnceHowManyLinesWereCut) {
-    std::string longest;
-    for (int i = 0; i < 600; ++i) longest += "one ";
-    const ProgramResult result =
-        here_->run("translate --model ONE --beam 1 --flush-every 1", longest + "\none\n" + longest + "\n");
-    EXPECT_EQ(lines_of(result.out).size(), 3u);
-    EXPECT_EQ(
-        result.err,
-        "2 of 3 lines were cut to 512 tokens, the length of the model's position table\n"
-        "2 of 3 translations did not end and were cut at 3 times their source's tokens + 13; --max-output-length N sets another "
-        "limit\n");
 }
 
 // The peak of the resident memory, in KB.

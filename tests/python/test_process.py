@@ -37,12 +37,6 @@ def use(*names):
     assert done.returncode == 0, f'{names}: {done.returncode}\n{done.stderr[-2000:]}'
 
 
-@pytest.mark.parametrize('other', [pytest.param(name, marks=needs(name.split('.')[0])) for name in USES if name != 'heddle'])
-@pytest.mark.parametrize('order', ['before', 'behind', 'around'])
-def test_imports_beside(other, order):
-    use(*{'before': ('heddle', other), 'behind': (other, 'heddle'), 'around': ('heddle', other, 'heddle', other)}[order])
-
-
 def test_imports_among_all_others():
     there = [name for name in USES if name == 'heddle' or not needs(name.split('.')[0]).args[0]]
     others = [name for name in there if name != 'heddle']
