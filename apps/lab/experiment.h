@@ -30,8 +30,6 @@ struct Result {
 
     /// Adds the values of one more variant, in the order of the findings. Error if the counts differ.
     void add(std::span<const double> values);
-    /// The value for one variant. Error if the finding or the variant does not exist; the message lists the existing ones.
-    double value(std::string_view what, std::string_view variant) const;
 };
 
 /// One mistake. An experiment is a small program that uses the public API: the wrong variant is composed from basic ops, never
@@ -50,8 +48,6 @@ struct Experiment {
 
 /// All experiments, in list order.
 const std::vector<Experiment>& experiments();
-/// Null if no experiment has this name.
-const Experiment* find_experiment(std::string_view name);
 
 /// A write-up of the Transformer that is a preset, and the experiments on its mistakes and claims.
 struct WriteUp {

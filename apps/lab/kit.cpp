@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "core/format.h"
 #include "nn/flat.h"
@@ -11,8 +10,6 @@
 
 namespace heddle::lab {
 namespace {
-
-constexpr std::array<int, 4> heads_and_time = {0, 2, 1, 3};
 
 // Moves the first of `count` series or bars behind the others.
 template <typename T>
@@ -83,12 +80,8 @@ Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::in
     return made;
 }
 
-Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads) {
-    return ops::permute(ops::reshape(x, {sentences, x.rows() / sentences, heads, x.cols() / heads}), heads_and_time);
-}
-
 Variable join_heads(const Variable& x) {
-    return ops::reshape(ops::permute(x, heads_and_time), {x.dim(0) * x.dim(2), x.dim(1) * x.dim(3)});
+    return ops::reshape(ops::permute(x, std::array{0, 2, 1, 3}), {x.dim(0) * x.dim(2), x.dim(1) * x.dim(3)});
 }
 
 double median(std::vector<double> values) {
@@ -130,14 +123,6 @@ double largest_difference(const Tensor& a, const Tensor& b) {
     check(a.shape() == b.shape(), "lab: the difference of tensors {} and {} was asked for; it needs one shape", a.shape(),
           b.shape());
     return largest_difference(a.to_vector(), b.to_vector());
-}
-
-double error_of_sums(const Tensor& weights) {
-    const std::vector<double> values = weights.to_vector();
-    std::vector<double> sums;
-    for (auto row = values.begin(); row != values.end(); row += weights.shape()[-1])
-        sums.push_back(std::accumulate(row, row + weights.shape()[-1], 0.0));
-    return largest_difference(sums, std::vector<double>(sums.size(), 1));
 }
 
 double gradient_norm(const nn::Module& module) {

@@ -53,10 +53,8 @@ struct Reversed {
 };
 Reversed reversed_sentences(std::int64_t sentences, std::int64_t length, std::int64_t vocabulary, std::uint64_t key);
 
-/// For attention composed from basic ops. Turns x [sentences * time, heads * width] into [sentences, heads, time, width]: splits
-/// each row into heads, then transposes heads and time.
-Variable cut_heads(const Variable& x, std::int64_t sentences, std::int64_t heads);
-/// The inverse of cut_heads().
+/// For attention composed from basic ops: the [sentences, heads, time, width] results of the heads as rows
+/// [sentences * time, heads * width], each position's heads side by side.
 Variable join_heads(const Variable& x);
 
 /// The median (of an even count: the mean of the middle two). Error if there are no values.
@@ -72,9 +70,6 @@ double relative_change(std::span<const double> before, std::span<const double> a
 double largest_difference(std::span<const double> a, std::span<const double> b);
 /// The same for two tensors. Error if the shapes differ.
 double largest_difference(const Tensor& a, const Tensor& b);
-
-/// The largest distance of a row's sum from 1; rows run along the last axis. NaN if any sum is NaN.
-double error_of_sums(const Tensor& weights);
 
 /// The norm of the gradients of all the module's parameters, taken as one vector. Parameters without a gradient are skipped.
 double gradient_norm(const nn::Module& module);

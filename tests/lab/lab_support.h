@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "apps/lab/experiment.h"
@@ -30,10 +31,10 @@ inline void expect_complete(const lab::Experiment& experiment, const lab::Result
 }
 
 /// Runs the experiment and expects its result to be complete. Error when there is no such experiment.
-inline lab::Result run_experiment(const std::string& name, std::uint64_t seed = 1) {
-    const lab::Experiment* experiment = lab::find_experiment(name);
-    if (experiment == nullptr) fail("test: there is no experiment " + name);
-    lab::Result result = experiment->run({.seed = seed});
+inline lab::Result run_experiment(const std::string& name) {
+    const auto experiment = std::ranges::find(lab::experiments(), name, &lab::Experiment::name);
+    if (experiment == lab::experiments().end()) fail("test: there is no experiment " + name);
+    lab::Result result = experiment->run({});
     expect_complete(*experiment, result);
     return result;
 }

@@ -21,44 +21,30 @@ constexpr const char* given = R"(
 #include "apps/translation/batching/token_pairs.h"
 #include "apps/translation/metrics/bleu.h"
 #include "apps/translation/text/text_file.h"
-#include "nn/search/search.h"
 #include "apps/translation/vocabulary/vocabulary.h"
-#include "autograd/checkpoint.h"
-#include "autograd/gradcheck.h"
 #include "autograd/ops.h"
-#include "core/error.h"
 #include "kernels/device/cuda.h"
 #include "kernels/device/mma.h"
 #include "nn/flat.h"
 #include "nn/transformer.h"
 #include "optim/optimizer.h"
 namespace heddle::pieces {  // whose names hide the ops'
-extern Variable x, q, k, v, scores, factor, weight, table, places, memory, logits, one_hot, eps;
-extern Tensor mask, tokens, targets, self_map, cross_map, input;
+extern Variable x, q, k, scores, factor, weight, memory, logits, one_hot, eps;
+extern Tensor mask, targets;
 extern Spans spans, memory_spans;
-extern std::int64_t B, T, H, d, h, n, sentences, longest, d_model, batch;
+extern std::int64_t B, T, H, d, h, n, sentences, longest, batch;
 extern std::size_t full_batches;
 extern std::vector<std::int64_t> lengths;
-extern std::vector<std::uint8_t> may_attend;
-extern double p, *row;
 extern nn::TransformerOptions options;
 extern nn::Transformer model;
 extern nn::Encoder encoder;
-extern nn::Linear query, key, value, output, inner, outer;
-extern nn::SelfAttention attention, self_attention;
-extern nn::CrossAttention cross_attention;
+extern nn::Linear output, inner, outer;
+extern nn::SelfAttention attention;
 extern nn::FeedForward feed_forward;
 extern nn::LayerNorm norm, next_norm;
-extern nn::PositionalEncoding positions;
-extern nn::AttentionMaps maps;
 extern std::vector<std::unique_ptr<nn::DecoderLayer>> decoder;
 extern std::vector<nn::Stream> encoded;
 extern nn::Stream y;
-extern Gradients gradients;
-extern struct Layers {
-    Variable operator()(const Variable& x) const;
-    Variable operator()(std::span<const Variable> inputs) const;
-} layers;
 extern nn::FlatParameters parameters;
 extern optim::Optimizer optimizer;
 extern struct Saved {
@@ -66,7 +52,6 @@ extern struct Saved {
     std::map<std::string, Tensor> moments;
     std::int64_t updates, batch;
 } saved;
-extern std::vector<nn::Hypothesis> found;
 extern std::vector<app::BleuStatistics> batches;
 extern std::vector<std::int32_t> said;
 extern std::vector<app::TokenPair> pairs;
