@@ -7,8 +7,8 @@
 namespace heddle::explain {
 namespace {
 
-constexpr Chip kChips[] = {{"A100", "SXM 80 GB", 2039e9, 19.5e12, 312e12, "NVIDIA's A100 data sheet", "sm_80", 164 << 10},
-                           {"H100", "SXM", 3352e9, 66.9e12, 989.4e12, "NVIDIA's Hopper white paper", "sm_90a", 228 << 10}};
+constexpr Chip kChips[] = {{"A100", "SXM 80 GB", 2039e9, 19.5e12, 312e12, "NVIDIA's A100 data sheet"},
+                           {"H100", "SXM", 3352e9, 66.9e12, 989.4e12, "NVIDIA's Hopper white paper"}};
 
 std::string limit(const Arithmetic& a, const Chip& chip, double per_byte) {
     return fmt::format("{} {:.1f}", a.is_limited_by_bandwidth(chip, per_byte) ? "bandwidth: below" : "arithmetic: at least",

@@ -15,14 +15,12 @@ namespace heddle::explain {
 /// Peak rates of one chip. A kernel takes at least bytes / bandwidth and at least operations / peak; the longer of the two
 /// limits it (Williams, Waterman, Patterson: Roofline, 2009).
 struct Chip {
-    std::string_view name;          ///< "A100"
-    std::string_view form;          ///< "SXM 80 GB"
-    double bytes_second;            ///< from and to its memory
-    double f32_second;              ///< operations outside of tensor cores
-    double bf16_second;             ///< operations of tensor cores on dense bf16
-    std::string_view source;        ///< where the figures come from
-    std::string_view architecture;  ///< "sm_80"
-    std::size_t shared_bytes;       ///< of an SM (CUDA C++ programming guide, technical specifications)
+    std::string_view name;    ///< "A100"
+    std::string_view form;    ///< "SXM 80 GB"
+    double bytes_second;      ///< from and to its memory
+    double f32_second;        ///< operations outside of tensor cores
+    double bf16_second;       ///< operations of tensor cores on dense bf16
+    std::string_view source;  ///< where the figures come from
 
     /// Operations per byte at which both limits meet: with fewer a kernel is limited by bandwidth, with more by arithmetic.
     double balance(bool tensor_cores) const { return (tensor_cores ? bf16_second : f32_second) / bytes_second; }

@@ -12,7 +12,6 @@
 #include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
 #include "apps/explain/explanation_finding.h"
-#include "apps/explain/resources.h"
 #include "core/file.h"
 #include "kernels/emulator/trace/costs.h"
 
@@ -303,8 +302,6 @@ ordered_json json_of(const Explanation& explanation, std::size_t step_bytes) {
              {"warps_in_all", warps_of(report).size()},
              {"warps", shown_warps(report, memory, explanation.bf16, step_bytes, explanation.finding.has_value())}});
         if (ordered_json pieces = pieces_of(explanation, *report.launch); !pieces.empty()) launches.back()["pieces"] = pieces;
-        if (ordered_json resources = resources_json(explanation, *report.launch); !resources.empty())
-            launches.back()["resources"] = resources;
         if (report.launch->is_cut) launches.back()["is_cut"] = true;
     }
     ordered_json result = {

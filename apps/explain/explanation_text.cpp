@@ -6,7 +6,6 @@
 
 #include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
-#include "apps/explain/resources.h"
 #include "apps/explain/scripts.h"
 #include "apps/translation/run/json.h"
 
@@ -40,12 +39,11 @@ constexpr Count kCounts[] = {
     {"warp collectives", [](const auto& t, auto) { return fmt::format("{}", t.collectives); }},
 };
 
-Rows total_rows(const Explanation& explanation, const LaunchReport& report) {
+Rows total_rows(const LaunchReport& report) {
     Rows rows = {{"grid", size_of(report.launch->grid)},
                  {"threads of a block", size_of(report.launch->block)},
                  {"shared memory of a block, bytes", fmt::format("{}", report.launch->shared_bytes)}};
     for (const Count& count : kCounts) rows.push_back({count.name, count.of(report.totals, report.least_bytes)});
-    for (std::vector<std::string>& row : resource_rows(explanation, *report.launch)) rows.push_back(std::move(row));
     return rows;
 }
 
@@ -152,7 +150,7 @@ std::string text_of(std::span<const Explanation> explanations) {
         text += fmt::format("\n{}{} {}\n", as_columns(rows), kRoofline, peaks_text());
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches) {
-            text += fmt::format("\n{}\n{}", report.launch->kernel, as_columns(total_rows(one, report)));
+            text += fmt::format("\n{}\n{}", report.launch->kernel, as_columns(total_rows(report)));
             Rows rows = {line_header};
             for (std::vector<std::string>& row : line_rows(report)) rows.push_back(std::move(row));
             text += "\n" + as_columns(rows);
@@ -181,7 +179,7 @@ picture::Page page_of(std::span<const Explanation> explanations, const nlohmann:
     for (const Explanation& one : explanations)
         for (const LaunchReport& report : one.launches)
             page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.name, report.launch->kernel) : report.launch->kernel)
-                .table({"count", "of all blocks"}, total_rows(one, report))
+                .table({"count", "of all blocks"}, total_rows(report))
                 .table(line_header, line_rows(report));
     page.script(explain_base_js).script(explain_pictures_js);
     if (has_finding) page.style(explain_finding_css).script(explain_finding_js);

@@ -1,4 +1,4 @@
-// The script and style of the page: the files in apps/explain/scripts, compiled into the program, and the table of registers.
+// The script and style of the page: the files in apps/explain/scripts, compiled into the program.
 #pragma once
 
 #include <string_view>
@@ -11,6 +11,5 @@ extern const std::string_view explain_finding_css,
     explain_finding_js;  ///< for pages with a finding; runs before explain_viewer_js
 extern const std::string_view explain_viewer_js;
 extern const std::string_view explain_js;
-extern const std::string_view resources_md;  ///< docs/measured/resources.md
 
 }  // namespace heddle::explain

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Registers, stack and spills of every kernel, as ptxas reports them, for sm_80 and sm_90a:
+# Registers a thread, bytes of stack and of spills stored and loaded of every kernel, as ptxas reports them for sm_80 and sm_90a, as a
+# Markdown table; where cuobjdump is (tests/gpu/machine_code.py says where it looks) also the instructions of attention's kernels.
 #
-#     bash docs/measured/make-resources.sh > docs/measured/resources.md
+#     bash docs/measured/make-resources.sh > FILE
 #
-# Compiles each .cu file once more with nvcc (some minutes on two cores); needs no GPU. Counts the instructions of attention's
-# kernels where cuobjdump is (tests/gpu/machine_code.py says where it looks).
+# Compiles each .cu file once more with nvcc (some minutes on two cores); needs no GPU.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -15,11 +15,6 @@ find kernels -name '*.cu' -not -path '*/emulator/*' | xargs -P "$(nproc)" -I FIL
     -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -Xptxas -v -c "$2" -o "$3/$(echo "$2" | tr / _).o" \
     2>"$3/$(echo "$2" | tr / _).log"' sh "$nvcc" FILE "$work"
 
-echo '# What the kernels take'
-echo
-echo "Made by \`docs/measured/make-resources.sh\` with $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/CUDA \1/p'): registers a thread; bytes of stack a thread"
-echo '(arrays that do not fit into registers, and calls); bytes of spills stored and loaded. The arena of shared memory is given at the'
-echo 'launch and not counted by ptxas. No GPU was needed or used.'
 cat "$work"/*.log | c++filt | awk '
     /Compiling entry function/ { chip = $NF; gsub(/\047/, "", chip)
         name = $0; sub(/.*entry function \047/, "", name); sub(/\047 for \047.*/, "", name)
@@ -38,38 +33,9 @@ cat "$work"/*.log | c++filt | awk '
     { cells[$1, $2] = $3; if (!($2 in seen)) { seen[$2]; names[++count] = $2 } }
     function of(chip, name) { return (chip, name) in cells ? cells[chip, name] : "- | - | - | -" }
     END { if (failed) exit 1
-        print "\n| kernel | sm_80: registers | stack | spills stored | loaded | sm_90a: registers | stack | spills stored | loaded |"
+        print "| kernel | sm_80: registers | stack | spills stored | loaded | sm_90a: registers | stack | spills stored | loaded |"
         print "|---|---|---|---|---|---|---|---|---|"
         for (i = 1; i <= count; ++i) printf "| `%s` | %s | %s |\n", names[i], of("sm_80", names[i]), of("sm_90a", names[i]) }'
 
-cat <<'END'
-
-## Attention's inner loops
-
-Instructions for each tensor-core instruction (`mma`), in the straight code that has any and over the whole tile loop, with masks,
-dropout and edges, most of which a tile skips; and instructions for each asynchronous copy of 16 bytes. What
-[tests/gpu/promises.py](../../tests/gpu/promises.py) holds these kernels to. The second argument says whether there is a bias.
-
-At commit 43b1fb3, before addresses were computed once per tile, on sm_90a; a copy took 58 instructions where nothing was masked:
-
-| kernel | registers | spills | a `mma`, straight | a `mma`, tile loop |
-|---|---|---|---|---|
-| `attention_forward_mma_kernel<32>` | 200 | 0 | 2.7 | 43.5 |
-| `attention_forward_mma_kernel<64>` | 254 | 0 | 2.4 | 23.1 |
-| `attention_forward_mma_kernel<128>` | 255 | 8 | 3.8 | 24.3 |
-| `attention_d_query_mma_kernel<32>` | 159 | 0 | 4.9 | 33.5 |
-| `attention_d_query_mma_kernel<64>` | 239 | 0 | 3.8 | 17.9 |
-| `attention_d_query_mma_kernel<128>` | 167 | 0 | 6.7 | 26.6 |
-| `attention_d_key_mma_kernel<32>` | 179 | 0 | 7.4 | 32.4 |
-| `attention_d_key_mma_kernel<64>` | 178 | 0 | 4.7 | 19.8 |
-| `attention_d_key_mma_kernel<128>` | 254 | 0 | 6.5 | 24.9 |
-| `attention_forward_short_kernel<32>` | 125 | 0 | 7.8 | - |
-| `attention_forward_short_kernel<64>` | 156 | 0 | 4.2 | - |
-| `attention_forward_short_kernel<128>` | 167 | 0 | 3.5 | - |
-| `attention_backward_short_kernel<32>` | 152 | 0 | 4.8 | - |
-| `attention_backward_short_kernel<64>` | 212 | 0 | 4.8 | - |
-
-Now:
-
-END
+echo
 python3 tests/gpu/machine_code.py --table "$work"/kernels_attention_*.o || echo 'Not counted: cuobjdump is missing.'
