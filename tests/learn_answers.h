@@ -69,15 +69,15 @@ inline const learn::ExercisePage& exercise_page(const std::string& name) {
 }
 
 inline std::vector<WrongAnswer> wrong_answers(const std::string& exercise) {
-    return wrong_answers_in(project_file("tests/program/wrong_answers.txt"), exercise, exercise_page(exercise).solution());
+    return wrong_answers_in(project_file("tests/program/wrong_answers.txt"), exercise, exercise_page(exercise).solution);
 }
 
 /// The text of "map/solution", "map/starter" or "map/wrong/strides".
 inline std::string answer_of(const std::string& name) {
     const std::size_t slash = name.find('/');
     const std::string exercise = name.substr(0, slash), kind = name.substr(slash + 1);
-    if (kind == "solution") return exercise_page(exercise).solution();
-    if (kind == "starter") return exercise_page(exercise).starter();
+    if (kind == "solution") return exercise_page(exercise).solution;
+    if (kind == "starter") return exercise_page(exercise).starter;
     for (const WrongAnswer& answer : wrong_answers(exercise))
         if (kind == "wrong/" + answer.name) return answer.text;
     fail("there is no answer " + name);

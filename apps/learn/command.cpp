@@ -128,7 +128,7 @@ int start_command(Arguments arguments) {
     if (!fs::exists(text))
         write_file_atomically(text, fmt::format("{}\nStuck? `heddle learn hint {}` shows the first of {} hints.\n", page.text,
                                                 page.name, page.hints.size()));
-    write_file_atomically(file, page.starter());
+    write_file_atomically(file, page.starter);
     print(fmt::format("read {}, edit {}, then: heddle learn check {}\n", text.string(), file.string(), page.name));
     return 0;
 }
@@ -318,7 +318,7 @@ int solution_command(Arguments arguments) {
                         page.name));
         return 1;
     }
-    print(page.solution());
+    print(page.solution);
     return 0;
 }
 

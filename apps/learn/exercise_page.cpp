@@ -31,24 +31,28 @@ std::vector<std::string> hints_of(const std::string& list) {
     return hints;
 }
 
-ExercisePage page_of(const std::filesystem::path& folder) {
-    ExercisePage page;
-    page.folder = folder;
-    page.name = folder.filename().string();
-    page.on_device = std::filesystem::exists(folder / "solution.cu");
-    const std::string text = read_file(folder / "page.md");
+ExercisePage page_of(const std::filesystem::path& file) {
+    const std::string text = read_file(file);
     std::smatch head;
     static const std::regex first_line(R"(^<!-- learn: ([A-Za-z ]+) (\d+), starter [a-z]+ -->\n# ([^\n]+)\n)");
-    check(std::regex_search(text, head, first_line), "{}: wanted <!-- learn: TRACK N, starter KIND --> and a title",
-          (folder / "page.md").string());
-    page.track = head[1];
-    page.place = std::stoi(head[2]);
-    page.title = head[3];
-    const std::size_t begin = text.find('\n') + 1, hints = text.find("\n## Hints\n");
-    check(hints != std::string::npos, "{}: wanted hints under ## Hints", (folder / "page.md").string());
-    page.text = text.substr(begin, hints - begin);
-    page.hints = hints_of(text.substr(hints + 10));
-    return page;
+    constexpr std::string_view before_hints = "\n## Hints\n", before_solution = "\n## Solution\n\n```";
+    const std::size_t begin = text.find('\n') + 1, hints = text.find(before_hints), solution = text.find(before_solution);
+    check(std::regex_search(text, head, first_line) && hints < solution && solution != std::string::npos &&
+              text.ends_with("\n```\n"),
+          "{}: wanted <!-- learn: TRACK N, starter KIND -->, a title, ## Hints, and ## Solution with a block of code",
+          file.string());
+    const std::size_t list = hints + before_hints.size(), language = solution + before_solution.size();
+    const std::size_t code = text.find('\n', language) + 1;
+    const std::string answer = text.substr(code, text.size() - 4 - code);  // without ```
+    return {.name = file.stem().string(),
+            .title = head[3],
+            .track = head[1],
+            .place = std::stoi(head[2]),
+            .text = text.substr(begin, hints - begin),
+            .hints = hints_of(text.substr(list, solution - list)),
+            .starter = cut(answer, true),
+            .solution = cut(answer, false),
+            .on_device = text.substr(language, code - 1 - language) == "cuda"};
 }
 
 std::size_t number_of(const std::string& track) {
@@ -92,13 +96,10 @@ std::string cut(const std::string& text, bool starter) {
     return kept;
 }
 
-std::string ExercisePage::starter() const { return cut(read_file(folder / ("solution" + extension())), true); }
-std::string ExercisePage::solution() const { return cut(read_file(folder / ("solution" + extension())), false); }
-
 std::vector<ExercisePage> exercise_pages() {
     std::vector<ExercisePage> pages;
     for (const auto& entry : std::filesystem::directory_iterator(files().exercises))
-        if (entry.is_directory()) pages.push_back(page_of(entry.path()));
+        if (entry.path().extension() == ".md") pages.push_back(page_of(entry.path()));
     std::ranges::sort(pages, {},
                       [](const ExercisePage& page) { return std::tuple(number_of(page.track), page.place, page.name); });
     return pages;

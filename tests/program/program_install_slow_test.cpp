@@ -99,14 +99,14 @@ TEST_F(Installed, GradesAnExercise) {
     if (!fs::exists(path("bin/heddle-grader"))) GTEST_SKIP() << "this build has no heddle-grader";
     const std::string here = "cd " + quoted(folder().path("")) + " && " + quoted(path("bin/heddle")) + " learn ";
     ASSERT_EQ(shell(here + "start vector-loads 2>&1").status, 0);
-    fs::copy_file(path("share/heddle/learn/exercises/vector-loads/solution.cu"), folder().path("heddle-learn/vector-loads.cu"),
-                  fs::copy_options::overwrite_existing);
+    const std::string solution =
+        here + "solution 2>&1; " + quoted(path("bin/heddle")) + " learn solution > heddle-learn/";  // asked twice
+    ASSERT_EQ(shell(solution + "vector-loads.cu").status, 0);
     const ShellOutput passed = shell(here + "check 2>&1");
     EXPECT_EQ(passed.status, 0) << passed.text;
     EXPECT_THAT(passed.text, HasSubstr("vector-loads: pass"));
     ASSERT_EQ(shell(here + "start product-rule 2>&1").status, 0);  // host C++: needs the tape's headers
-    fs::copy_file(path("share/heddle/learn/exercises/product-rule/solution.cpp"), folder().path("heddle-learn/product-rule.cpp"),
-                  fs::copy_options::overwrite_existing);
+    ASSERT_EQ(shell(solution + "product-rule.cpp").status, 0);
     EXPECT_THAT(shell(here + "check 2>&1").text, HasSubstr("product-rule: pass"));
     EXPECT_TRUE(fs::exists(path("share/heddle/learn/include/exercises/vector-loads/exercise.h")));
 }
