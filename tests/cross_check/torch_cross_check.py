@@ -1,30 +1,22 @@
 #!/usr/bin/env python3
 """Heddle's gradients beside PyTorch's, in f64: random configurations of each op, and random graphs.
 
-    torch_cross_check.py BUILD/tests/cross_check [--count 200] [--graphs 10000] [--torch-graphs 1000] [--seed 1] [--record]
+    torch_cross_check.py BUILD/tests/cross_check [--count 200] [--graphs 10000] [--torch-graphs 1000] [--seed 1]
 
 The program draws configurations and graphs from the seed, runs them forward and backward, and writes inputs, cotangents, outputs
 and gradients. Here PyTorch computes each output and gradient again, by the formulas of
 the ops' tables (autograd/ops/*_cases.cpp), which the program writes beside them. It also compares all graphs with dual numbers
 itself. Status 1 when an output or a gradient of an op differs by more than 1e-12 of its largest element, when a graph differs by more than
-that of its largest gradient, or when an op has no formula; 77 when there is no PyTorch. --record writes the result into
-docs/measured/gradcheck.md.
+that of its largest gradient, or when an op has no formula; 77 when there is no PyTorch.
 """
 import argparse
-import datetime
 import json
 import pathlib
-import platform
 import struct
 import subprocess
 import sys
 import tempfile
 import textwrap
-
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-import generated_sections  # noqa: E402
 
 try:
     import torch
@@ -191,38 +183,6 @@ def write_with(program, *arguments):
     return done.stdout
 
 
-def commit():
-    log = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return log.stdout.strip() or "(unknown)"
-
-
-def section(given, ops, graphs, duals):
-    """What docs/measured/gradcheck.md holds between its marks."""
-    shown = "\n".join(f"| {op} | {configurations} | {tensors} | {largest:.1e} |" for op, (configurations, tensors, largest, _) in ops.items())
-    return f"""## Heddle's ops beside PyTorch's
-
-Written by `tests/cross_check/torch_cross_check.py` on {datetime.date.today()}: PyTorch {torch.__version__}, Python {platform.python_version()}, Heddle at commit {commit()}.
-
-    python3 tests/cross_check/torch_cross_check.py build/emulated/tests/cross_check --count {given.count} --graphs {given.graphs} \\
-        --torch-graphs {given.torch_graphs} --seed {given.seed} --record
-
-Each op runs in f64 with {given.count} random configurations: shapes, options, masks, biases, spans, and a dropout whose factors PyTorch is
-given. PyTorch computes outputs and gradients again with its own function where it has one (the formulas in `autograd/ops/*_cases.cpp`). The gap is the largest difference of a tensor over its largest element,
-at least {LEAST_SCALE:g}; more than {BOUND:g} is a failure.
-
-| op | configurations | outputs and gradients | largest gap |
-| --- | ---: | ---: | ---: |
-{shown}
-
-Whole graphs: {duals['graphs']:,} random ones of 5 to 40 ops, {duals['ops']:,} ops in all. {duals['shared']:,} values are read by several ops; there are
-{duals['views']:,} views, {duals['no_grad']:,} parts without gradients, {duals['frozen_leaves']:,} leaves that need none,
-{duals['checkpoints']:,} checkpoints, {duals['retained']:,} further walks over a retained tape, and {duals['dropped']:,} graphs that let values go
-when nothing reads them any more. The tape's gradients equal those of dual numbers, one run forward for each element of a leaf, within
-{duals['largest_gap']:.1e} of the largest gradient. PyTorch computed {graphs[0]:,} of them again: outputs and gradients agree within {graphs[2]:.1e}.
-More than {BOUND:g} is a failure.
-"""
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     p.add_argument("program", help="the program cross_check of a build, BUILD/tests/cross_check")
@@ -230,7 +190,6 @@ def main():
     p.add_argument("--graphs", type=int, default=10000, help="graphs compared with dual numbers")
     p.add_argument("--torch-graphs", type=int, default=1000, help="of these, how many PyTorch computes again")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--record", action="store_true", help="write the result into docs/measured/gradcheck.md")
     given = p.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:
@@ -246,8 +205,6 @@ def main():
     complaints = [line for result in [*ops.values(), graphs] for line in result[3]]
     if not ops: complaints.append("no op was written")
     for line in complaints: print(f"torch_cross_check.py: {line}", file=sys.stderr)
-    if given.record and not complaints:
-        generated_sections.write(ROOT / "docs/measured/gradcheck.md", "cross_check", section(given, ops, graphs, duals))
     return 1 if complaints else 0
 
 
