@@ -6,30 +6,17 @@
 #
 # A program first runs whole and lists the places where its kernels synchronise. Then it runs once more for each place, which does
 # nothing this time (HEDDLE_EMULATOR_SKIP). A mutant is reported when a run ends with a report of the emulator; with a wrong
-# result only it is not. What may stay unreported stands in barrier_mutants.txt, with the reason: "FILE | TEXT OF THE LINE | REASON".
-# Prints a table and ends with status 1 when a place is neither reported by any program nor listed: a helper of kernels/device may have a
-# barrier that one of the kernels which call it would not need.
+# result only it is not. Prints a table and ends with status 1 when a place is not reported by any program: a helper of kernels/device may
+# have a barrier that one of the kernels which call it would not need.
 set -u
-[ $# -ge 1 ] || { sed -n '2,12p' "$0" | cut -c3-; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,11p' "$0" | cut -c3-; exit 2; }
 build=$1
 shift
-source=$(cd "$(dirname "$0")/.." && pwd)
-listed=$source/tests/barrier_mutants.txt
 tests=("$@")
 [ ${#tests[@]} -gt 0 ] || for program in "$build"/tests/checked/*_device_test; do tests+=("$(basename "$program")"); done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset HEDDLE_EMULATOR_SKIP HEDDLE_EMULATOR_LAUNCHES
-
-# reason FILE LINE: why the line may be removed unseen, or nothing.
-reason() {
-    local text file part why
-    text=$(sed -n "$2p" "$source/$1")
-    while IFS='|' read -r file part why; do
-        file=$(echo $file) part=$(sed 's/^ *//; s/ *$//' <<< "$part")
-        [[ $file == "$1" && $text == *"$part"* ]] && { echo "${why# }"; return; }
-    done < <(grep -v '^#' "$listed" | grep '|')
-}
 
 declare -A verdicts  # of each place, the best one
 broken=0
@@ -56,21 +43,13 @@ for test in "${tests[@]}"; do
             case $status in 0) ;; 124) verdict="does not end" ;; *) verdict="wrong result only" ;; esac
         done
         detail=$(grep -m 1 -o -E 'race: .*|reads [0-9].*|leaves the kernel.*|deadlock.*|comes to .*' "$work/log" | head -n 1 | cut -c 1-100)
-        if [ "$verdict" != reported ]; then
-            detail=$(reason "${place%:*}" "${place##*:}")
-            [ -z "$detail" ] || verdict=redundant
-        fi
         [ "${verdicts[$place]:-}" = reported ] || verdicts[$place]=$verdict
         printf '%-30s %-50s %-16s %-12s %s\n' "$test" "$place" "$what" "$verdict" "$detail"
     done < <(grep '^kernels/' "$work/places" | sort -u)
 done
-reported=0 explained=0 missed=0
+missed=0
 for place in "${!verdicts[@]}"; do
-    case ${verdicts[$place]} in
-        reported) reported=$((reported + 1)) ;;
-        redundant) explained=$((explained + 1)) ;;
-        *) missed=$((missed + 1)) && echo "missed: $place" ;;
-    esac
+    [ "${verdicts[$place]}" = reported ] || { missed=$((missed + 1)) && echo "missed: $place"; }
 done
-echo "${#verdicts[@]} places: $reported reported, $explained redundant with a reason, $missed missed; $broken programs that fail by themselves"
+echo "${#verdicts[@]} places: $missed missed; $broken programs that fail by themselves"
 [ $((missed + broken)) = 0 ]

@@ -26,7 +26,6 @@ int data_command(Arguments arguments);  ///< data list, data NAME
 int summary_command(Arguments arguments);
 int gradcheck_command(Arguments arguments);
 int lab_command(Arguments arguments);           ///< lab [list], lab NAME, lab all; in heddle-lab
-int chapter_command(Arguments arguments);       ///< chapter [list], chapter NAME, chapter all; in heddle-lab
 int learn_command(Arguments arguments);         ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
 int explain_command(Arguments arguments);       ///< explain list, explain NAME; in heddle-explain
 int explain_file_command(Arguments arguments);  ///< explain FILE.cu; in heddle-lab

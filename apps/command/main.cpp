@@ -40,8 +40,6 @@ constexpr Command commands[] = {
     {"gradcheck", "proves every op's gradient", gradcheck_command},
     {"lab", "shows by measurement what known mistakes break",
      [](Arguments arguments) { return run_lab_program("lab", arguments); }},
-    {"chapter", "runs the experiments on a write-up of the Transformer",
-     [](Arguments arguments) { return run_lab_program("chapter", arguments); }},
     {"learn", "exercises in gradients and CUDA kernels that grade themselves, without a GPU",
      [](Arguments arguments) { return run_lab_program("learn", arguments); }},
     {"explain", "shows what a kernel's warps ask of memory, access by access", start_explain},

@@ -1,4 +1,4 @@
-// Commands that are separate programs in heddle's folder: heddle-lab for `heddle lab`, `heddle chapter` and `heddle learn`,
+// Commands that are separate programs in heddle's folder: heddle-lab for `heddle lab` and `heddle learn`,
 // which a translator does not need, and heddle-explain, whose kernels report every memory access.
 #pragma once
 

@@ -1,4 +1,4 @@
-// `heddle lab` and `heddle chapter`: run experiments and write a page for each.
+// `heddle lab`: runs experiments and writes a page for each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,33 +23,49 @@ struct Choice {
     std::string index = {};  // "index.html"
 };
 
-struct LabCommand {
-    std::string name, summary;
-    std::string what;  // "experiment": what a choice is called in messages and --help
-    std::vector<Choice> choices;
-};
-
 struct LabOptions {
     std::string choice = "list";
-    std::string out = {};
+    std::string out = "lab";
     bool json = false;
     lab::Options experiment = {};
     MachineOptions machine = {};
 };
 
-OptionTable lab_table(const LabCommand& command, LabOptions& options) {
-    OptionTable table(command.name, command.summary);
-    table.usage =
-        fmt::format("usage: heddle {0} list\n       heddle {0} NAME [options]\n       heddle {0} all [options]\n", command.name);
+OptionTable lab_table(LabOptions& options) {
+    OptionTable table("lab", "runs a known mistake beside its correction, and shows what it breaks");
+    table.usage = "usage: heddle lab list\n       heddle lab NAME [options]\n       heddle lab all [options]\n";
     table.group(OptionGroup::experiments);
-    table.add(command.what, options.choice, fmt::format("the {} to run; all: each; list: lists them", command.what))
+    table
+        .add("experiment", options.choice,
+             "the experiment, or the write-up whose experiments to run; all: each; list: lists them")
         .called("NAME")
         .positional();
-    table.add("out", options.out, "the folder for the pages: one for each experiment, and index.html of all").called("FOLDER");
+    table
+        .add("out", options.out,
+             "the folder for the pages: one for each experiment, and one that lists those of a write-up, or all")
+        .called("FOLDER");
     table.add("seed", options.experiment.seed, "of everything random");
     table.add("json", options.json, "the numbers as JSON");
     add_processor_options(table, options.machine);
     return table;
+}
+
+// Each experiment alone, each write-up, and all.
+std::vector<Choice> all_choices() {
+    std::vector<Choice> choices;
+    Choice all{"all", "What known mistakes break", {}, "index.html"};
+    for (const lab::Experiment& one : lab::experiments()) {
+        choices.push_back({std::string(one.name), std::string(one.title), {&one}});
+        all.experiments.push_back(&one);
+    }
+    for (const lab::WriteUp& one : lab::write_ups()) {
+        Choice& choice =
+            choices.emplace_back(Choice{std::string(one.name), std::string(one.title), {}, fmt::format("{}.html", one.name)});
+        for (const lab::Experiment* each : all.experiments)  // in their order, so that groups stand together
+            if (std::ranges::find(one.experiments, each->name) != one.experiments.end()) choice.experiments.push_back(each);
+    }
+    choices.push_back(all);
+    return choices;
 }
 
 std::string page_of(const lab::Experiment& experiment) { return fmt::format("{}.html", experiment.name); }
@@ -97,57 +113,34 @@ void run(const Choice& choice, const LabOptions& options) {
     if (!choice.index.empty()) index.write(file);
 }
 
-// `all`: one choice with everything, or nothing, to run each of the others.
-int run_lab(const LabCommand& command, const Choice* all, Arguments arguments) {
-    LabOptions options{.out = command.name};
-    OptionTable table = lab_table(command, options);
-    if (!parse_command_line(table, arguments)) return 0;
-    if (options.choice == "list") {
-        for (const Option& option : table.options())
-            check_usage(!option.given || option.name == command.what,
-                        fmt::format("{}: list runs nothing: --{} has no effect", command.name, option.name));
-        std::size_t width = 0;
-        for (const Choice& one : command.choices) width = std::max(width, one.name.size());
-        for (const Choice& one : command.choices) print(fmt::format("{:<{}}  {}\n", one.name, width, one.title));
-        return 0;
-    }
-    std::vector<std::string> names = {"all", "list"};
-    for (const Choice& one : command.choices) names.push_back(one.name);
-    check_usage(std::ranges::find(names, options.choice) != names.end(),
-                fmt::format("{}: there is no {} '{}'{}", command.name, command.what, options.choice,
-                            did_you_mean(options.choice, names, fmt::format("see heddle {} list", command.name))));
-    apply(options.machine);
-    make_folder(options.out, "--out");
-    if (options.choice == "all" && all != nullptr) {
-        run(*all, options);
-        return 0;
-    }
-    for (const Choice& one : command.choices)
-        if (options.choice == "all" || one.name == options.choice) run(one, options);
-    return 0;
-}
-
 }  // namespace
 
 int lab_command(Arguments arguments) {
-    LabCommand command{"lab", "runs a known mistake beside its correction, and shows what it breaks", "experiment", {}};
-    Choice all{"all", "What known mistakes break", {}, "index.html"};
-    for (const lab::Experiment& one : lab::experiments()) {
-        command.choices.push_back({std::string(one.name), std::string(one.title), {&one}});
-        all.experiments.push_back(&one);
+    LabOptions options;
+    OptionTable table = lab_table(options);
+    if (!parse_command_line(table, arguments)) return 0;
+    const std::vector<Choice> choices = all_choices();
+    if (options.choice == "list") {
+        for (const Option& option : table.options())
+            check_usage(!option.given || option.name == "experiment",
+                        fmt::format("lab: list runs nothing: --{} has no effect", option.name));
+        std::size_t width = 0;
+        for (const Choice& one : choices) width = std::max(width, one.name.size());
+        for (const Choice& one : choices)
+            if (one.name != "all")
+                print(
+                    fmt::format("{}{:<{}}  {}\n", one.name == lab::write_ups()[0].name ? "\n" : "", one.name, width, one.title));
+        return 0;
     }
-    return run_lab(command, &all, arguments);
-}
-
-int chapter_command(Arguments arguments) {
-    LabCommand command{"chapter", "runs the experiments on a write-up of the Transformer", "chapter", {}};
-    for (const lab::WriteUp& one : lab::write_ups()) {
-        Choice& choice = command.choices.emplace_back(
-            Choice{std::string(one.name), std::string(one.title), {}, fmt::format("{}.html", one.name)});
-        for (const lab::Experiment& each : lab::experiments())  // in their order, so that groups stand together
-            if (std::ranges::find(one.experiments, each.name) != one.experiments.end()) choice.experiments.push_back(&each);
-    }
-    return run_lab(command, nullptr, arguments);
+    std::vector<std::string> names = {"list"};
+    for (const Choice& one : choices) names.push_back(one.name);
+    const auto chosen = std::ranges::find(choices, options.choice, &Choice::name);
+    check_usage(chosen != choices.end(), fmt::format("lab: there is no experiment '{}'{}", options.choice,
+                                                     did_you_mean(options.choice, names, "see heddle lab list")));
+    apply(options.machine);
+    make_folder(options.out, "--out");
+    run(*chosen, options);
+    return 0;
 }
 
 }  // namespace heddle::app

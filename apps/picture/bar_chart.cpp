@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "apps/picture/chart.h"
 #include "apps/picture/frame.h"
@@ -20,16 +19,10 @@ void check_chart(const BarChart& chart) {
               one.values.size(), chart.groups.size());
 }
 
-// Bars start at zero, or at the lower end of an axis without zero.
 Scale scale_of(const BarChart& chart) {
-    std::vector<double> all;
+    std::vector<double> all = {0};  // where bars start
     for (const Bars& one : chart.bars) all.insert(all.end(), one.values.begin(), one.values.end());
-    for (const Level& level : chart.levels) all.push_back(level.y);
-    if (!chart.y.logarithmic) all.push_back(0);
-    Scale scale{.range = range_of(chart.y, all, true, chart.title), .logarithmic = chart.y.logarithmic};
-    // Even the smallest bar is visible.
-    if (chart.y.logarithmic && !chart.y.from) scale.range.low = std::pow(10, std::floor(std::log10(scale.range.low)));
-    return scale;
+    return {.range = range_of(chart.y, all, true, chart.title)};
 }
 
 std::size_t color_of(const BarChart& chart, std::size_t bars) { return chart.bars[bars].color.value_or(bars); }
@@ -39,8 +32,6 @@ std::vector<LegendEntry> legend_of(const BarChart& chart) {
     for (std::size_t i = 0; i < chart.bars.size(); ++i)
         if (chart.bars.size() > 1)
             entries.push_back({chart.bars[i].name, series_color(color_of(chart, i)), "", LegendEntry::Mark::box});
-    const std::vector<LegendEntry> levels = legend_of(chart.levels);
-    entries.insert(entries.end(), levels.begin(), levels.end());
     return entries;
 }
 
@@ -66,7 +57,7 @@ void draw_bars(Drawing& drawing, const BarChart& chart, const Area& area, const 
             const double left = slots.start + slots.group * static_cast<double>(group) + slots.bar * static_cast<double>(i);
             const double middle = left + slots.bar / 2;
             const std::string tip = fmt::format("{}, {}: {}", chart.groups[group], chart.bars[i].name, number(value));
-            if (!drawable(value, y.logarithmic)) {
+            if (!drawable(value, false)) {
                 drawing.text(middle, base - 4, shortened(number(value), std::max(slots.bar, 30.0), text_size),
                              {.size = text_size, .anchor = Anchor::middle, .bold = true});
                 continue;
@@ -106,7 +97,7 @@ double draw_groups(Drawing& drawing, const BarChart& chart, const Area& area, co
 std::string svg(const BarChart& chart) {
     check_chart(chart);
     Scale y = scale_of(chart);
-    const std::vector<Tick> y_ticks = ticks(y.range, y.logarithmic);
+    const std::vector<Tick> y_ticks = ticks(y.range, false);
     Drawing drawing;
     const double top = draw_head(drawing, chart.title, legend_of(chart)) + 18;  // space for a value above the highest bar
     const Area area{left_margin(y_ticks, chart.y.label), top, chart_width - 24, top + plot_height};
@@ -118,10 +109,9 @@ std::string svg(const BarChart& chart) {
     Slots slots{.group = (area.right - area.left) / groups};
     slots.bar = std::min(slots.group * 0.8 / bars, 90.0);
     slots.start = area.left + (slots.group - slots.bar * bars) / 2;
-    const double base = y.logarithmic ? area.bottom : std::clamp(y(0), area.top, area.bottom);
+    const double base = std::clamp(y(0), area.top, area.bottom);
     draw_bars(drawing, chart, area, y, slots, base);
     draw_base(drawing, area, base);
-    draw_levels(drawing, area, y, chart.levels);
     const double depth = draw_groups(drawing, chart, area, slots, slots.bar * bars);
     if (chart.groups.empty() || chart.bars.empty()) draw_no_value(drawing, area);
     return drawing.svg(chart_width, area.bottom + depth + 8, chart.title);

@@ -48,10 +48,9 @@ struct Bars {
 
 struct BarChart {
     std::string title;
-    Axis y;
+    Axis y;  ///< linear
     std::vector<std::string> groups = {};
     std::vector<Bars> bars = {};
-    std::vector<Level> levels = {};
 };
 
 /// A matrix as coloured cells, row 0 at the top.
@@ -66,9 +65,8 @@ struct HeatMap {
     std::string col_title = {};
     std::optional<double> from = {};  ///< value of the first colour; default: the smallest value
     std::optional<double> to = {};
-    bool diverging = false;  ///< use a diverging colour scale, symmetric around 0
-    bool key = true;         ///< draw a colour key beside the map
-    double side = 380;       ///< length of the longer side in pixels; more if names need it, less if cells would be too large
+    bool key = true;    ///< draw a colour key beside the map
+    double side = 380;  ///< length of the longer side in pixels; more if names need it, less if cells would be too large
 };
 
 /// An <svg> element that states its size and scales with the page. Eight series differ by colour, further ones by dashes. The

@@ -29,16 +29,10 @@ void check_map(const HeatMap& map) {
     };
     check_labels(map.row_labels, map.rows, "rows");
     check_labels(map.col_labels, map.cols, "columns");
-    check(!map.diverging || (map.from.value_or(-1) < 0 && map.to.value_or(1) > 0),
-          "heat map '{}': colours go two ways from 0, but its values go from {} to {}", map.title, map.from.value_or(0),
-          map.to.value_or(0));
 }
 
 Range colors_of(const HeatMap& map) {
-    Range range = range_of({.label = "colours", .from = map.from, .to = map.to}, map.values, false, map.title);
-    if (!map.diverging) return range;
-    const double reach = std::max(std::abs(map.from.value_or(range.low)), std::abs(map.to.value_or(range.high)));
-    return {-reach, reach};
+    return range_of({.label = "colours", .from = map.from, .to = map.to}, map.values, false, map.title);
 }
 
 struct Layout {
@@ -93,7 +87,7 @@ void draw_cells(Drawing& drawing, const HeatMap& map, const Range& range, const 
     drawing.open_grid(layout.area.left, layout.y(0), layout.width, layout.height);
     for (int level = 0; level <= ramp_levels; ++level) {
         const std::string& path = paths[static_cast<std::size_t>(level)];
-        if (!path.empty()) drawing.path(path, level < ramp_levels ? ramp_color(level, map.diverging) : not_finite_color, 1);
+        if (!path.empty()) drawing.path(path, level < ramp_levels ? ramp_color(level) : not_finite_color, 1);
     }
     drawing.close();
 }
@@ -109,7 +103,7 @@ void draw_numbers(Drawing& drawing, const HeatMap& map, const Range& range, cons
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const std::int64_t row = static_cast<std::int64_t>(i) / map.cols, col = static_cast<std::int64_t>(i) % map.cols;
         const int level = level_of(map.values[i], range);
-        const bool dark = level == ramp_levels || ramp_is_bright(level, map.diverging);
+        const bool dark = level == ramp_levels || ramp_is_bright(level);
         drawing.text(layout.x(col), layout.y(row) + 4, numbers[i],
                      {.size = label_size, .anchor = Anchor::middle, .fill = dark ? "#000000" : "#ffffff"});
     }
@@ -134,8 +128,7 @@ void draw_labels(Drawing& drawing, const HeatMap& map, const Layout& layout) {
 std::pair<double, double> draw_key(Drawing& drawing, const HeatMap& map, const Range& range, const Layout& layout) {
     const double left = layout.area.right + 12, height = std::max(110.0, std::min(layout.area.bottom - layout.area.top, 220.0));
     drawing.open_grid(left, layout.area.top, 12, height / ramp_levels);
-    for (int level = 0; level < ramp_levels; ++level)
-        drawing.rect(0, ramp_levels - 1 - level, 1, 1.05, ramp_color(level, map.diverging));
+    for (int level = 0; level < ramp_levels; ++level) drawing.rect(0, ramp_levels - 1 - level, 1, 1.05, ramp_color(level));
     drawing.close();
     const Scale scale{range, false, layout.area.top + height, layout.area.top};
     double right = left;

@@ -34,14 +34,14 @@ struct Output {
     std::string err;
 };
 
-Output run_lab(const std::vector<std::string>& words, int (*command)(app::Arguments) = app::lab_command) {
+Output run_lab(const std::vector<std::string>& words) {
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     std::string error;
     try {
-        command(arguments);
+        app::lab_command(arguments);
     } catch (const std::exception& caught) {
         error = caught.what();
     }
@@ -74,7 +74,12 @@ TEST(Lab, ListNamesEveryExperimentOnceWithItsTitle) {
         EXPECT_THAT(list, HasSubstr(std::string(one.name) + " "));
         EXPECT_THAT(list, HasSubstr(std::string(one.title) + "\n"));
     }
-    EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(names.size()));
+    for (const lab::WriteUp& one : lab::write_ups()) {
+        EXPECT_TRUE(names.insert(one.name).second) << one.name;
+        EXPECT_THAT(list, HasSubstr(std::string(one.title) + "\n"));
+    }
+    EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(names.size()) + 1)
+        << "a blank line between";
 }
 
 TEST(Lab, TheTestThatCatchesAMistakeStandsInTheTree) {
@@ -178,7 +183,7 @@ TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
 TEST(Lab, TheTinyMasksMapShowsASixteenth) {
     const std::string map = run_experiment("tiny-mask").figures.at(0).svg;
     std::set<std::string> dark;
-    for (int level = 0; level < picture::ramp_levels / 8; ++level) dark.insert(picture::ramp_color(level, false));
+    for (int level = 0; level < picture::ramp_levels / 8; ++level) dark.insert(picture::ramp_color(level));
     int in_row_0 = 0;
     for (const Element& one : markup_of(map).all("path"))
         for (std::size_t at = 0; at < one.attributes.at("d").size(); at = one.attributes.at("d").find('M', at + 1)) {
@@ -234,7 +239,7 @@ std::string links_of(const std::filesystem::path& file) {
 TEST(Lab, AChapterHasAPageWithACardForEachExperiment) {
     const TemporaryFolder folder;
     const std::string out = folder.path().string();
-    const Output output = run_lab({"explained", "--out", out}, app::chapter_command);
+    const Output output = run_lab({"explained", "--out", out});
     EXPECT_THAT(output.out, HasSubstr("dropout-modes: dropout that"));
     const std::string links = links_of(folder / "unbiased-norm.html");
     EXPECT_THAT(links, HasSubstr("head-slices.html ← head-slices|"));
@@ -261,7 +266,7 @@ TEST(Lab, ReplacesItsOwnPagesAndNoOthers) {
         std::ofstream(folder / name) << "mine";
         expect_error(
             [&] {
-                if (std::string(name) == "paper.html") run_lab({"paper", "--out", out}, app::chapter_command);
+                if (std::string(name) == "paper.html") run_lab({"paper", "--out", out});
                 run_lab({std::string(name) == "index.html" ? "all" : "tiny-mask", "--out", out});
             },
             std::string(name) + ": this file is no page that heddle wrote");
@@ -326,7 +331,7 @@ TEST(Lab, SaysWhatIsWrongWithTheCommand) {
     expect_error([] { run_lab({"tiny-musk"}); },
                  "there is no experiment 'tiny-musk'; did you mean tiny-mask? see heddle lab list");
     expect_error([] { run_lab({""}); }, "there is no experiment ''; see heddle lab list");
-    expect_error([] { run_lab({"papr"}, app::chapter_command); }, "chapter: there is no chapter 'papr'; did you mean paper?");
+    expect_error([] { run_lab({"papr"}); }, "lab: there is no experiment 'papr'; did you mean paper? see heddle lab list");
     expect_error([] { run_lab({"tiny-mask", "scaling"}); }, "unexpected argument 'scaling'; see heddle lab --help");
     expect_error([] { run_lab({"list", "--seed", "3"}); }, "list runs nothing: --seed has no effect");
     expect_error([] { run_lab({"list", "--json"}); }, "list runs nothing: --json has no effect");

@@ -126,12 +126,12 @@ class PageLayout : public testing::Test {
         parts.looked_at = {look(model, vocabularies, "one two three four five one two three")};
         return app::training_report(long_word, history, parts).html();
     }
-    // The pages of `heddle chapter explained`: one for each experiment, then the index.
+    // The pages of `heddle lab explained`: one for each experiment, then the index.
     std::vector<std::string> lab_pages() {
         const std::string to = (folder_ / "lab").string();
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
-        const int status = app::chapter_command(std::vector<const char*>{"explained", "--out", to.c_str()});
+        const int status = app::lab_command(std::vector<const char*>{"explained", "--out", to.c_str()});
         testing::internal::GetCapturedStdout();
         testing::internal::GetCapturedStderr();
         EXPECT_EQ(status, 0);

@@ -17,7 +17,7 @@ const std::string program = R"sh(#!/usr/bin/env bash
 case "$1" in
     data) [ "$*" = "data multi30k" ] && mkdir corpus && cp made-up/* corpus ;;
     train) exec heddle "$@" --updates 3 --layers 1 --d-model 16 --heads 2 --d-ff 16 ;;
-    bench | lab | chapter | explain) exec heddle "$1" --help ;;
+    bench | lab | explain) exec heddle "$1" --help ;;
     learn) [ "$2" = check ] || exec heddle "$@" ;;
     *) exec heddle "$@" ;;
 esac

@@ -53,13 +53,11 @@ extern struct Saved {
     std::int64_t updates, batch;
 } saved;
 extern std::vector<app::BleuStatistics> batches;
-extern std::vector<std::int32_t> said;
 extern std::vector<app::TokenPair> pairs;
 extern app::TextFile german, english;
 using device::Accumulator16x8;
 extern device::FragmentA a[32];
 extern device::FragmentB b[32];
-std::int32_t largest(const Tensor& logits, std::int64_t row);
 )";
 
 // Compiler errors name the piece instead of the file.

@@ -86,7 +86,7 @@ TEST(Completion, OffersCommandsOptionsAndValues) {
     EXPECT_THAT(offered("heddle lab \"\""), StartsWith("list all split-heads "));
     EXPECT_EQ(offered("heddle lab tiny-mask --se"), "--seed\n");
     EXPECT_EQ(offered("heddle data m"), "multi30k\n");
-    EXPECT_EQ(offered("heddle chapter pap"), "paper\n");
+    EXPECT_EQ(offered("heddle lab pap"), "paper\n");
     EXPECT_EQ(offered("heddle gradcheck softm"), "softmax\n");
     EXPECT_EQ(offered("heddle gradcheck --op softm"), "softmax\n");
     EXPECT_EQ(offered("heddle summary pap"), "paper\n") << "a preset, or a folder";

@@ -104,7 +104,7 @@ ordered_json attention_line(const std::string& line, const std::string& translat
 
 ordered_json attention_data(ordered_json lines) {
     ordered_json colors = ordered_json::array();
-    for (int level = 0; level < picture::ramp_levels; ++level) colors.push_back(picture::ramp_color(level, false));
+    for (int level = 0; level < picture::ramp_levels; ++level) colors.push_back(picture::ramp_color(level));
     return {{"ramp", std::move(colors)}, {"not_finite", picture::not_finite_color}, {"lines", std::move(lines)}};
 }
 
