@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "apps/bench/bench.h"
 #include "apps/bench/ladders.h"
@@ -48,23 +49,27 @@ OptionTable bench_ladder_table(BenchLadderOptions& options) {
     return table;
 }
 
-/// Measurements of a step; those that the device cannot take are empty.
-struct Findings {
-    std::optional<std::int64_t> launches = {};
-    std::optional<int> registers = {};
-    std::optional<double> seconds = {}, tflops = {}, percent_of_peak = {}, percent_of_copy = {};
-    std::optional<device::Traffic> traffic = {};
-};
+using Row = nlohmann::ordered_json;
 
-Findings examine(const LadderOp& op, const Ladder& ladder, const LadderStep& step, DeviceTimer* timer, double seconds) {
-    Findings found;
+// What the device can say of a step: its times, or what it asks of memory.
+Row examine(const LadderOp& op, const Ladder& ladder, const LadderStep& step, DeviceTimer* timer, double seconds) {
+    Row row = {{"step", step.name}, {"dtype", word_of(step.dtype)}, {"least_bytes", ladder.least_bytes(step.dtype)}};
     if (timer == nullptr) {
         const std::int64_t before = device::statistics().launches;
-        const device::Traffic traffic = device::traffic_of(step.run);
-        if (step.is_library()) return found;  // the library's kernels also make plain accesses, which are not counted
-        found.launches = device::statistics().launches - before;
-        found.traffic = traffic;
-        return found;
+        const device::Traffic t = device::traffic_of(step.run);
+        if (step.is_library()) return row;  // the library's kernels also make plain accesses, which are not counted
+        row.update({{"launches", device::statistics().launches - before},
+                    {"accesses", t.accesses},
+                    {"bytes", t.bytes},
+                    {"sectors", t.sectors},
+                    {"sectors_each", static_cast<double>(t.sectors) / static_cast<double>(t.accesses)},
+                    {"shared_accesses", t.shared_accesses},
+                    {"shared_cycles", t.shared_cycles},
+                    {"least_shared_cycles", t.least_shared_cycles},
+                    {"conflict_cycles", t.shared_cycles - t.least_shared_cycles},
+                    {"barriers", t.barriers},
+                    {"collectives", t.collectives}});
+        return row;
     }
     const BenchCase one{.op = std::string(op.op),
                         .what = step.name,
@@ -77,74 +82,49 @@ Findings examine(const LadderOp& op, const Ladder& ladder, const LadderStep& ste
                             },
                         .forward_operations = ladder.operations,
                         .forward_bytes = ladder.least_bytes(step.dtype)};
-    found.seconds = timer->measure(one, seconds).forward;
-    found.percent_of_copy = 100 * one.forward_bytes / *found.seconds / 1e9 / timer->copy_gb_second();
+    const double took = timer->measure(one, seconds).forward;
+    row["microseconds"] = 1e6 * took;
     if (ladder.operations > 0) {
-        found.tflops = ladder.operations / *found.seconds / 1e12;
+        row["tflops"] = ladder.operations / took / 1e12;
         if (const double peak = device::peak_operations(step.dtype); peak > 0)
-            found.percent_of_peak = 1e14 * *found.tflops / peak;
+            row["percent_of_peak"] = 100 * ladder.operations / took / peak;
     }
-    if (!step.is_library()) found.registers = step.registers();
-    return found;
-}
-
-template <class T>
-std::string or_dash(const char* format, const std::optional<T>& value) {
-    return value ? fmt::format(fmt::runtime(format), *value) : "-";
-}
-
-constexpr std::string_view timed_format = "{:<14}  {:<5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}\n";
-constexpr std::string_view counted_format = "{:<14}  {:<5}  {:>8}  {:>9}  {:>11}  {:>9}  {:>6}  {:>8}  {:>9}  {:>8}  {:>11}\n";
-
-void print_head(bool timed) {
-    if (timed)
-        print(fmt::format(timed_format, "step", "dtype", "us", "TFLOP/s", "% of peak", "% of copy", "registers"));
-    else
-        print(fmt::format(counted_format, "step", "dtype", "launches", "accesses", "bytes", "sectors", "each", "shared",
-                          "conflicts", "barriers", "collectives"));
-}
-
-void print_row(const LadderStep& step, const Findings& found) {
-    if (found.seconds) {
-        print(fmt::format(timed_format, step.name, name(step.dtype), fmt::format("{:.1f}", 1e6 * *found.seconds),
-                          or_dash("{:.2f}", found.tflops), or_dash("{:.1f}", found.percent_of_peak),
-                          or_dash("{:.1f}", found.percent_of_copy), or_dash("{}", found.registers)));
-    } else if (found.traffic) {
-        const device::Traffic& t = *found.traffic;
-        print(fmt::format(counted_format, step.name, name(step.dtype), *found.launches, t.accesses, t.bytes, t.sectors,
-                          fmt::format("{:.1f}", static_cast<double>(t.sectors) / static_cast<double>(t.accesses)),
-                          t.shared_cycles, t.shared_cycles - t.least_shared_cycles, t.barriers, t.collectives));
-    } else {
-        print(fmt::format(counted_format, step.name, name(step.dtype), "-", "-", "-", "-", "-", "-", "-", "-", "-"));
-    }
-}
-
-nlohmann::ordered_json as_json(const Ladder& ladder, const LadderStep& step, const Findings& found) {
-    nlohmann::ordered_json row = {
-        {"step", step.name}, {"dtype", word_of(step.dtype)}, {"least_bytes", ladder.least_bytes(step.dtype)}};
-    if (found.seconds) {
-        row["microseconds"] = 1e6 * *found.seconds;
-        if (found.tflops) row["tflops"] = *found.tflops;
-        if (found.percent_of_peak) row["percent_of_peak"] = *found.percent_of_peak;
-        row["percent_of_copy"] = *found.percent_of_copy;
-    }
-    if (found.launches) row["launches"] = *found.launches;
-    if (found.registers) row["registers"] = *found.registers;
-    if (found.traffic) {
-        row["accesses"] = found.traffic->accesses;
-        row["bytes"] = found.traffic->bytes;
-        row["sectors"] = found.traffic->sectors;
-        row["shared_accesses"] = found.traffic->shared_accesses;
-        row["shared_cycles"] = found.traffic->shared_cycles;
-        row["least_shared_cycles"] = found.traffic->least_shared_cycles;
-        row["barriers"] = found.traffic->barriers;
-        row["collectives"] = found.traffic->collectives;
-    }
+    row["percent_of_copy"] = 100 * one.forward_bytes / took / 1e9 / timer->copy_gb_second();
+    if (!step.is_library()) row["registers"] = step.registers();
     return row;
+}
+
+struct Column {
+    std::string_view title, key;
+    int width, decimals;
+};
+constexpr Column kTimes[] = {{"us", "microseconds", 9, 1},
+                             {"TFLOP/s", "tflops", 9, 2},
+                             {"% of peak", "percent_of_peak", 9, 1},
+                             {"% of copy", "percent_of_copy", 9, 1},
+                             {"registers", "registers", 9, 0}};
+constexpr Column kCounts[] = {
+    {"launches", "launches", 8, 0},         {"accesses", "accesses", 9, 0}, {"bytes", "bytes", 11, 0},
+    {"sectors", "sectors", 9, 0},           {"each", "sectors_each", 6, 1}, {"shared", "shared_cycles", 8, 0},
+    {"conflicts", "conflict_cycles", 9, 0}, {"barriers", "barriers", 8, 0}, {"collectives", "collectives", 11, 0}};
+
+// A line of the table: the titles, or the numbers of a row.
+void print_line(std::span<const Column> columns, const Row* row) {
+    std::string line =
+        row == nullptr ? fmt::format("{:<14}  {:<5}", "step", "dtype")
+                       : fmt::format("{:<14}  {:<5}", row->at("step").get<std::string>(), row->at("dtype").get<std::string>());
+    for (const Column& column : columns) {
+        std::string cell(column.title);
+        if (row != nullptr)
+            cell = row->contains(column.key) ? fmt::format("{:.{}f}", row->at(column.key).get<double>(), column.decimals) : "-";
+        line += fmt::format("  {:>{}}", cell, column.width);
+    }
+    print(line + "\n");
 }
 
 void run(const LadderOp& op, const BenchLadderOptions& options, DeviceTimer* timer) {
     const Ladder ladder = op.of(options.size);
+    const std::span<const Column> columns = timer != nullptr ? std::span<const Column>(kTimes) : std::span<const Column>(kCounts);
     nlohmann::ordered_json object = {{"peer", "heddle"},
                                      {"mode", device::description()},
                                      {"ladder", op.op},
@@ -156,14 +136,14 @@ void run(const LadderOp& op, const BenchLadderOptions& options, DeviceTimer* tim
     }
     if (!options.json) {
         print(fmt::format("\n{}\n\n", ladder.what));
-        print_head(timer != nullptr);
+        print_line(columns, nullptr);
     }
     for (const LadderStep& step : ladder.steps) {
-        const Findings found = examine(op, ladder, step, timer, options.seconds);
+        Row row = examine(op, ladder, step, timer, options.seconds);
         if (options.json)
-            object["steps"].push_back(as_json(ladder, step, found));
+            object["steps"].push_back(std::move(row));
         else
-            print_row(step, found);
+            print_line(columns, &row);
     }
     if (options.json)
         print(json_text(object) + "\n");

@@ -51,37 +51,10 @@ struct Ceilings {
     double gflops = 0;  ///< 0: not measured
 };
 
-std::string rate(double amount, double seconds) { return amount > 0 ? fmt::format("{:.1f}", amount / seconds / 1e9) : "-"; }
+using Row = nlohmann::ordered_json;
 
-std::string share(double bytes, double seconds, const Ceilings& machine) {
-    return fmt::format("{:.0f}", 100 * bytes / seconds / 1e9 / machine.copy_gb_second);
-}
-
-constexpr std::string_view row_format = "{:<20}  {:<54}  {:>9}  {:>9}  {:>7}  {:>6}  {:>9}  {:>9}  {:>7}  {:>6}\n";
-
-void print_head() {
-    print(
-        fmt::format(row_format, "op", "case", "forw. us", "GFLOP/s", "GB/s", "% copy", "backw. us", "GFLOP/s", "GB/s", "% copy"));
-}
-
-void print_row(const BenchCase& one, const OpTimes& times, const Ceilings& machine) {
-    const bool back = one.goes_back();
-    print(fmt::format(row_format, one.op, one.what, fmt::format("{:.1f}", 1e6 * times.forward),
-                      rate(one.forward_operations, times.forward), rate(one.forward_bytes, times.forward),
-                      share(one.forward_bytes, times.forward, machine), back ? fmt::format("{:.1f}", 1e6 * times.backward) : "-",
-                      rate(one.backward_operations, times.backward), rate(one.backward_bytes, times.backward),
-                      back ? share(one.backward_bytes, times.backward, machine) : "-"));
-}
-
-void print_formulas(const std::vector<BenchCase>& cases) {
-    print("\nfloating-point operations (two for a multiply-add), bytes: each tensor once\n");
-    std::string last;
-    for (const BenchCase& one : cases)
-        if (!one.formula.empty() && one.op != last) print(fmt::format("{:<20}  {}\n", last = one.op, one.formula));
-}
-
-nlohmann::ordered_json as_json(const BenchCase& one, const OpTimes& times, const Ceilings& machine) {
-    nlohmann::ordered_json row = {{"op", one.op}, {"case", one.what}, {"samples", times.samples}};
+Row measurements(const BenchCase& one, const OpTimes& times, const Ceilings& machine) {
+    Row row = {{"op", one.op}, {"case", one.what}, {"samples", times.samples}};
     if (!one.formula.empty()) row["operations"] = one.formula;
     if (times.host > 0) row["host_microseconds"] = 1e6 * times.host;
     if (times.graphs) row["graph"] = true;
@@ -95,6 +68,25 @@ nlohmann::ordered_json as_json(const BenchCase& one, const OpTimes& times, const
     add("forward", times.forward, one.forward_operations, one.forward_bytes);
     if (one.goes_back()) add("backward", times.backward, one.backward_operations, one.backward_bytes);
     return row;
+}
+
+constexpr std::string_view row_format = "{:<20}  {:<54}  {:>9}  {:>9}  {:>7}  {:>6}  {:>9}  {:>9}  {:>7}  {:>6}\n";
+
+void print_row(const Row& row) {
+    const auto cell = [&](const char* key, int decimals) {
+        return row.contains(key) ? fmt::format("{:.{}f}", row.at(key).get<double>(), decimals) : "-";
+    };
+    print(fmt::format(row_format, row.at("op").get<std::string>(), row.at("case").get<std::string>(),
+                      cell("forward_microseconds", 1), cell("forward_gflops", 1), cell("forward_gb_per_second", 1),
+                      cell("forward_percent_of_copy", 0), cell("backward_microseconds", 1), cell("backward_gflops", 1),
+                      cell("backward_gb_per_second", 1), cell("backward_percent_of_copy", 0)));
+}
+
+void print_formulas(const std::vector<BenchCase>& cases) {
+    print("\nfloating-point operations (two for a multiply-add), bytes: each tensor once\n");
+    std::string last;
+    for (const BenchCase& one : cases)
+        if (!one.formula.empty() && one.op != last) print(fmt::format("{:<20}  {}\n", last = one.op, one.formula));
 }
 
 std::vector<BenchCase> wanted_cases(const OpSetting& setting, const std::vector<std::string>& ops) {
@@ -148,14 +140,16 @@ int bench_ops(Arguments arguments) {
         print(fmt::format("{}: ", description(options.machine)));
         if (machine.gflops > 0) print(fmt::format("peak {:.0f} GFLOP/s, ", machine.gflops));
         print(fmt::format("copy {:.1f} GB/s\n{}{}\n", machine.copy_gb_second, timer ? timer->method() : "", timer ? "\n" : ""));
-        print_head();
+        print(fmt::format(row_format, "op", "case", "forw. us", "GFLOP/s", "GB/s", "% copy", "backw. us", "GFLOP/s", "GB/s",
+                          "% copy"));
     }
     for (const BenchCase& one : cases) {
         const OpTimes times = timer ? timer->measure(one, options.seconds) : measure_on_cpu(one, options.seconds);
+        Row row = measurements(one, times, machine);
         if (options.json)
-            object["ops"].push_back(as_json(one, times, machine));
+            object["ops"].push_back(std::move(row));
         else
-            print_row(one, times, machine);
+            print_row(row);
     }
     if (options.json)
         print(json_text(object) + "\n");

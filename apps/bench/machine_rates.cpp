@@ -1,9 +1,5 @@
 #include "apps/bench/bench.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -22,58 +18,37 @@ using Clock = std::chrono::steady_clock;
 constexpr int chains = 12;  // latency 4 x 2 units needs 8 independent sums; twelve fit the registers of every level
 constexpr std::int64_t rounds = 1 << 14;
 
-// `rounds` multiply-adds in each of `chains` sums; returns the sum so that the compiler keeps them. 16, 8 or 4 lanes per sum.
+// As many lanes as a register of each level has.
+using Vector4 [[gnu::vector_size(16)]] = float;
+using Vector8 [[gnu::vector_size(32)]] = float;
+using Vector16 [[gnu::vector_size(64)]] = float;
+
+// `rounds` multiply-adds in each of `chains` sums; returns their sum so that the compiler keeps them.
+template <class Vector>
+[[gnu::always_inline]] inline float multiply_add_in(float seed) {
+    const Vector a = Vector{} + 0.999f, b = Vector{} + seed;
+    Vector sums[chains];
+    for (Vector& sum : sums) sum = b;
+    for (std::int64_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 12
+        for (Vector& sum : sums) sum = sum * a + b;
+    float total = 0;
+    for (const Vector& sum : sums) total += sum[0];
+    return total;
+}
+
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) float multiply_add_v4(float seed) {
-    __m512 sums[chains];
-    const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(seed);
-    for (__m512& sum : sums) sum = b;
-    for (std::int64_t i = 0; i < rounds; ++i)
-#pragma GCC unroll 12
-        for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
-    float total = 0;
-    for (const __m512& sum : sums) total += _mm512_cvtss_f32(sum);
-    return total;
-}
-
-__attribute__((target("avx2,fma"))) float multiply_add_v3(float seed) {
-    __m256 sums[chains];
-    const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(seed);
-    for (__m256& sum : sums) sum = b;
-    for (std::int64_t i = 0; i < rounds; ++i)
-#pragma GCC unroll 12
-        for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
-    float total = 0;
-    for (const __m256& sum : sums) total += _mm256_cvtss_f32(sum);
-    return total;
-}
-
-float multiply_add_v2(float seed) {
-    __m128 sums[chains];
-    const __m128 a = _mm_set1_ps(0.999f), b = _mm_set1_ps(seed);
-    for (__m128& sum : sums) sum = b;
-    for (std::int64_t i = 0; i < rounds; ++i)
-#pragma GCC unroll 12
-        for (__m128& sum : sums) sum = _mm_add_ps(_mm_mul_ps(sum, a), b);
-    float total = 0;
-    for (const __m128& sum : sums) total += _mm_cvtss_f32(sum);
-    return total;
-}
+[[gnu::target("avx512f")]] float multiply_add_v4(float seed) { return multiply_add_in<Vector16>(seed); }
+[[gnu::target("avx2,fma")]] float multiply_add_v3(float seed) { return multiply_add_in<Vector8>(seed); }
 
 float multiply_add(float seed) {
     if (cpu_level() == CpuLevel::v4) return multiply_add_v4(seed);
-    return cpu_level() == CpuLevel::v3 ? multiply_add_v3(seed) : multiply_add_v2(seed);
+    return cpu_level() == CpuLevel::v3 ? multiply_add_v3(seed) : multiply_add_in<Vector4>(seed);
 }
 
 std::int64_t lanes() { return cpu_level() == CpuLevel::v4 ? 16 : cpu_level() == CpuLevel::v3 ? 8 : 4; }
 #else
-float multiply_add(float seed) {
-    float sums[4 * chains];
-    for (float& sum : sums) sum = seed;
-    for (std::int64_t i = 0; i < rounds; ++i)
-        for (float& sum : sums) sum = sum * 0.999f + seed;
-    return sums[0] + sums[4 * chains - 1];
-}
+float multiply_add(float seed) { return multiply_add_in<Vector4>(seed); }
 
 std::int64_t lanes() { return 4; }
 #endif

@@ -12,7 +12,6 @@
 #include "apps/explain/step_picture.h"
 #include "apps/options/suggestion.h"
 #include "apps/terminal/terminal.h"
-#include "apps/translation/run/json.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/format.h"
@@ -105,15 +104,12 @@ int explain_command(Arguments arguments) {
     if (!options.out.empty()) const AtomicFile probe(options.out);
     std::vector<explain::Explanation> explanations;
     for (const Example* example : examples) explanations.push_back(explain::explained(*example, shape));
-    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
-    if (!options.out.empty()) {
-        if (is_picture)
-            write_file_atomically(options.out, explain::step_picture(explain::json_of(explanations, whole), options.picture));
-        else
-            explain::page_of(explanations, explain::json_of(explanations, explain::kStepBytes)).write(options.out);
+    if (is_picture) {
+        const auto all = explain::json_of(explanations, std::numeric_limits<std::size_t>::max());
+        write_file_atomically(options.out, explain::step_picture(all, options.picture));
         say(fmt::format("wrote {}", options.out));
     }
-    print(options.json ? json_text(explain::json_of(explanations, whole)) + "\n" : explain::text_of(explanations));
+    explain::show(explanations, is_picture ? "" : options.out, options.json, explain::text_of(explanations));
     return 0;
 }
 

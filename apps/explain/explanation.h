@@ -77,8 +77,8 @@ inline constexpr std::size_t kStepBytes = 1'400'000;
 nlohmann::ordered_json json_of(std::span<const Explanation> explanations, std::size_t step_bytes);
 /// Text for a terminal; two explanations are compared by their totals.
 std::string text_of(std::span<const Explanation> explanations);
-/// `json` is json_of(explanations).
-picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json);
+/// Writes the page to `out` unless that is empty, and says so. Then prints `text`, or with `json` all steps as JSON.
+void show(std::span<const Explanation> explanations, const std::string& out, bool json, const std::string& text);
 
 /// "50 %", "12.5 %", as the page writes it; "-" of nothing.
 std::string share(std::uint64_t part, std::uint64_t whole);

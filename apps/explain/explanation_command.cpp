@@ -1,46 +1,24 @@
 // heddle explain FILE.cu, in heddle-lab: an installed Heddle has no program with watched kernels of its own, and needs none here.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
-#include <limits>
 
 #include "apps/command/check.h"
 #include "apps/command/commands.h"
 #include "apps/explain/explanation_program.h"
 #include "apps/terminal/terminal.h"
-#include "apps/translation/run/json.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text.h"
 #include "kernels/emulator/frontend/check.h"
+#include "kernels/emulator/frontend/scratch.h"
 
 namespace heddle::app {
 namespace {
 
 namespace fs = std::filesystem;
 namespace frontend = emulator::frontend;
-
-// The name of a file that vanishes with the object.
-class TraceFile {
-  public:
-    TraceFile() : folder_((fs::temp_directory_path() / "heddle-explain-XXXXXX").string()) {
-        check(mkdtemp(folder_.data()) != nullptr, "a temporary folder cannot be made in {}; make room there",
-              fs::temp_directory_path().string());
-    }
-    ~TraceFile() {
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
-    TraceFile(const TraceFile&) = delete;
-    TraceFile& operator=(const TraceFile&) = delete;
-    std::string path() const { return folder_ + "/trace"; }
-
-  private:
-    std::string folder_;
-};
 
 struct ExplainFileOptions {
     frontend::Settings settings;
@@ -83,8 +61,8 @@ int explain_program(Arguments words) {
     const std::string file = settings.sources[0];
     if (options.out.empty() && !options.json) options.out = fs::path(file).replace_extension(".html").string();
     if (!options.out.empty()) picture::check_replaceable(options.out);  // now, not after the run
-    const TraceFile trace_file;
-    settings.trace = trace_file.path();
+    const frontend::Scratch scratch;
+    settings.trace = (scratch.folder() / "trace").string();
     settings.shows_output = !options.json;
     frontend::Outcome outcome;
     frontend::check(settings, &outcome);
@@ -108,12 +86,7 @@ int explain_program(Arguments words) {
     std::string command = "heddle explain";
     for (const char* word : words) command += " " + shell_word(word);
     const std::array explained = {explain::explanation_of(std::move(trace), settings, outcome.findings.all(), command)};
-    if (!options.out.empty()) {
-        explain::page_of(explained, explain::json_of(explained, explain::kStepBytes)).write(options.out);
-        say(fmt::format("wrote {}", options.out));
-    }
-    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
-    print(options.json ? json_text(explain::json_of(explained, whole)) + "\n" : explain::text_of(explained));
+    explain::show(explained, options.out, options.json, explain::text_of(explained));
     return 0;
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "apps/explain/arithmetic.h"
 #include "apps/explain/explanation.h"
 #include "apps/explain/scripts.h"
+#include "apps/terminal/terminal.h"
 #include "apps/translation/run/json.h"
 
 namespace heddle::explain {
@@ -128,6 +130,35 @@ Rows line_rows(const LaunchReport& report) {
     return rows;
 }
 
+picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json) {
+    picture::Page page(title_of(explanations));
+    const bool has_finding = std::ranges::any_of(explanations, [](const Explanation& one) { return one.finding.has_value(); });
+    page.style(explain_css);
+    for (const Explanation& one : explanations)
+        if (one.finding) page.heading(fmt::format("Verdict: {}", one.finding->kind)).paragraph(one.finding->text);
+    page.paragraph(fmt::format("{} {}", kNoTime,
+                               "A request is what the 32 lanes of a warp ask for together at one place of the source; lanes that "
+                               "are missing took another branch or had nothing to do."));
+    page.code(command_of(explanations))
+        .place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
+        .data("explain-data", app::json_text(json));
+    if (explanations.size() > 1) page.heading("Side by side").table(compared_header(explanations), compared_rows(explanations));
+    if (Rows rows = arithmetic_rows(explanations); !rows.empty()) {
+        const std::vector<std::string> header = std::move(rows.front());
+        rows.erase(rows.begin());
+        page.heading("Arithmetic").table(header, rows).paragraph(fmt::format("{} {}", kRoofline, peaks_text()));
+    }
+    for (const Explanation& one : explanations)
+        for (const LaunchReport& report : one.launches)
+            page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.name, report.launch->kernel) : report.launch->kernel)
+                .table({"count", "of all blocks"}, total_rows(report))
+                .table(line_header, line_rows(report));
+    page.script(explain_base_js).script(explain_pictures_js);
+    if (has_finding) page.style(explain_finding_css).script(explain_finding_js);
+    page.script(explain_viewer_js).script(explain_js);
+    return page;
+}
+
 }  // namespace
 
 std::string share(std::uint64_t part, std::uint64_t whole) {
@@ -158,33 +189,12 @@ std::string text_of(std::span<const Explanation> explanations) {
     return text;
 }
 
-picture::Page page_of(std::span<const Explanation> explanations, const nlohmann::ordered_json& json) {
-    picture::Page page(title_of(explanations));
-    const bool has_finding = std::ranges::any_of(explanations, [](const Explanation& one) { return one.finding.has_value(); });
-    page.style(explain_css);
-    for (const Explanation& one : explanations)
-        if (one.finding) page.heading(fmt::format("Verdict: {}", one.finding->kind)).paragraph(one.finding->text);
-    page.paragraph(fmt::format("{} {}", kNoTime,
-                               "A request is what the 32 lanes of a warp ask for together at one place of the source; lanes that "
-                               "are missing took another branch or had nothing to do."));
-    page.code(command_of(explanations))
-        .place("explain", "With scripts on, the requests of the first warps are shown here, beside the kernel's source.")
-        .data("explain-data", app::json_text(json));
-    if (explanations.size() > 1) page.heading("Side by side").table(compared_header(explanations), compared_rows(explanations));
-    if (Rows rows = arithmetic_rows(explanations); !rows.empty()) {
-        const std::vector<std::string> header = std::move(rows.front());
-        rows.erase(rows.begin());
-        page.heading("Arithmetic").table(header, rows).paragraph(fmt::format("{} {}", kRoofline, peaks_text()));
+void show(std::span<const Explanation> explanations, const std::string& out, bool json, const std::string& text) {
+    if (!out.empty()) {
+        page_of(explanations, json_of(explanations, kStepBytes)).write(out);
+        app::say(fmt::format("wrote {}", out));
     }
-    for (const Explanation& one : explanations)
-        for (const LaunchReport& report : one.launches)
-            page.heading(explanations.size() > 1 ? fmt::format("{}: {}", one.name, report.launch->kernel) : report.launch->kernel)
-                .table({"count", "of all blocks"}, total_rows(report))
-                .table(line_header, line_rows(report));
-    page.script(explain_base_js).script(explain_pictures_js);
-    if (has_finding) page.style(explain_finding_css).script(explain_finding_js);
-    page.script(explain_viewer_js).script(explain_js);
-    return page;
+    app::print(json ? app::json_text(json_of(explanations, std::numeric_limits<std::size_t>::max())) + "\n" : text);
 }
 
 }  // namespace heddle::explain

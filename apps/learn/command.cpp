@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -249,13 +248,7 @@ int explain_command(Arguments arguments) {
         say(fmt::format("{}: no kernel ran, so there is nothing to show", answer.file.string()));
         return 1;
     }
-    const std::array explained = {learn::explanation_of(*answer.page, result)};
-    if (!options.out.empty()) {
-        explain::page_of(explained, explain::json_of(explained, explain::kStepBytes)).write(options.out);
-        say(fmt::format("wrote {}", options.out));
-    }
-    constexpr std::size_t whole = std::numeric_limits<std::size_t>::max();
-    print(options.json ? json_text(explain::json_of(explained, whole)) + "\n" : verdict);
+    explain::show(std::array{learn::explanation_of(*answer.page, result)}, options.out, options.json, verdict);
     return 0;
 }
 
