@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# Builds Heddle on a machine that has a GPU, CUDA and CMake and nothing else, tests it there, and measures its kernels.
+# Builds Heddle on a machine that has a GPU, CUDA, CMake and PyTorch and nothing else, tests it there, and measures it beside PyTorch.
 #
-#     tests/gpu.sh --pack DIR                                here: gathers what the build needs in DIR (tests/gpu/pack.sh)
+#     tests/gpu.sh --pack DIR [--data DIR] [--peer FILE]      here: gathers what the build needs in DIR (tests/gpu/pack.sh)
 #     tests/gpu.sh --with DIR [--only STAGE]... [--out DIR] [--build DIR] [--patience N]     there: DIR is the pack
 #
-# Stages, all of them without --only, in this order; each has its own limit, together seven minutes:
-#   build    the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
-#   test     the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda, eight at a time;
-#            then some of them under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
-#   bench    heddle bench ops and heddle bench ladder
+# Stages, all of them without --only, in this order; each has its own limit, together nine minutes:
+#   build        the program, the device tests and the tests of training, with nvcc, for the GPU's chip alone (sm_90a when none is there)
+#   test         the device layer's tests, every other *_device_test, training_*_test, heddle gradcheck --device cuda, eight at a time;
+#                then some of them under compute-sanitizer; if the tool cannot run, that is recorded, not a failure
+#   bench-ops    heddle bench ops beside PyTorch's ops, heddle bench ladder
+#   bench-train  heddle bench train beside the pack's PyTorch program, eager and compiled
 #
-# What must be carried there: this checkout (git archive, or a copy without build/) and DIR, in which pack.sh has put the libraries and
-# GoogleTest's sources. What must be there: bash, coreutils, a C++20 compiler, CMake 3.25, nvcc with cuBLASLt (CUDA 12.3 or later;
-# cuBLASLt may be that of PyTorch's packages) and nvidia-smi; ninja and compute-sanitizer are used where they are. Nothing is downloaded.
+# What must be carried there: this checkout (git archive, or a copy without build/) and DIR, in which pack.sh has put the libraries,
+# GoogleTest's sources, the training data and the PyTorch program. What must be there: bash, coreutils, a C++20 compiler, CMake 3.25,
+# nvcc with cuBLASLt (CUDA 12.3 or later; cuBLASLt may be that of PyTorch's packages), nvidia-smi, and for the benchmarks Python 3 with
+# PyTorch and sentencepiece; ninja and compute-sanitizer are used where they are. Nothing is downloaded.
 #
 # All but build need a GPU, and end with status 3 where there is none. Left out, --out is $OUT or build/gpu-results, --build is build/gpu.
 # --patience multiplies the limits, for a machine with fewer than 16 cores.
-# In the out folder: results.jsonl, a line for each result as soon as it is there, and one log a stage.
+# In the out folder: results.jsonl, a line for each result as soon as it is there; one log a stage; at the end results.md and results.json.
 # Ends with status 1 when a test failed or a stage did not end. What the stage had no time left for is recorded as skipped.
 set -euo pipefail
 self=$(realpath "${BASH_SOURCE[0]}")
@@ -31,8 +33,8 @@ if [ "${1:-}" = --pack ]; then
     exec bash tests/gpu/pack.sh "$@"
 fi
 
-declare -A limits=([build]=150 [test]=130 [bench]=140)  # seconds
-all_stages=(build test bench)
+declare -A limits=([build]=150 [test]=130 [bench-ops]=120 [bench-train]=140)  # seconds
+all_stages=(build test bench-ops bench-train)
 stages=() pack="" out=${OUT:-build/gpu-results} build=build/gpu inside="" patience=1
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || usage
@@ -259,6 +261,17 @@ sanitize() {
     fi
 }
 
+# PyTorch's compiler takes a minute for each model. It fills its cache while the tests, whose time nobody measures, run.
+export TORCHINDUCTOR_CACHE_DIR=$build/inductor TRITON_CACHE_DIR=$build/triton
+compile_ahead() {
+    local model
+    for model in small base; do
+        # shellcheck disable=SC2046
+        timeout 110 "$python" "$pack/peer/torch_train.py" $(peer_options $model bf16) --updates 12 --skip 1 --compile \
+            >"$build/ahead-$model.log" 2>&1 &
+    done
+}
+
 stage_test() {
     local failed=0 test others sanitizer
     need_gpu
@@ -266,6 +279,7 @@ stage_test() {
     : >"$out/test.log"
     # The programs test on the CPU alone where there is no device; so first: is there one?
     run_test "the device" 60 "$heddle" bench ops --device cuda --sizes tiny --op scale || { complain "the device does not work; see $out/test.log"; return 1; }
+    compile_ahead
     # What all others stand on comes first, alone.
     for test in device_layer_device_test device_core_device_test; do
         run_test $test 60 "$build/tests/$test" --gtest_brief=1 || failed=1
@@ -284,10 +298,11 @@ stage_test() {
     else
         record test compute-sanitizer refused 0 "there is none on this machine"
     fi
+    jobs -p | xargs -r kill 2>/dev/null || true
     return $failed
 }
 
-# ---- bench
+# ---- bench-ops
 
 # measure NAME LIMIT COMMAND...: records the JSON lines that the command prints, each when it comes.
 measure() {
@@ -312,26 +327,83 @@ other_ops() {
         tr -d ',\n' | sed 's/\<attention\>//'
 }
 
-stage_bench() {
-    local failed=0 dtype bench=("$heddle" bench ops --device cuda --json)
+stage_bench_ops() {
+    local failed=0
     need_gpu
     need_program
-    : >"$out/bench.log"
-    for dtype in bf16 f32; do
-        measure "attention large $dtype" 20 "${bench[@]}" --sizes large --op attention --dtype $dtype --seconds 0.2
-        # shellcheck disable=SC2046  # several words
-        measure "large $dtype" 20 "${bench[@]}" --sizes large --op $(other_ops $dtype) --dtype $dtype --seconds 0.05
-        measure "sentences $dtype" 15 "${bench[@]}" --sizes sentences --dtype $dtype
-        measure "translator $dtype" 15 "${bench[@]}" --sizes translator --dtype $dtype --seconds 0.05
-    done
-    measure "ladders" 40 "$heddle" bench ladder --json
+    : >"$out/bench-ops.log"
+    local bench=("$heddle" bench ops --device cuda --json)
+    measure "heddle attention large bf16" 20 "${bench[@]}" --sizes large --op attention --dtype bf16 --seconds 0.2
+    # shellcheck disable=SC2046  # several words
+    measure "heddle large bf16" 20 "${bench[@]}" --sizes large --op $(other_ops bf16) --dtype bf16 --seconds 0.05
+    measure "heddle sentences bf16" 15 "${bench[@]}" --sizes sentences --dtype bf16
+    measure "torch attention bf16" 60 "$python" tests/gpu/torch_ops.py --device cuda --sizes sentences,large --op attention --dtype bf16
+    # shellcheck disable=SC2046
+    measure "heddle large f32" 20 "${bench[@]}" --sizes large --op $(other_ops f32) --seconds 0.05
+    measure "heddle sentences f32" 15 "${bench[@]}" --sizes sentences
+    measure "heddle translator bf16" 15 "${bench[@]}" --sizes translator --dtype bf16 --seconds 0.05
+    measure "heddle translator f32" 15 "${bench[@]}" --sizes translator --seconds 0.05
+    measure "torch other ops" 30 "$python" tests/gpu/torch_ops.py --device cuda --sizes large,translator \
+        --op softmax,log_softmax,layer_norm,cross_entropy,linear,adam
+    measure "heddle ladders" 40 "$heddle" bench ladder --json
+    return $failed
+}
+
+# ---- bench-train
+
+# The small translator as its defaults are, and the Transformer-base of Vaswani et al. 2017.
+model_options() {
+    case $1 in
+        small) echo "--layers 3 --d-model 128 --heads 4 --d-ff 512 --dropout 0.2" ;;
+        base) echo "--layers 6 --d-model 512 --heads 8 --d-ff 2048 --dropout 0.1" ;;
+    esac
+}
+course() { case $1 in small) echo "--updates 500 --skip 300" ;; base) echo "--updates 260 --skip 180" ;; esac; }
+batch() { case $1 in small) echo 3000 ;; base) echo 12000 ;; esac; }
+# peer_options MODEL DTYPE
+peer_options() {
+    echo "--device cuda --dtype $2 --threads $(nproc) --data $pack/data --spm $build/peer.model"
+    echo "--tokens $(batch "$1") $(model_options "$1")"
+}
+
+stage_bench_train() {
+    local failed=0 dtype=f32 model options
+    need_gpu
+    need_program
+    : >"$out/bench-train.log"
+    if "$heddle" bench train --help | grep -q -- '--dtype'; then dtype=bf16; fi
+    # ours MODEL DTYPE and theirs MODE MODEL
+    ours() {
+        options="--device cuda --json --train $pack/data/train --source de --target en --batch-tokens $(batch "$1") $(course "$1")"
+        options="$options $(model_options "$1")"
+        [ "$2" = f32 ] || options="$options --dtype $2"
+        # shellcheck disable=SC2086
+        measure "heddle $1 $2" 30 "$heddle" bench train $options --vocab-model "$build/peer.model"
+    }
+    theirs() {
+        # shellcheck disable=SC2046
+        measure "torch $1 $2 $dtype" "$3" "$python" "$pack/peer/torch_train.py" $(peer_options "$2" $dtype) $(course "$2") "${@:4}"
+    }
+    for model in small base; do ours $model $dtype; done
+    for model in small base; do theirs eager $model 40; done
+    for model in small base; do theirs compile $model 75 --compile; done
+    if [ $dtype != f32 ]; then for model in small base; do ours $model f32; done; fi
     return $failed
 }
 
 # ---- the whole
 
 if [ -n "$inside" ]; then
-    "stage_$inside"
+    if [[ $inside == test || $inside == bench-train ]] && [ ! -e "$build/peer.model" ] && find_gpu >/dev/null; then
+        # One vocabulary for both sides, made as the peer makes it.
+        "$python" - "$pack/data" "$build/peer" <<'END' >>"$out/$inside.log" 2>&1 || complain "no vocabulary could be made; see $inside.log"
+import sys, sentencepiece
+lines = [line.rstrip("\n") for end in ("de", "en") for line in open(f"{sys.argv[1]}/train.{end}", encoding="utf-8")]
+sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_prefix=sys.argv[2], vocab_size=6000, model_type="bpe",
+    character_coverage=1.0, pad_id=0, unk_id=1, bos_id=2, eos_id=3, minloglevel=2)
+END
+    fi
+    "stage_${inside//-/_}"
     exit
 fi
 
@@ -353,4 +425,7 @@ for stage in "${stages[@]}"; do
         break
     fi
 done
+if [ -e "$out/results.jsonl" ]; then
+    "$python" tests/gpu/table.py "$out/results.jsonl" "$out/results.json" >"$out/results.md" && cat "$out/results.md"
+fi
 case $status in 0 | 3) exit $status ;; *) exit 1 ;; esac

@@ -5,7 +5,7 @@
 # A list is any other file that enumerates ops: code, scripts or data that have this op's name and those of two others, each as a text of
 # its own ("gather") or all three on one line. Does not count: a call, declaration or member (`gather(x)`, `ops::gather`, `ranks.gather(`),
 # which uses the op, or something else of its name like MPI's gather; a part of a path (kernels/gather/gather.h); a comment; prose (*.md);
-# and lists (docs/measured, tests/mutation/equivalent.txt).
+# and results, which programs write (docs/measured, tests/mutation/*.jsonl and *.txt).
 # Status 1 when an op has more files or folders than a simple one needs (9 in 3), as attention has, or a list names it.
 set -euo pipefail
 command -v python3 >/dev/null || { echo "op_files.sh: python3 is missing" >&2; exit 77; }
@@ -16,7 +16,7 @@ import sys
 
 MOST_FILES, MOST_FOLDERS = 9, 3
 TYPES = (".cpp", ".cu", ".h", ".py", ".sh", ".cmake", ".txt", ".toml")
-WRITTEN = re.compile(r"^(?:build|docs/measured|docs/site|tests/mutation/equivalent\.txt)(?:/|$)")
+WRITTEN = re.compile(r"^(?:build|docs/measured|docs/site|tests/mutation/[a-z_]+\.(?:jsonl|txt))(?:/|$)")
 
 root, arguments = sys.argv[1], sys.argv[2:]
 if "--root" in arguments:

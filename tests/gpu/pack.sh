@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Makes the folder that tests/gpu.sh needs on a machine without network and packages:
 #
-#     tests/gpu.sh --pack DIR
+#     tests/gpu.sh --pack DIR [--data DIR] [--peer FILE]
+#
+#   --data   the folder with Multi30k's train.de, train.en, val.de and val.en  [../shared/data/multi30k]
+#   --peer   the PyTorch program that training is measured against             [../shared/peers/torch_train.py]
 #
 # Runs where the packages of apps/setup.sh are installed (Debian or Ubuntu, x86-64). What goes in, and why in this form:
 #   headers only     CLI11, nlohmann-json, xxhash
@@ -15,7 +18,20 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 pack=$1
-[ $# -eq 1 ] || { echo "gpu.sh --pack: what is $2?" >&2; exit 2; }
+shift
+data=../shared/data/multi30k peer=../shared/peers/torch_train.py
+while [ $# -gt 1 ]; do
+    case $1 in
+        --data) data=$2 ;;
+        --peer) peer=$2 ;;
+        *) break ;;
+    esac
+    shift 2
+done
+[ $# -eq 0 ] || { echo "gpu.sh --pack: what is $1?" >&2; exit 2; }
+for needed in "$peer" "$data"/{train,val}.{de,en}; do
+    [ -r "$needed" ] || { echo "gpu.sh --pack: there is no $needed; name another place with --data or --peer" >&2; exit 1; }
+done
 if [ -e "$pack" ] && [ ! -e "$pack/NEEDS" ]; then
     echo "gpu.sh --pack: $pack is there and is no pack; name a new folder" >&2
     exit 1
@@ -23,7 +39,7 @@ fi
 bash apps/setup.sh libgtest-dev
 
 rm -rf "$pack"
-mkdir -p "$pack"/{include,lib/cmake/fmt,share/cmake,tools}
+mkdir -p "$pack"/{include,lib/cmake/fmt,share/cmake,tools,peer,data}
 libraries=/usr/lib/$(gcc -print-multiarch)
 includes=/usr/include/$(gcc -print-multiarch)
 cp -rL /usr/include/{fmt,CLI,nlohmann} "$pack/include"
@@ -54,6 +70,8 @@ mkdir "$pack/googletest"
 cp -rL /usr/src/googletest/{CMakeLists.txt,googletest,googlemock} "$pack/googletest"
 rm -rf "$pack"/googletest/*/{test,samples,docs}
 cp -L "$(command -v ninja)" "$pack/tools/ninja"
+cp "$peer" "$pack/peer/torch_train.py"
+cp "$data"/{train,val}.{de,en} "$pack/data"
 
 {
     echo "The newest versions of the C and C++ libraries' symbols that the shared libraries in this pack ask for:"

@@ -89,6 +89,18 @@ class Pool:
         return Mutant(part, op_of(file), kind, file, unit, variant, line, source.line_text(line).strip(),
                       text.split("\n")[line - 1].strip(), text)
 
+    def again(self, part, kind, file, unit, variant, old, new):
+        """The mutant that has this old and new line, if the source still has the old one; else None."""
+        if not os.path.exists(os.path.join(self.root, file)):
+            return None
+        source, changes = self._of(file)
+        for begin, end, replacement in changes.get(kind, []):
+            if source.line_text(source.line_of(begin)).strip() == old:
+                one = self.changed(part, kind, file, unit, variant, begin, end, replacement)
+                if one.new == new:
+                    return one
+        return None
+
 
 def _changes_with(part, unit, header):
     """Whether mutants of `header` are compiled with `unit`: it is of the same op, or all kernels or fast paths share it."""

@@ -2,13 +2,19 @@
 """Source mutants: makes small wrong versions of the real source, one at a time, and demands that a test fails.
 
     tests/mutation/mutate.py BUILD [--count 30] [--seed N] [--only TEXT]     draws mutants and runs them; BUILD: preset emulated, built
-    tests/mutation/mutate.py BUILD --list [--count 30] [--seed N]            draws only
+    tests/mutation/mutate.py BUILD --record ...      also keeps the results in results.jsonl, leaves out mutants that it holds already, and
+                                                     writes docs/measured/mutation.md
+    tests/mutation/mutate.py BUILD --again [--only TEXT]   runs the kept ones once more that no test killed
+    tests/mutation/mutate.py --report                writes the page from results.jsonl
+    tests/mutation/mutate.py --list [--count 30] [--seed N]   draws only
 
 A mutant is a changed line of a .cu file, of a fast path at one x86-64 level, of a tape node or of a reference (changes.py has the kinds of
 change). What does not compile, or compiles to the same code, is none. A mutant is killed when a test program that reads the line fails,
 crashes or does not end; programs.py says which programs these are. Ends with status 1 when a mutant survives that equivalent.txt does not list.
 """
 import argparse
+import dataclasses
+import datetime
 import itertools
 import os
 import subprocess
@@ -16,7 +22,8 @@ import sys
 import time
 
 import draw
-import equivalent
+import report
+import results
 from build import Build, BuildError, LinkError
 from programs import programs_for
 from run import Baseline, run, seconds_of_children
@@ -106,6 +113,13 @@ class Trial:
         return run(self.build.link(program, changed, unit, variant, flags), test, level=self.level, shadowed=True).failed
 
 
+def record_of(mutant, verdict, by, seconds, commit):
+    record = dataclasses.asdict(mutant)
+    del record["text"]
+    record.update(verdict=verdict, by=by, seconds=round(seconds, 1), commit=commit, date=datetime.date.today().isoformat())
+    return record
+
+
 def show(mutant, verdict, by, seconds):
     level = f" at {mutant.variant}" if mutant.variant != "plain" else ""
     with_unit = f" in {mutant.unit}" if mutant.unit != mutant.file else ""
@@ -113,44 +127,80 @@ def show(mutant, verdict, by, seconds):
           f" ({seconds:.1f} s)\n    - {mutant.old}\n    + {mutant.new}", flush=True)
 
 
-def try_all(build, mutants, count):
-    """Runs mutants until `count` of them were valid. Returns {verdict: number}."""
+def try_all(build, mutants, count, known, keep):
+    """Runs mutants until `count` of them were valid. `keep(mutant, verdict, by, seconds)` is told of each. Returns {verdict: number}."""
     baseline = Baseline(build)
-    reasons = equivalent.load()
+    equivalent = results.load_equivalent()
     numbers = {}
     for mutant in mutants:
         if sum(numbers.get(one, 0) for one in ("killed", "survived", "equivalent")) >= count:
             break
+        if mutant.key in known:
+            continue
         before = seconds_of_children()
-        reason = equivalent.reason_for(reasons, *mutant.key)
+        reason = results.reason_for(equivalent, *mutant.key)
         verdict, by = ("equivalent", reason) if reason else Trial(build, baseline, mutant).verdict()
         numbers[verdict] = numbers.get(verdict, 0) + 1
+        seconds = seconds_of_children() - before
         if verdict in ("killed", "survived", "equivalent"):
-            show(mutant, verdict, by, seconds_of_children() - before)
+            show(mutant, verdict, by, seconds)
+        keep(mutant, verdict, by, seconds)
     return numbers
+
+
+def survivors(pool, known, only):
+    """The kept mutants that no test killed, drawn again from the source as it is."""
+    for record in list(known.named.values()):
+        if record["verdict"] == "survived" and only in record["file"]:
+            one = pool.again(*(record[name] for name in ("part", "kind", "file", "unit", "variant", "old", "new")))
+            if one:
+                yield one
+            else:
+                print(f"{record['file']}:{record['line']}: the line has changed since\n    - {record['old']}")
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    options.add_argument("build", help="a build folder of the preset emulated")
+    options.add_argument("build", nargs="?", help="a build folder of the preset emulated")
     options.add_argument("--count", type=int, default=30, help="of valid mutants")
     options.add_argument("--seed", type=int, default=int(time.time()), help="the time, unless it is given")
     options.add_argument("--only", default="", help="mutants of files whose path holds this text")
+    options.add_argument("--record", action="store_true", help="keep the results and write the page")
+    options.add_argument("--again", action="store_true", help="run the kept survivors once more")
+    options.add_argument("--report", action="store_true", help="write the page only")
     options.add_argument("--list", action="store_true", help="draw only")
     given = options.parse_args()
+    known = results.load_results()
+    if given.report:
+        report.write(ROOT, known)
+        return 0
+    if not given.build:
+        options.error("BUILD is missing")
     build = Build(given.build)
     levels = [level for level in levels_of_this_processor() if build.has("kernels/matmul/product_fast.cpp", level)]
-    drawn = draw.draw(draw.Pool(build.root, build.includes, levels), given.seed, given.only)
+    pool = draw.Pool(build.root, build.includes, levels)
     if given.list:
-        for mutant in itertools.islice(drawn, given.count):
+        for mutant in itertools.islice(draw.draw(pool, given.seed, given.only), given.count):
             show(mutant, "drawn", "", 0)
         return 0
     head = subprocess.run(["git", "-C", build.root, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, check=False)
-    print(f"seed {given.seed}, commit {head.stdout.decode().strip()}", flush=True)
-    numbers = try_all(build, drawn, given.count)
+    commit = head.stdout.decode().strip()
+    print(f"seed {given.seed}, commit {commit}", flush=True)
+
+    def keep(mutant, verdict, by, seconds):
+        if given.record or given.again:
+            known.add(record_of(mutant, verdict, by, seconds, commit), results.load_equivalent())
+            results.save_results(known)
+
+    if given.again:
+        numbers = try_all(build, list(survivors(pool, known, given.only)), len(known.named), {}, keep)
+    else:
+        numbers = try_all(build, draw.draw(pool, given.seed, given.only), given.count, known if given.record else {}, keep)
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(numbers.items())))
-    for file, line in equivalent.unused(equivalent.load(), build.root):
+    for file, line in results.unused_reasons(results.load_equivalent(), build.root):
         print(f"equivalent.txt: {file} has this line no more: {line}")
+    if given.record or given.again:
+        report.write(ROOT, known)
     return 1 if numbers.get("survived", 0) else 0
 
 

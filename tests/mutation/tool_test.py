@@ -8,9 +8,10 @@ import unittest
 
 import changes
 import draw
-import equivalent
 import mutate
 import programs
+import report
+import results
 from build import Build
 from run import Baseline
 from source import Source, code_only
@@ -125,6 +126,11 @@ class Drawing(unittest.TestCase):
             code = code_only("\n".join(before)).split("\n")[one.line - 1], code_only(one.text).split("\n")[one.line - 1]
             self.assertNotEqual(code[0].strip(), code[1].strip(), "a comment was changed")
 
+    def test_a_kept_mutant_is_found_again(self):
+        for one in itertools.islice(draw.draw(self.pool, 6), 40):
+            self.assertEqual(self.pool.again(one.part, one.kind, one.file, one.unit, one.variant, one.old, one.new).new, one.new)
+            self.assertIsNone(self.pool.again(one.part, one.kind, one.file, one.unit, one.variant, "gone", one.new))
+
     def test_every_op_is_drawn_from(self):
         kernels = os.path.join(mutate.ROOT, "kernels")
         folders = {name for name in os.listdir(kernels) if os.path.isdir(os.path.join(kernels, name))}
@@ -160,10 +166,33 @@ class Lists(unittest.TestCase):
             file.write("file: a.cpp\nline: a + b;\nmutant: a - b;\n")
             file.flush()
             with self.assertRaisesRegex(ValueError, "without reason"):
-                equivalent.load(file.name)
+                results.load_equivalent(file.name)
 
     def test_every_entry_is_of_a_line_that_is_there(self):
-        self.assertEqual(equivalent.unused(equivalent.load(), mutate.ROOT), [])
+        self.assertEqual(results.unused_reasons(results.load_equivalent(), mutate.ROOT), [])
+
+    def test_the_page_is_what_the_script_writes(self):
+        with open(os.path.join(mutate.ROOT, "docs/measured/mutation.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), report.page(results.load_results()))
+
+    def test_only_what_the_page_names_is_kept_in_full(self):
+        def of(old, verdict):
+            return {"file": "f", "line": 1, "variant": "plain", "old": old, "new": "n", "op": "o", "part": "tape", "kind": "sign",
+                    "verdict": verdict, "by": "t: T.a", "seconds": 1.5, "commit": "c", "date": "2026-01-01"}
+        known = results.Results()
+        for old, verdict in (("a", "killed"), ("b", "survived"), ("c", "same code"), ("d", "survived"), ("e", "equivalent")):
+            known.add(of(old, verdict), {})
+        known.add(of("b", "killed"), {})  # run again, after a test was written
+        self.assertEqual([record["old"] for record in known.named.values()], ["d"])
+        self.assertTrue(all(("f", old, "n") in known for old in "abcde"))
+        self.assertNotIn(("f", "g", "n"), known)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.jsonl")
+            results.save_results(known, path)
+            again = results.load_results(path)
+        self.assertEqual(vars(again), vars(known))
+        self.assertEqual(again.killed["o tape"], 2)
+        self.assertIn("| o | 4 | 2 | 1 | 1 | 66.7 % |", report.page(known))
 
 
 @unittest.skipUnless(BUILD, "no build is given")
