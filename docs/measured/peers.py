@@ -9,7 +9,10 @@ same weights (FOLDER/runs/start, a run of Heddle's) with the same vocabulary and
 First, without dropout, the losses of 20 updates are compared with Heddle's. Then, with dropout, Heddle and the peer run in turn, --rounds times:
 the ratio is the median of the pairs' ratios. Memory is the maximum resident size of the process, the median of its runs. For
 translating, Heddle's time is that of the whole program, a peer's that of the translation alone. FOLDER/peers.md and FOLDER/peers.jsonl hold the
-results, and for what could not run the last line of its error. Needs Python 3.11 with venv and pip.
+results, and for what could not run the last line of its error.
+
+With --ops, only plain ops are compared with PyTorch eager: `heddle bench ops --sizes rows` beside the same calls there, forward and
+backward, on one and two threads; FOLDER/ops.md holds the table, and the exit status is 1 when a ratio is above its bar. Needs Python 3.11 with venv and pip.
 """
 import argparse
 import json
@@ -25,10 +28,13 @@ import time
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent / "peers"
+sys.path.insert(0, str(HERE))
+import small_ops
 ENVIRONMENTS = {"tools": ["sentencepiece", "sacrebleu"],
-                "torch": ["torch"], "ctranslate2": ["ctranslate2"]}
-TRAINING = {"torch-eager": ("torch", "torch_peer.py")}
-TRANSLATING = {"ctranslate2-f32": ("ctranslate2", "ctranslate2_peer.py")}
+                "torch": ["torch", "setuptools"], "ctranslate2": ["ctranslate2"]}
+TRAINING = {"torch-eager": ("torch", "torch_peer.py", "eager"), "torch-compiled": ("torch", "torch_peer.py", "compiled")}
+TRANSLATING = {"ctranslate2-f32": ("ctranslate2", "ctranslate2_peer.py", "float32"),
+               "ctranslate2-int8": ("ctranslate2", "ctranslate2_peer.py", "int8")}
 TOLERANCE = 1e-4  # of losses of about 9, in f32; PyTorch differs by less than 1e-5
 
 
@@ -40,14 +46,17 @@ def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("folder", type=pathlib.Path)
     p.add_argument("--heddle", type=pathlib.Path, required=True)
-    p.add_argument("--train", required=True, help="PREFIX of the text to train with")
+    p.add_argument("--train", help="PREFIX of the text to train with; needed without --ops")
+    p.add_argument("--ops", action="store_true", help="compare plain ops with PyTorch eager, and nothing else")
+    p.add_argument("--ops-threads", type=int, nargs="+", default=[1, 2])
+    p.add_argument("--ops-seconds", type=float, default=0.05, help="time for each op on each side")
     p.add_argument("--source", default="de")
     p.add_argument("--target", default="en")
     p.add_argument("--vocab-model", help="a SentencePiece model; without it Heddle trains one")
     p.add_argument("--run", type=pathlib.Path, help="a trained run to translate with; default: translating is not measured")
     p.add_argument("--test", help="PREFIX of the text to translate")
     p.add_argument("--peers", default=",".join(dict.fromkeys([*TRAINING, *TRANSLATING])), help="default: %(default)s")
-    p.add_argument("--rounds", type=int, default=3, help="pairs of runs; 0: compare the losses alone")
+    p.add_argument("--rounds", type=int, help="pairs of runs; 0: compare the losses alone [3, --ops: 5]")
     p.add_argument("--updates", type=int, default=60)
     p.add_argument("--skip", type=int, default=15, help="updates before the clock starts")
     p.add_argument("--batch-tokens", type=int, default=1500)
@@ -59,7 +68,11 @@ def options():
     p.add_argument("--beams", default="5,1")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--minutes", type=float, default=30, help="a program that runs longer is ended")
-    return p.parse_args()
+    given = p.parse_args()
+    if not given.ops and not given.train: p.error("--train is needed")
+    if given.rounds is None: given.rounds = 5 if given.ops else 3
+    if given.ops and given.rounds < 1: p.error("--ops needs --rounds of at least 1")
+    return given
 
 
 def measured(given, name, command, stdin=None):
@@ -129,8 +142,8 @@ def prepare(given):
 
 
 def run_peer(given, name, peer, job):
-    environment, script = peer
-    text, seconds, memory = measured(given, name, [python(given, environment), HERE / script, job])
+    environment, script, *mode = peer
+    text, seconds, memory = measured(given, name, [python(given, environment), HERE / script, job, *mode])
     return json.loads(text.strip().splitlines()[-1]) | {"memory_mb": round(memory)}
 
 
@@ -230,6 +243,13 @@ def main():
     if given.folder.is_relative_to(HERE.parents[2]): raise SystemExit("peers.py: FOLDER must lie outside the project")
     (given.folder / "runs").mkdir(parents=True, exist_ok=True)
     if not shutil.which(given.heddle): raise SystemExit(f"peers.py: {given.heddle} cannot be run")
+    if given.ops:
+        try:
+            install(given, "torch")
+            passed = small_ops.compare(given, lambda name, command: measured(given, name, command)[0], python(given, "torch"))
+        except Failed as error:
+            raise SystemExit(f"peers.py: {error}; see {given.folder / 'logs'}") from None
+        raise SystemExit(0 if passed else 1)
     rows = []
 
     def add(row):

@@ -13,8 +13,8 @@ FOLDER = pathlib.Path(os.environ.get('HEDDLE_NOTEBOOKS', pathlib.Path(__file__).
 NAMES = sorted(path.name for path in FOLDER.glob('*.ipynb'))
 
 
-def test_there_are_two():
-    assert len(NAMES) == 2
+def test_there_are_three():
+    assert len(NAMES) == 3
 
 
 @pytest.mark.parametrize('name', [pytest.param(name, marks=needs('torch') if 'pytorch' in name else []) for name in NAMES])

@@ -1,6 +1,6 @@
 """What the peers share: the job, the weights of a run, the batches, the rate and the clock. Needs numpy and safetensors.
 
-A peer is started as PEER.py JOB by ../peers.py, which writes the job (a JSON file), and prints one JSON object as its last line.
+A peer is started as PEER.py JOB [MODE] by ../peers.py, which writes the job (a JSON file), and prints one JSON object as its last line.
 """
 import json
 import math
@@ -17,10 +17,10 @@ PAD, BOS, EOS = 0, 2, 3
 
 
 def read_job():
-    """The options that ../peers.py has written."""
+    """The options that ../peers.py has written, and the mode of the peer, if it has several."""
     job = json.loads(pathlib.Path(sys.argv[1]).read_text(), object_hook=lambda fields: types.SimpleNamespace(**fields))
     job.check = job.dropout == 0  # losses are compared without dropout, speed is measured with it
-    return job
+    return job, (sys.argv[2:] or [""])[0]
 
 
 def load_weights(run):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CTranslate2 translates with a run's weights:  ctranslate2_peer.py JOB
+"""CTranslate2 translates with a run's weights:  ctranslate2_peer.py JOB float32|int8
 
 For pre-norm ReLU models with sinusoidal positions, one embedding and one SentencePiece vocabulary, which are the defaults of `heddle train`.
 The clock is that of `translate_batch` alone, after a first batch.
@@ -17,7 +17,7 @@ from ctranslate2.specs import common_spec, transformer_spec
 
 import common
 
-job = common.read_job()
+job, compute_type = common.read_job()
 run = pathlib.Path(job.run)
 config = tomllib.loads((run / "config.toml").read_text())
 wanted = {"norm": "pre", "activation": "relu", "positions": "sinusoidal", "tie": "all", "final-norm": True}
@@ -68,11 +68,11 @@ spec.config.decoder_start_token, spec.config.add_source_bos, spec.config.add_sou
 folder = tempfile.mkdtemp()
 spec.validate()
 spec.save(folder)
-translator = ctranslate2.Translator(folder, device="cpu", compute_type="float32", inter_threads=1, intra_threads=job.threads)
+translator = ctranslate2.Translator(folder, device="cpu", compute_type=compute_type, inter_threads=1, intra_threads=job.threads)
 lines = vocabulary.encode(pathlib.Path(job.source).read_text("utf-8").removesuffix("\n").split("\n"), out_type=str)
 translator.translate_batch(lines[:64], beam_size=job.beam)
 start = time.perf_counter()
 results = translator.translate_batch(lines, beam_size=job.beam, max_batch_size=2048, batch_type="tokens")
 seconds = time.perf_counter() - start
 pathlib.Path(job.out).write_text("".join(vocabulary.decode(result.hypotheses[0]) + "\n" for result in results), "utf-8")
-print(json.dumps({"peer": f"CTranslate2 {ctranslate2.__version__} float32", "seconds": round(seconds, 2)}))
+print(json.dumps({"peer": f"CTranslate2 {ctranslate2.__version__} {compute_type}", "seconds": round(seconds, 2)}))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""PyTorch:  torch_peer.py JOB
+"""PyTorch:  torch_peer.py JOB eager|compiled
 
 Scaled dot-product attention, a fused Adam, and a C library allocator that keeps freed memory, which alone makes it much faster on a CPU.
+`compiled` is torch.compile with dynamic shapes.
 """
 import ctypes
 
@@ -11,7 +12,7 @@ from torch import nn
 
 import common
 
-job = common.read_job()
+job, mode = common.read_job()
 libc = ctypes.CDLL("libc.so.6")
 for option, value in ((-4, 0), (-1, 2**31 - 1), (-2, 2**28)):  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
     libc.mallopt(option, value)
@@ -88,10 +89,11 @@ weights = {name: torch.from_numpy(tensor) for name, tensor in common.load_weight
 model = Translator(len(weights["embedding.weight"]))
 model.load_state_dict(weights)
 adam = torch.optim.Adam(model.parameters(), lr=1.0, betas=tuple(job.betas), eps=job.eps, fused=True)
+run = torch.compile(model, dynamic=True) if mode == "compiled" else model
 
 
 def step(source, target_in, target_out, rate):
-    loss = model(*(torch.from_numpy(table).long() for table in (source, target_in, target_out)))
+    loss = run(*(torch.from_numpy(table).long() for table in (source, target_in, target_out)))
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), job.clip)
     adam.param_groups[0]["lr"] = rate
@@ -100,4 +102,4 @@ def step(source, target_in, target_out, rate):
     return loss.detach()
 
 
-common.train(job, f"pytorch {torch.__version__} eager", step, parameters=sum(p.numel() for p in model.parameters()))
+common.train(job, f"pytorch {torch.__version__} {mode}", step, parameters=sum(p.numel() for p in model.parameters()))
