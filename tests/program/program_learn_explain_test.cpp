@@ -129,7 +129,7 @@ TEST(LearnExplain, OtherMistakesHaveTheirAccess) {
     const Workplace here;
     for (const Case& c :
          {Case{"guard/wrong/one-too-many", "bounds", "read", "x[1]", 1},
-          Case{"map/wrong/adds-to-the-result", "uninitialised", "read", "", 1}, Case{"async-copy/wrong/never-waits", "copy", "read", "", 2},
+          Case{"unset-sums/starter", "uninitialised", "read", "", 1}, Case{"async-copy/wrong/never-waits", "copy", "read", "", 2},
           Case{"map/starter", "unwritten", "", "", 0}, Case{"map/wrong/strides", "cost", "", "", 0}}) {
         SCOPED_TRACE(c.path);
         const std::string file = put(here, c.path);

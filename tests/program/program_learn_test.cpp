@@ -209,6 +209,17 @@ TEST(LearnCommand, AnOpOnTheTapeIsACppFile) {
                 AllOf(HasSubstr("product-rule: pass\n    the result and all gradients are right; "), Not(HasSubstr("sectors"))));
 }
 
+TEST(LearnCommand, AGradientCheckShowsWhatItPrintedLast) {
+    const Workplace here;
+    here.write("own-gradcheck.cpp",
+               "#include \"exercise.h\"\n#include <cstdio>\n"
+               "bool gradient_is_right(const Function&, const std::vector<Tensor>&) {\n"
+               "    static int calls = 0;\n    std::printf(\"function %d\\n\", ++calls);\n    return true;\n}\n");
+    const json verdict = checked(here, "own-gradcheck", here.path("own-gradcheck.cpp"));
+    EXPECT_EQ(verdict["kind"], "missed") << verdict;
+    EXPECT_EQ(verdict["printed"], "function 2\n") << "the second one is wrong";
+}
+
 TEST(LearnCommand, SaysWhatIsWrong) {
     const Workplace here;
     const auto complains = [&](const std::string& words, int status, const std::string& part) {

@@ -66,24 +66,6 @@ void mark_kept_memory(const std::vector<Shape>& shapes) {
         }
 }
 
-// The verdict of an error that the tape, or the answer, threw.
-Verdict verdict_of_error(const std::string& error, const std::string& source) {
-    const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
-    int line = line_in(error, source);
-    if (line == 0) line = line_of_last_throw(source);
-    static const std::regex gave(
-        R"(: backward gave input \d+ (an undefined|a gradient (\[.*?\]) (\w+), wanted (\[.*?\]) (\w+)))");
-    std::smatch found;
-    const bool is_gift = std::regex_search(error, found, gave);
-    const char* const kind = is_gift                    ? (found[2] != found[4] ? "shape" : "gradient")
-                             : says("changed in place") ? "saved"
-                                                        : "tape";
-    std::string text = on_one_line(error);
-    if ((is_gift && found[3] == "f32") || says("are f32, but were asked for as f64"))
-        text += "; Tensor::empty(shape, DType::f64) makes f64, and so do Tensor::zeros and Tensor::full";
-    return {.kind = kind, .line = line, .text = text};
-}
-
 // The verdict of the exception that is being handled, which the answer threw.
 Verdict verdict_of_exception(const std::string& source) {
     try {
@@ -309,6 +291,23 @@ void* Answer::find(const char* name, const char* symbol) const {
 Tensor tensor(const Shape& shape, unsigned series) {
     const std::vector<float> all = numbers(static_cast<std::size_t>(shape.numel()), series);
     return Tensor::from(Values(all.begin(), all.end()), shape);
+}
+
+Verdict verdict_of_error(const std::string& error, const std::string& source) {
+    const auto says = [&](const char* words) { return error.find(words) != std::string::npos; };
+    int line = line_in(error, source);
+    if (line == 0) line = line_of_last_throw(source);
+    static const std::regex gave(
+        R"(: backward gave input \d+ (an undefined|a gradient (\[.*?\]) (\w+), wanted (\[.*?\]) (\w+)))");
+    std::smatch found;
+    const bool is_gift = std::regex_search(error, found, gave);
+    const char* const kind = is_gift                    ? (found[2] != found[4] ? "shape" : "gradient")
+                             : says("changed in place") ? "saved"
+                                                        : "tape";
+    std::string text = on_one_line(error);
+    if ((is_gift && found[3] == "f32") || says("are f32, but were asked for as f64"))
+        text += "; Tensor::empty(shape, DType::f64) makes f64, and so do Tensor::zeros and Tensor::full";
+    return {.kind = kind, .line = line, .text = text};
 }
 
 std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases) {

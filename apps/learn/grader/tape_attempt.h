@@ -74,6 +74,9 @@ Tensor tensor(const Shape& shape, unsigned series);
 /// text of a pass.
 std::string prove(const Answer& answer, const TapeOp& op, const std::vector<std::vector<Tensor>>& cases);
 
+/// The verdict of an error that the tape, or the answer, threw.
+Verdict verdict_of_error(const std::string& error, const std::string& source);
+
 /// One exercise on the tape, which registers itself: a constant of the harness.
 struct TapeExercise {
     /// Throws Failed; returns what a pass says.

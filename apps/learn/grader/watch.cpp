@@ -251,4 +251,9 @@ void stop_printing() {
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
 }
 
+void restart_printing() {
+    std::fflush(stdout);
+    if (ftruncate(STDOUT_FILENO, 0) == 0) lseek(STDOUT_FILENO, 0, SEEK_SET);
+}
+
 }  // namespace heddle::learn

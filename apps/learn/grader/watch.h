@@ -27,6 +27,9 @@ void lift_print_limit();
 /// Discards the answer's output from now on. The answer is run many times, but its output is shown once.
 void stop_printing();
 
+/// Discards the answer's output so far, if stdout is a file.
+void restart_printing();
+
 /// The line of `source` that threw this thread's last exception, or that called the library which threw it; 0 if there is none.
 int line_of_last_throw(const std::string& source);
 

@@ -6,6 +6,8 @@
 #include "gradient-of-ones/exercise.h"
 #include "order-of-sums/exercise.h"
 #include "rare-race/exercise.h"
+#include "tail/exercise.h"
+#include "unset-sums/exercise.h"
 
 namespace heddle::learn {
 namespace {
@@ -25,6 +27,33 @@ void rare_race(Attempt& attempt, const Sizes& sizes) {
     attempt.allow({.sectors = 3 * rows * cols / 8, .barriers = 4 * 10 * rows});
 }
 const Exercise rare_race_exercise("rare-race", {"rows", "cols"}, {{2, 100}, {5, 128}, {6, 64}}, rare_race);
+
+void unset_sums(Attempt& attempt, const Sizes& sizes) {
+    const auto [rows, cols] = extents<2>(sizes);
+    const std::vector<float> x = numbers(rows * cols);
+    std::vector<double> wanted(cols);
+    for (unsigned i = 0; i < rows * cols; ++i) wanted[i % cols] += x[i];
+    const auto* const x_device = attempt.input("x", x, sizes);
+    auto* const sums = attempt.output<float>("sums", {sizes[1]});
+    attempt.launch<decltype(column_sums)>("column_sums", {.grid = (cols + 63) / 64, .block = 64}, x_device, sums, sizes[0],
+                                          sizes[1]);
+    attempt.expect(sums, wanted);
+    attempt.allow({.sectors = (rows + 1) * cols / 8});
+}
+const Exercise unset_sums_exercise("unset-sums", {"rows", "cols"}, {{1, 64}, {3, 100}, {33, 7}, {16, 128}}, unset_sums);
+
+const Exercise tail_exercise("tail", {"n"}, {{256}, {257}, {3}, {510}, {1027}}, [](Attempt& attempt, const Sizes& sizes) {
+    const auto [n] = extents<1>(sizes);
+    const std::vector<float> x = numbers(n);
+    std::vector<double> wanted;
+    for (const float value : x) wanted.push_back(-value);
+    const auto* const x_device = attempt.input("x", x);
+    auto* const y = attempt.output<float>("y", {sizes[0]});
+    attempt.launch<decltype(negate)>("negate", {.grid = (n / 4 + 3 + 63) / 64, .block = 64}, x_device, y, sizes[0]);
+    attempt.expect(y, wanted);
+    // 256 groups in 8 requests each way, and one each way for the tail.
+    attempt.allow({.sectors = 2 * (n / 8 + 2), .requests = 2 * (n / 128 + 2)});
+});
 
 void barrier_in_a_branch(Attempt& attempt, const Sizes& sizes) {
     const unsigned n = extents<1>(sizes)[0], blocks = (n + 127) / 128;

@@ -4,6 +4,7 @@
 #include "guard/exercise.h"
 #include "index-2d/exercise.h"
 #include "map/exercise.h"
+#include "strided-copy/exercise.h"
 
 namespace heddle::learn {
 namespace {
@@ -61,6 +62,21 @@ const Exercise grid_stride_exercise("grid-stride", {"n"}, {{256}, {100}, {1000},
                                         attempt.expect(x_device, wanted);
                                         attempt.allow({.sectors = 3 * n / 8});
                                     });
+
+void strided_copy(Attempt& attempt, const Sizes& sizes) {
+    const auto [rows, pitch, first, cols] = extents<4>(sizes);
+    const std::vector<float> x = numbers(rows * pitch);
+    std::vector<double> wanted;
+    for (unsigned i = 0; i < rows * cols; ++i) wanted.push_back(x[i / cols * pitch + first + i % cols]);
+    const auto* const x_device = attempt.input("x", x, {sizes[0], sizes[1]});
+    auto* const y = attempt.output<float>("y", {sizes[0], sizes[3]});
+    attempt.launch<decltype(take_columns)>("take_columns", {.grid = rows, .block = 64}, x_device, y, sizes[1], sizes[2],
+                                           sizes[3]);
+    attempt.expect(y, wanted);
+    attempt.allow({.sectors = 2 * rows * cols / 8});
+}
+const Exercise strided_copy_exercise("strided-copy", {"rows", "pitch", "first", "cols"},
+                                     {{1, 96, 0, 64}, {4, 96, 32, 32}, {7, 100, 3, 50}, {8, 384, 128, 128}}, strided_copy);
 
 }  // namespace
 }  // namespace heddle::learn

@@ -9,6 +9,7 @@
 #include "cross-entropy/exercise.h"
 #include "layer-norm-backward/exercise.h"
 #include "layer-norm/exercise.h"
+#include "linear-gelu/exercise.h"
 #include "softmax/exercise.h"
 
 namespace heddle::learn {
@@ -146,6 +147,34 @@ void layer_norm_backward_of_rows(Attempt& attempt, const Sizes& sizes) {
     attempt.allow({.sectors = rows * (4 * cols / 8 + 2)});  // everything once
 }
 const Exercise layer_norm_backward_exercise("layer-norm-backward", {"rows", "cols"}, norm_sizes, layer_norm_backward_of_rows);
+
+void linear_and_gelu(Attempt& attempt, const Sizes& sizes) {
+    const auto [rows, cols, depth] = extents<3>(sizes);
+    Floats x = numbers(rows * depth), weight = numbers(cols * depth, 2);
+    const Floats bias = numbers(cols, 3);
+    for (float& value : x) value /= 8;
+    for (float& value : weight) value /= 4;
+    std::vector<double> wanted;
+    for (unsigned i = 0; i < rows * cols; ++i) {
+        double sum = bias[i % cols];
+        for (unsigned k = 0; k < depth; ++k) sum += static_cast<double>(x[i / cols * depth + k]) * weight[i % cols * depth + k];
+        wanted.push_back(sum / 2 * (1 + std::erf(sum / std::sqrt(2.0))));
+    }
+    const auto* const x_device = attempt.input("x", x, {sizes[0], sizes[2]});
+    const auto* const weight_device = attempt.input("weight", weight, {sizes[1], sizes[2]});
+    const auto* const bias_device = attempt.input("bias", bias);
+    auto* const y = attempt.output<float>("y", {sizes[0], sizes[1]});
+    const unsigned across = (cols + 15) / 16, down = (rows + 15) / 16, steps = (depth + 15) / 16;
+    attempt.launch<decltype(linear_gelu)>("linear_gelu", {.grid = {across, down}, .block = {16, 16}, .shared = 4096}, x_device,
+                                          weight_device, bias_device, y, sizes[0], sizes[1], sizes[2]);
+    attempt.expect(y, wanted, 1e-5);
+    // The tiled product's traffic and the bias. A step fills two tiles, which may take twice the least for rows of 17, and each
+    // of the 8 warps reads 32 times.
+    attempt.allow(
+        {.sectors = across * down * (2 * 32 * steps + 32 + 16), .shared_cycles = across * down * steps * (2 * 16 + 8 * 40)});
+}
+const Exercise linear_gelu_exercise("linear-gelu", {"rows", "cols", "depth"}, {{16, 16, 16}, {20, 17, 33}, {32, 48, 64}},
+                                    linear_and_gelu);
 
 void cross_entropy_of_rows(Attempt& attempt, const Sizes& sizes) {
     const auto [rows, cols] = extents<2>(sizes);
