@@ -1,18 +1,44 @@
 #!/usr/bin/env bash
 # Builds the program with every g++-N and clang++-N on the path, warnings as errors, and proves the gradients with each build:
-#     bash tests/compilers.sh [--syntax] [COMPILER...]      such as: bash tests/compilers.sh g++-11 clang++-14
+#     bash tests/compilers.sh [--syntax|--next] [COMPILER...]      such as: bash tests/compilers.sh g++-11 clang++-14
 #   --syntax only lets every installed compiler but the build's own (CXX, or c++) read the program, the lab and the grader: about a minute each
+#   --next   the next Debian release's compilers instead, in a folder that debootstrap fills below build/compilers (needs root)
 # Builds stand in build/compilers/NAME. The last compiler builds without unity files and precompiled header, which hide missing includes.
 # clang before 16 neither lets a lambda capture a structured binding nor compiles what GCC 12's library returns as std::ranges::subrange (unique, rotate,
 # stable_partition ...). JOBS is the number of files compiled at a time. Exit status 1 when a compiler fails.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+next_release=trixie
+next_compilers=(g++-13 g++-14 clang++-17 clang++-18 clang++-19)
+next=
 syntax=
 case "${1:-}" in
+    --next) next=1 && shift ;;
     --syntax) syntax=1 && shift ;;
 esac
 compilers=("$@")
+
+if [ -n "$next" ]; then
+    [ ${#compilers[@]} -gt 0 ] || compilers=("${next_compilers[@]}")
+    root=build/compilers/$next_release
+    log=$root.log
+    mkdir -p build/compilers
+    if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
+        echo "compilers.sh: --next needs root and debootstrap (apt-get install debootstrap)" >&2
+        exit 1
+    fi
+    if ! { [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$next_release" "$root"; } >"$log" 2>&1; then
+        echo "compilers.sh: debootstrap cannot install $next_release here: $(tail -n 1 "$log") ($log)" >&2
+        rm -rf --one-file-system "$root"
+        exit 1
+    fi
+    mkdir -p "$root/heddle"
+    git ls-files -z -co --exclude-standard | tar --null -T - -c | tar -x -C "$root/heddle"
+    # shellcheck disable=SC2016  # the inner shell expands it
+    exec chroot "$root" env JOBS="${JOBS:-$(nproc)}" bash -c 'cd /heddle && bash apps/setup.sh "${@/clang++/clang}" && bash tests/compilers.sh "$@"' - \
+        "${compilers[@]}"
+fi
 
 # others: the compilers on the path by one name each, without the one that builds.
 others() {

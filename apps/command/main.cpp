@@ -62,6 +62,8 @@ const Command& command_named(std::string_view name) {
         if (command.name == name) return command;
         names.emplace_back(command.name);
     }
+    heddle::check_usage(name != "chapter",
+                        "heddle lab NAME runs the experiments of a write-up, as heddle chapter NAME did; see heddle lab list");
     throw heddle::UsageError("there is no command '" + std::string(name) + "'" + did_you_mean(name, names, "see heddle --help"));
 }
 

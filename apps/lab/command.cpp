@@ -26,6 +26,7 @@ struct Choice {
 struct LabOptions {
     std::string choice = "list";
     std::string out = "lab";
+    bool json = false;
     lab::Options experiment = {};
     MachineOptions machine = {};
 };
@@ -44,6 +45,7 @@ OptionTable lab_table(LabOptions& options) {
              "the folder for the pages: one for each experiment, and one that lists those of a write-up, or all")
         .called("FOLDER");
     table.add("seed", options.experiment.seed, "of everything random");
+    table.add("json", options.json, "the numbers as JSON");
     add_processor_options(table, options.machine);
     return table;
 }
@@ -89,7 +91,7 @@ picture::Page::Card run(const Choice& choice, std::size_t i, const LabOptions& o
     const lab::Result result = one.run(options.experiment);
     const std::string again = fmt::format("heddle lab {} --seed {}", one.name, options.experiment.seed);
     lab::page(one, result, again).navigation(neighbours(choice, i, options.out)).write(file);
-    print(lab::text(one, result));
+    print(options.json ? lab::json(one, result, options.experiment) : lab::text(one, result));
     say(fmt::format("wrote {}", file.string()));
     return {{page_of(one), fmt::format("{}: {}", one.name, one.title)}, headline(result), result.figures.front().svg};
 }
@@ -104,7 +106,7 @@ void run(const Choice& choice, const LabOptions& options) {
         std::vector<picture::Page::Card> cards;
         for (; end < choice.experiments.size() && choice.experiments[end]->group == group; ++end) {
             cards.push_back(run(choice, end, options));
-            if (!choice.index.empty()) print("\n");
+            if (!options.json && !choice.index.empty()) print("\n");
         }
         index.heading(group).cards(cards);
     }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "apps/lab/experiment.h"
 #include "apps/lab/kit.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/run/json.h"
 
 namespace heddle::lab {
 namespace {
@@ -48,6 +50,23 @@ std::string text(const Experiment& experiment, const Result& result) {
         lines += '\n';
     }
     return lines + fmt::format("\n{}\nCaught by {}.\n", app::wrapped(experiment.why), experiment.caught_by);
+}
+
+std::string json(const Experiment& experiment, const Result& result, const Options& options) {
+    nlohmann::ordered_json object = {{"name", experiment.name},
+                                     {"title", experiment.title},
+                                     {"wrong", lines_of(experiment.wrong)},
+                                     {"right", lines_of(experiment.right)},
+                                     {"seed", options.seed},
+                                     {"variants", nlohmann::ordered_json::array()},
+                                     {"findings", nlohmann::ordered_json::object()},
+                                     {"why", experiment.why},
+                                     {"caught_by", experiment.caught_by}};
+    for (const std::size_t i : order_of(result)) object["variants"].push_back(result.variants[i]);
+    for (const Finding& finding : result.findings)
+        for (const std::size_t i : order_of(result))
+            object["findings"][finding.what][result.variants[i]] = app::json_number(finding.values[i]);
+    return app::json_text(object) + "\n";
 }
 
 picture::Page page(const Experiment& experiment, const Result& result, std::string_view command) {

@@ -75,6 +75,17 @@ TEST(Examples, TheStepsOfMicrogptHaveTheSameGradients) {
     if (device::available()) check("\nCUDA kernels, f64", 1e-12);
 }
 
+TEST(Examples, TheAutoencoderPacksAndUnpacksABar) {
+    const std::string text = output_of("vae");
+    const std::size_t last = text.rfind("updates up to 1500: ");
+    ASSERT_NE(last, std::string::npos) << text;
+    double nats = 0;
+    ASSERT_EQ(std::sscanf(text.c_str() + last, "updates up to 1500: %lf nats", &nats), 1) << text;
+    EXPECT_GT(nats, 2.485) << text;  // no code is shorter
+    EXPECT_LT(nats, 5) << text;
+    EXPECT_THAT(text, HasSubstr("unpacked\n######\n......\n......\n......\n......\n......\n"));
+}
+
 TEST(Examples, TheTranslatorReadsNumbersItHasNotSeen) {
     const std::string text = output_of("translation");
     EXPECT_THAT(text, AllOf(HasSubstr("28: acht und zwanzig\n"), HasSubstr("63: drei und sechzig\n"),

@@ -134,9 +134,25 @@ TEST(Lab, RunsOneExperimentAndWritesItsPage) {
     EXPECT_FALSE(std::filesystem::exists(out + "/index.html")) << "the index is for all";
 }
 
+TEST(Lab, JsonHoldsEveryNumber) {
+    const TemporaryFolder folder;
+    const std::string out = run_lab({"tiny-mask", "--json", "--out", folder.path().string()}).out;
+    const auto object = nlohmann::json::parse(out);
+    const lab::Result result = run_experiment("tiny-mask");
+    EXPECT_EQ(object["name"], "tiny-mask");
+    EXPECT_EQ(object["seed"], 1);
+    EXPECT_THAT(object["wrong"].get<std::string>(), HasSubstr("ops::mul(scores, factor);\nconst"));
+    EXPECT_THAT(object["right"].get<std::string>(), HasSubstr("{.causal = true}"));
+    EXPECT_EQ(object["variants"].size(), result.variants.size());
+    ASSERT_EQ(object["findings"].size(), result.findings.size());
+    for (const lab::Finding& finding : result.findings)
+        for (std::size_t i = 0; i < finding.values.size(); ++i)
+            EXPECT_EQ(object["findings"][finding.what][result.variants[i]].get<double>(), finding.values[i]) << finding.what;
+}
+
 // The code shows the mistake first, so the numbers, in every form, and the pictures do, too.
 TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
-    const lab::Experiment experiment{"none",          "",     "nothing", "Lab.WritesWhatIsNotFinite", "", "\nbad code\n",
+    const lab::Experiment experiment{"none",          "",     "nothing", "Lab.JsonHoldsEveryNumber", "", "\nbad code\n",
                                      "\ngood code\n", nullptr};
     const lab::Result result{.variants = {"right", "wrong", "worse"}, .findings = {{"loss", {1, 2, 3}}}};
     const auto in_order = [](const std::string& text, const std::vector<std::string>& parts) {
@@ -153,6 +169,9 @@ TEST(Lab, ShowsTheMistakesFirstAndWhatIsRightLast) {
                                 "loss             2             3             1\n"}));
     EXPECT_TRUE(in_order(lab::page(experiment, result, "").html(),
                          {"bad code", "good code", ">wrong<", ">worse<", ">right<", ">2<", ">3<", ">1<"}));
+    const auto object = nlohmann::ordered_json::parse(lab::json(experiment, result, {}));
+    EXPECT_EQ(object["variants"].dump(), R"(["wrong","worse","right"])");
+    EXPECT_EQ(object["findings"]["loss"].dump(), R"({"wrong":2.0,"worse":3.0,"right":1.0})");
     EXPECT_EQ(lab::headline(result), "loss: wrong 2, worse 3, right 1");
 
     const lab::Result masks = run_experiment("tiny-mask");
@@ -187,13 +206,16 @@ TEST(Lab, ExperimentsOfAGroupStandTogether) {
     EXPECT_GT(groups.size(), 3u);
 }
 
-TEST(Lab, WritesWhatIsNotFinite) {
-    const lab::Experiment experiment{"none", "", "nothing", "Lab.WritesWhatIsNotFinite", "", "\nwrong\n", "\nright\n", nullptr};
+TEST(Lab, JsonWritesWhatIsNotFiniteAsText) {
+    const lab::Experiment experiment{"none", "", "nothing", "Lab.JsonHoldsEveryNumber", "", "\nwrong\n", "\nright\n", nullptr};
     const double infinity = std::numeric_limits<double>::infinity();
     const lab::Result result{.variants = {"right", "wrong", "worse"},
                              .findings = {{"loss", {-infinity, infinity, std::numeric_limits<double>::quiet_NaN()}}}};
-    for (const char* number : {"-inf", "inf", "nan"})
-        EXPECT_THAT(lab::text(experiment, result), HasSubstr(std::string(" ") + number));
+    const auto object = nlohmann::json::parse(lab::json(experiment, result, {}));
+    EXPECT_EQ(object["findings"]["loss"]["right"], "-inf");
+    EXPECT_EQ(object["findings"]["loss"]["wrong"], "inf");
+    EXPECT_EQ(object["findings"]["loss"]["worse"], "nan");
+    EXPECT_THAT(lab::text(experiment, result), HasSubstr("nan"));
 }
 
 TEST(Lab, AddsAVariantsNumbersToTheFindingsInTheirOrder) {
@@ -255,7 +277,8 @@ TEST(Lab, ReplacesItsOwnPagesAndNoOthers) {
 TEST(Lab, OneSeedGivesTheSameNumbersAndAnotherSeedOthers) {
     const TemporaryFolder folder;
     const auto numbers = [&](const char* seed) {
-        return run_lab({"tiny-mask", "--seed", seed, "--out", folder.path().string()}).out;
+        const std::string out = run_lab({"tiny-mask", "--json", "--seed", seed, "--out", folder.path().string()}).out;
+        return nlohmann::json::parse(out)["findings"].dump();
     };
     EXPECT_EQ(numbers("1"), numbers("1"));
     EXPECT_NE(numbers("1"), numbers("2"));
@@ -311,6 +334,7 @@ TEST(Lab, SaysWhatIsWrongWithTheCommand) {
     expect_error([] { run_lab({"papr"}); }, "lab: there is no experiment 'papr'; did you mean paper? see heddle lab list");
     expect_error([] { run_lab({"tiny-mask", "scaling"}); }, "unexpected argument 'scaling'; see heddle lab --help");
     expect_error([] { run_lab({"list", "--seed", "3"}); }, "list runs nothing: --seed has no effect");
+    expect_error([] { run_lab({"list", "--json"}); }, "list runs nothing: --json has no effect");
     expect_error([] { run_lab({"tiny-mask", "--out", "/dev/null/pages"}); }, "--out /dev/null/pages: the folder cannot be made");
 }
 
