@@ -2,83 +2,42 @@
 
 #include <fmt/format.h>
 
-#include "tests/kernels/attention_cases.h"
+#include "tests/kernels/attention_device_cases.h"
 #include "tests/support.h"
 
 namespace heddle::kernels {
 namespace {
 
-AttentionResult forward_of(const AttentionCase& at, bool reference) {
-    return (reference ? attention_forward_reference : attention_forward)(at.query(), at.key(), at.value(), at.rules, true);
-}
-
-struct ThreeGradients {
-    Tensor query, key, value;
-    Tensor bias = {};  // where there is one
-};
-
-// Each in a tensor of its own, unwritten elements NaN.
-ThreeGradients backward_of(const AttentionCase& at, const AttentionResult& forward, bool reference) {
-    const auto poisoned = [](const Columns& like) { return Tensor::full({like.rows(), like.count}, NAN, like.base.dtype()); };
-    ThreeGradients g{poisoned(at.query()), poisoned(at.key()), poisoned(at.value())};
-    if (at.rules.bias.defined()) g.bias = Tensor::full(at.rules.bias.shape(), NAN, at.rules.bias.dtype());
-    (reference ? attention_backward_reference : attention_backward)(at.query(), at.key(), at.value(), at.rules, forward,
-                                                                    at.d_output, {g.query, g.key, g.value, g.bias});
-    return g;
-}
-
-// d_query and d_key are sums of P (dP - mean), in which nearly equal numbers cancel: rounding errors are bounded by the sum of
-// the terms' absolute values, not by the result (Higham 2002, equation 3.5). The tolerance for it is a few roundings only.
-void expect_formula(const AttentionCase& at, const NaiveAttention& wanted, bool reference, double tolerance,
-                    double terms_tolerance, const std::string& what) {
-    const AttentionResult result = forward_of(at, reference);
-    const ThreeGradients g = backward_of(at, result, reference);
-    EXPECT_LE(relative_error(result.output, wanted.output), tolerance) << what << ", output";
-    EXPECT_LE(error_among(g.query, wanted.d_query, wanted.d_query_terms), terms_tolerance) << what << ", d_query";
-    EXPECT_LE(error_among(g.key, wanted.d_key, wanted.d_key_terms), terms_tolerance) << what << ", d_key";
-    EXPECT_LE(relative_error(g.value, wanted.d_value), tolerance) << what << ", d_value";
-    if (g.bias.defined()) {
-        EXPECT_LE(error_among(g.bias, wanted.d_bias, wanted.d_bias_terms), terms_tolerance) << what << ", d_bias";
-    }
-}
-
-// Both paths and both dtypes, forward and backward.
-void expect_formula(const AttentionCase& at, const std::string& what) {
-    const NaiveAttention wanted = naive_attention(at.to(DType::f64));
-    expect_formula(at.to(DType::f64), wanted, true, 1e-13, 2e-15, what + ", f64");
-    expect_formula(at, wanted, true, 1e-6, 2e-7, what + ", f32 by the reference");
-    expect_formula(at, wanted, false, 2e-6, 4e-7, what + ", f32");
-}
-
+// On the CPU alone what takes long elsewhere; attention_device_test.cpp tries the rules on every device.
 TEST(Attention, FollowsTheFormulaForEverySize) {
-    for (const std::int64_t time : {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127}) {
-        const Spans spans = Spans::packed(std::vector<std::int64_t>{time});
-        for (const bool causal : {false, true}) {
-            AttentionRules rules = self_rules(spans, 2);
-            rules.causal = causal;
-            expect_formula(make_case(rules, 8, 8, true), fmt::format("time {}, causal {}", time, causal));
-        }
+    const std::vector<Numbers> cpu{{Device::cpu, DType::f32}, {Device::cpu, DType::f64}};
+    for (const bool causal : {false, true}) {
+        AttentionRules rules =
+            self_rules(Spans::packed(std::vector<std::int64_t>{0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127}), 2);
+        rules.causal = causal;
+        expect_formula(make_case(rules, 8, 8, true), fmt::format("every length, causal {}", causal), cpu);
     }
-}
-
-TEST(Attention, FollowsTheFormulaForALongSentence) {
     AttentionRules rules = self_rules(Spans::packed(std::vector<std::int64_t>{1025}), 1);
     rules.causal = true;
-    expect_formula(make_case(rules, 4, 3, true), "time 1025");
+    expect_formula(make_case(rules, 4, 3, true), "time 1025", cpu);
+    for (const auto& [dk, dv] : {std::pair{15, 16}, {64, 48}, {127, 65}})
+        expect_formula(make_case(self_rules(Spans::packed(std::vector<std::int64_t>{5, 19, 1}), 3), dk, dv, true),
+                       fmt::format("dk {}, dv {}", dk, dv), cpu);
 }
 
-TEST(Attention, TakesAnyHeadWidth) {
-    const Spans spans = Spans::packed(std::vector<std::int64_t>{5, 19, 1});
-    for (const auto& [dk, dv] : {std::pair{1, 1}, {3, 5}, {15, 16}, {17, 31}, {32, 32}, {33, 7}, {64, 48}, {127, 65}})
-        expect_formula(make_case(self_rules(spans, 3), dk, dv, true), fmt::format("dk {}, dv {}", dk, dv));
-}
-
-TEST(Attention, TakesMasksCausalDropoutAndGapsTogether) {
-    for (const auto& [what, one] : cases_of_every_rule()) expect_formula(one, what);
-}
-
-TEST(Attention, TakesBiasesMasksOfHeadsAndGroupedKeys) {
-    for (const auto& [what, one] : cases_of_biases_and_groups(false)) expect_formula(one, what);
+TEST(Attention, FollowsTheFormulaByThePlainLoopsInF32Too) {
+    for (const auto& [what, one] : cases_of_biases_and_groups(false)) {
+        const NaiveAttention wanted = naive_attention(one.to(DType::f64));
+        const AttentionResult result = attention_forward_reference(one.query(), one.key(), one.value(), one.rules);
+        const Gradients g = backward_of(one, result, attention_backward_reference);
+        EXPECT_LE(relative_error(result.output, wanted.output), 1e-6) << what;
+        EXPECT_LE(error_among(g.query, wanted.d_query, wanted.d_query_terms), 2e-7) << what;
+        EXPECT_LE(error_among(g.key, wanted.d_key, wanted.d_key_terms), 2e-7) << what;
+        EXPECT_LE(relative_error(g.value, wanted.d_value), 1e-6) << what;
+        if (g.bias.defined()) {
+            EXPECT_LE(error_among(g.bias, wanted.d_bias, wanted.d_bias_terms), 2e-7) << what;
+        }
+    }
 }
 
 // A bias that is 0 where a query may attend and -inf elsewhere hides like a mask, to the bit of each output and gradient.
@@ -93,7 +52,7 @@ TEST(Attention, ABiasOfMinusInfinityIsAMask) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         const AttentionCase masked = make_case(rules, 8, 8, true).to(dtype), other = make_case(biased, 8, 8, true).to(dtype);
         const AttentionResult a = masked.forward(), b = other.forward();
-        const ThreeGradients c = backward_of(masked, a, false), d = backward_of(other, b, false);
+        const Gradients c = backward_of(masked, a), d = backward_of(other, b);
         EXPECT_TRUE(same_bits(a.output, b.output) && same_bits(a.log_sum, b.log_sum));
         EXPECT_TRUE(same_bits(c.query, d.query) && same_bits(c.key, d.key) && same_bits(c.value, d.value));
     }
@@ -111,7 +70,7 @@ TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
         for (const int count : {1, 2, 3}) {
             const WithThreads with(count);
             const AttentionResult result = at.forward();
-            const ThreeGradients g = backward_of(at, result, false);
+            const Gradients g = backward_of(at, result);
             const std::vector<Tensor> now{result.output, result.log_sum, g.query, g.key, g.value, g.bias};
             if (first.empty()) first = now;
             for (std::size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << count << ", " << i;

@@ -66,34 +66,24 @@ std::vector<TransformerOptions> kinds() { return {small(NormPlace::pre), small(N
 std::vector<Tokens> texts() { return {random_tokens(5, vocabulary, 1), {}, random_tokens(9, vocabulary, 2)}; }
 
 TEST(LanguageModel, HasTheParametersOfADecoderAlone) {
-    TransformerOptions options = small(NormPlace::post);
-    options.layers = 1;
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : LanguageModel(vocabulary, options).named_tensors()) names.push_back(name);
-    std::vector<std::string> wanted = {"embedding.weight", "positions.weight"};
-    for (const char* part : {"self_attention_norm", "feed_forward_norm", "self_attention.query", "self_attention.key",
-                             "self_attention.value", "self_attention.output", "feed_forward.inner", "feed_forward.outer"})
-        for (const char* each : {"weight", "bias"}) wanted.push_back(fmt::format("decoder.layers.0.{}.{}", part, each));
-    wanted.insert(wanted.end(), {"output.weight", "output.bias"});
-    std::ranges::sort(names);
-    std::ranges::sort(wanted);
-    EXPECT_EQ(names, wanted);
-    EXPECT_EQ(LanguageModel(vocabulary, small()).named_tensors().front().first, "embedding.weight") << "tied: the only matrix";
-}
-
-TEST(LanguageModel, NewerLayersHaveTheirParametersUnderNamesOfTheirOwn) {
-    TransformerOptions options = newer();
-    options.layers = 1;
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : LanguageModel(vocabulary, options).named_tensors()) names.push_back(name);
-    std::vector<std::string> wanted = {"embedding.weight", "decoder.final_norm.weight"};
-    for (const char* part :
-         {"self_attention_norm", "feed_forward_norm", "self_attention.query", "self_attention.key", "self_attention.value",
-          "self_attention.output", "feed_forward.gate", "feed_forward.inner", "feed_forward.outer"})
-        wanted.push_back(fmt::format("decoder.layers.0.{}.weight", part));
-    std::ranges::sort(names);
-    std::ranges::sort(wanted);
-    EXPECT_EQ(names, wanted);
+    const auto expect_names = [](TransformerOptions options, std::vector<std::string> wanted,
+                                 const std::vector<std::string>& parts, const std::vector<std::string>& leaves) {
+        options.layers = 1;
+        for (const std::string& part : parts)
+            for (const std::string& leaf : leaves) wanted.push_back(fmt::format("decoder.layers.0.{}.{}", part, leaf));
+        std::vector<std::string> names = names_of(LanguageModel(vocabulary, options));
+        std::ranges::sort(names);
+        std::ranges::sort(wanted);
+        EXPECT_EQ(names, wanted);
+    };
+    std::vector<std::string> parts = {"self_attention_norm", "feed_forward_norm",    "self_attention.query",
+                                      "self_attention.key",  "self_attention.value", "self_attention.output",
+                                      "feed_forward.inner",  "feed_forward.outer"};
+    expect_names(small(NormPlace::post), {"embedding.weight", "positions.weight", "output.weight", "output.bias"}, parts,
+                 {"weight", "bias"});
+    parts.emplace_back("feed_forward.gate");
+    expect_names(newer(), {"embedding.weight", "decoder.final_norm.weight"}, parts, {"weight"});
+    EXPECT_EQ(names_of(LanguageModel(vocabulary, small())).front(), "embedding.weight") << "tied: the only matrix";
 }
 
 // Without positions, the last token of one layer would see the others as a set.

@@ -9,8 +9,10 @@ namespace heddle::nn {
 namespace {
 
 // The post-norm models have one key head for all heads.
-std::unique_ptr<Transformer> make(NormPlace norm, DType dtype, ops::Activation activation = ops::Activation::relu) {
+std::unique_ptr<Transformer> make(NormPlace norm, DType dtype, ops::Activation activation = ops::Activation::relu,
+                                  MemoryFrom memory = MemoryFrom::last) {
     TransformerOptions options = tiny_options();
+    options.memory = memory;
     options.norm = norm;
     options.d_model = 24;
     options.heads = 3;
@@ -50,8 +52,10 @@ DecoderCache start(const Transformer& model, std::int64_t hypotheses, std::int64
 
 TEST(Decoding, StepWithCacheGivesTheBitsOfTheWholePrefix) {
     for (const NormPlace norm : {NormPlace::pre, NormPlace::post})
-        for (const DType dtype : {DType::f32, DType::f64}) {
-            const auto model = make(norm, dtype, dtype == DType::f32 ? ops::Activation::gelu : ops::Activation::relu);
+        for (const auto& [dtype, activation, from] : {std::tuple{DType::f32, ops::Activation::gelu, MemoryFrom::last},
+                                                      {DType::f64, ops::Activation::relu, MemoryFrom::last},
+                                                      {DType::f32, ops::Activation::relu, MemoryFrom::layer}}) {
+            const auto model = make(norm, dtype, activation, from);
             std::vector<Tokens> prefixes(3);
             DecoderCache cache = start(*model, 3, 70);
             for (std::uint64_t place = 0; place < 70; ++place) {

@@ -18,12 +18,6 @@ TransformerOptions standard_options() {
     return options;
 }
 
-std::vector<std::string> names_of(const Module& module) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : module.named_tensors()) names.push_back(name);
-    return names;
-}
-
 TEST(Module, StandardTransformerHasExactly2157056Parameters) {
     const Transformer model(standard_options());
     EXPECT_EQ(model.parameter_count(), 2157056);
@@ -72,14 +66,6 @@ TEST(Module, TiedParametersAreListedOnce) {
     const Transformer tied(options);
     EXPECT_EQ(tied.parameter_count(), free - 13 * 8 - 13 - 11 * 8);
     EXPECT_EQ(tied.output_weight().value().bytes_data(), named_tensor(tied, "embedding.weight").bytes_data());
-}
-
-TEST(Module, BiasesCanBeLeftOut) {
-    TransformerOptions options = tiny_options();
-    options.bias = false;
-    const Transformer model(options);
-    for (const std::string& name : names_of(model))
-        EXPECT_TRUE(!name.ends_with(".bias") || name.find("norm") != std::string::npos) << name;
 }
 
 TEST(Module, InitialValuesFollowFromSeedAndNameAlone) {

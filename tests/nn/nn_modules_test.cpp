@@ -13,7 +13,7 @@
 #include "nn/linear.h"
 #include "nn/recurrent.h"
 #include "nn/sequential.h"
-#include "tests/support.h"
+#include "tests/nn/nn_support.h"
 
 namespace heddle::nn {
 namespace {
@@ -36,12 +36,6 @@ Kind& waving(Kind& module) {
         value.copy_(waves(value.shape(), k++));
     }
     return module;
-}
-
-std::vector<std::string> names_of(const Module& module) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : module.named_tensors()) names.push_back(name);
-    return names;
 }
 
 void expect_numbers(const Variable& given, const Shape& shape, const std::vector<double>& wanted) {

@@ -87,6 +87,12 @@ inline void zero_gradients(const Module& module) {
     for (Parameter& parameter : module.parameters()) parameter.variable.zero_grad();
 }
 
+inline std::vector<std::string> names_of(const Module& module) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : module.named_tensors()) names.push_back(name);
+    return names;
+}
+
 /// The tensor with this name; fails the test if there is none.
 inline Tensor named_tensor(const Module& module, const std::string& name) {
     for (const auto& [each, tensor] : module.named_tensors())

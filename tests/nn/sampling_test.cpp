@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/device.h"
@@ -30,20 +31,31 @@ std::vector<double> expected(std::vector<double> log_probabilities, const Sampli
     return log_probabilities;
 }
 
-// Pearson's statistic of counts against probabilities, and its degrees of freedom. Infinite if something impossible was drawn.
-struct Fit {
-    double statistic = 0;
-    double freedom = -1;
-    double bound() const { return freedom + 5 * std::sqrt(2 * freedom); }  // five standard deviations
-};
-void add(Fit& fit, const std::vector<double>& probabilities, const std::map<std::int32_t, int>& counts, int total) {
+using Counts = std::map<std::int32_t, int>;
+
+// Of the tokens that samples have behind a prefix of so many tokens; the end mark where they end there.
+Counts counts_at(std::size_t place, const std::vector<Hypothesis>& given) {
+    Counts counts;
+    for (const Hypothesis& each : given) ++counts[place < each.tokens.size() ? each.tokens[place] : end_mark];
+    return counts;
+}
+
+// Pearson's statistic of the counts is at most five standard deviations beyond its mean; infinite if something impossible was
+// drawn. `left`: tokens that may be drawn at all.
+void expect_draws(const Counts& counts, const std::vector<double>& log_probabilities, Sampling sampling, std::int64_t left = 9) {
+    sampling.top_k = std::min(sampling.top_k, left);
+    int total = 0;
+    for (const auto& [token, count] : counts) total += count;
+    double statistic = 0, freedom = -1;
+    const std::vector<double> probabilities = expected(log_probabilities, sampling);
     for (std::size_t j = 0; j < probabilities.size(); ++j) {
         const auto found = counts.find(static_cast<std::int32_t>(j));
         const double count = found == counts.end() ? 0 : found->second, wanted = probabilities[j] * total;
         if (wanted == 0 && count == 0) continue;
-        fit.statistic += (count - wanted) * (count - wanted) / wanted;
-        fit.freedom += 1;
+        statistic += (count - wanted) * (count - wanted) / wanted;
+        freedom += 1;
     }
+    EXPECT_LE(statistic, freedom + 5 * std::sqrt(2 * freedom)) << "top-k " << sampling.top_k << ", T " << sampling.temperature;
 }
 
 constexpr std::int64_t samples = 4000;
@@ -56,30 +68,18 @@ TEST(Sampling, FollowsTheModelsDistribution) {
              {Sampling{}, Sampling{.top_k = 4}, Sampling{.temperature = 0.6}, Sampling{.temperature = 1.7},
               Sampling{.top_k = 5, .temperature = 2, .seed = 9}, Sampling{.top_k = 100}})
             for (const Tokens& prefix : {Tokens{}, Tokens{6, 5}}) {
-                Sampling used = sampling;
-                used.top_k = std::min<std::int64_t>(used.top_k, 9);
-                std::map<std::int32_t, int> first;
-                std::map<std::int32_t, std::map<std::int32_t, int>> second;
-                for (const Hypothesis& each : drawn(models, source, samples, sampling, prefix)) {
-                    const std::size_t begin = prefix.size();
-                    const auto token = [&](std::size_t i) { return i < each.tokens.size() ? each.tokens[i] : end_mark; };
-                    ASSERT_TRUE(std::equal(prefix.begin(), prefix.end(), each.tokens.begin()));
-                    ++first[token(begin)];
-                    if (token(begin) != end_mark) ++second[token(begin)][token(begin + 1)];
-                }
-                Fit fit;
-                add(fit, expected(next_log_probabilities(models, source, prefix), used), first, samples);
-                EXPECT_LT(fit.statistic, fit.bound())
-                    << "first token, top-k " << sampling.top_k << ", T " << sampling.temperature;
-                // The distribution after the most frequent first token.
-                const auto most = std::max_element(second.begin(), second.end(),
-                                                   [&](const auto& a, const auto& b) { return first[a.first] < first[b.first]; });
-                Tokens before = prefix;
-                before.push_back(most->first);
-                Fit next;
-                add(next, expected(next_log_probabilities(models, source, before), used), most->second, first[most->first]);
-                EXPECT_LT(next.statistic, next.bound())
-                    << "second token, top-k " << sampling.top_k << ", T " << sampling.temperature;
+                const std::vector<Hypothesis> given = drawn(models, source, samples, sampling, prefix);
+                for (const Hypothesis& each : given) ASSERT_TRUE(std::equal(prefix.begin(), prefix.end(), each.tokens.begin()));
+                Counts first = counts_at(prefix.size(), given);
+                expect_draws(first, next_log_probabilities(models, source, prefix), sampling);
+                first.erase(end_mark);
+                Tokens before = prefix;  // and the most frequent first token
+                before.push_back(std::ranges::max_element(first, {}, [](const auto& counted) { return counted.second; })->first);
+                std::vector<Hypothesis> behind;
+                std::ranges::copy_if(given, std::back_inserter(behind), [&](const Hypothesis& each) {
+                    return each.tokens.size() > prefix.size() && each.tokens[prefix.size()] == before.back();
+                });
+                expect_draws(counts_at(before.size(), behind), next_log_probabilities(models, source, before), sampling);
             }
 }
 
@@ -94,21 +94,15 @@ TEST(Sampling, DrawsNoForbiddenToken) {
     for (const std::int32_t token : forbidden) left[static_cast<std::size_t>(token)] = -std::numeric_limits<double>::infinity();
     for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 3}, Sampling{.top_k = 8}, Sampling{.top_k = 1},
                                      Sampling{.top_k = 100, .temperature = 1.7}}) {
-        std::map<std::int32_t, int> first;
-        const HypothesisLists given =
-            sample(*model, sources, lines, {.n_best = samples, .sampling = sampling, .forbidden = forbidden});
-        for (const Hypothesis& each : given.front()) {
+        const std::vector<Hypothesis> given =
+            sample(*model, sources, lines, {.n_best = samples, .sampling = sampling, .forbidden = forbidden}).front();
+        for (const Hypothesis& each : given) {
             ASSERT_EQ(std::ranges::find_first_of(each.tokens, forbidden), each.tokens.end());
-            ++first[each.tokens.empty() ? end_mark : each.tokens[0]];
             if (each.tokens.empty()) {
                 EXPECT_NEAR(each.log_probability, own[end_mark], 1e-5);
             }
         }
-        Sampling used = sampling;
-        used.top_k = std::min<std::int64_t>(used.top_k, 5);  // only so many are left
-        Fit fit;
-        add(fit, expected(left, used), first, samples);
-        EXPECT_LE(fit.statistic, fit.bound()) << "top-k " << sampling.top_k << ", T " << sampling.temperature;
+        expect_draws(counts_at(0, given), left, sampling, 5);
     }
 }
 
@@ -122,13 +116,9 @@ TEST(Sampling, DrawsNoTokenThatItsOutputBiasForbids) {
         if (device == Device::cuda && !device::available()) continue;
         model->to(device);
         for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 9}, Sampling{.temperature = 1.7}}) {
-            std::map<std::int32_t, int> first;
-            for (const Hypothesis& each : drawn(*model, source, samples, sampling))
-                ++first[each.tokens.empty() ? end_mark : each.tokens[0]];
+            const Counts first = counts_at(0, drawn(*model, source, samples, sampling));
             EXPECT_FALSE(first.contains(5) || first.contains(8)) << name(device);
-            Fit fit;
-            add(fit, expected(own, sampling), first, samples);
-            EXPECT_LT(fit.statistic, fit.bound()) << name(device);
+            expect_draws(first, own, sampling);
         }
     }
 }
@@ -170,21 +160,12 @@ TEST(Sampling, DrawsTheTokenAfterThePrefixFromThoseThatMayFollow) {
     const std::vector<std::int64_t> lines{0};
     const Tokens prefix{6, 5}, may_follow{2, 7};
     for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 1}, Sampling{.top_k = 4, .temperature = 2}}) {
-        std::map<std::int32_t, int> first;
-        const auto drawn =
-            sample(*model, sources, lines, {.n_best = samples, .prefix = prefix, .first = may_follow, .sampling = sampling});
-        for (const Hypothesis& each : drawn.front()) {
-            ASSERT_GT(each.tokens.size(), 2u);
-            ++first[each.tokens[2]];
-        }
         std::vector<double> wanted = next_log_probabilities(*model, sources[0], prefix);
         for (std::size_t i = 0; i < wanted.size(); ++i)
             if (i != 2 && i != 7) wanted[i] = -1e9;
-        Sampling used = sampling;
-        used.top_k = std::min<std::int64_t>(used.top_k, 2);
-        Fit fit;
-        add(fit, expected(wanted, used), first, samples);
-        EXPECT_LE(fit.statistic, fit.freedom == 0 ? 1e-9 : fit.bound()) << "top-k " << sampling.top_k;
+        const auto drawn =
+            sample(*model, sources, lines, {.n_best = samples, .prefix = prefix, .first = may_follow, .sampling = sampling});
+        expect_draws(counts_at(2, drawn.front()), wanted, sampling, 2);
     }
 }
 
@@ -192,19 +173,15 @@ TEST(Sampling, DrawsTheTokenAfterThePrefixFromThoseThatMayFollow) {
 TEST(Sampling, LinesAndSeedsDrawIndependently) {
     const Model model = random_model(9, 2, 0.3);
     const Tokens source = source_of(4, 9, 1);
-    const std::vector<double> wanted = expected(next_log_probabilities(*model, source, {}), {});
-    std::map<std::int32_t, int> by_line, by_seed;
+    const std::vector<double> wanted = next_log_probabilities(*model, source, {});
     const std::vector<Tokens> sources(4000, source);
     std::vector<std::int64_t> lines(4000);
-    for (std::size_t i = 0; i < lines.size(); ++i) lines[i] = static_cast<std::int64_t>(i);
-    const auto first = [](const Hypothesis& each) { return each.tokens.empty() ? end_mark : each.tokens[0]; };
-    for (const auto& each : sample(*model, sources, lines, {.sampling = Sampling{}})) ++by_line[first(each[0])];
-    for (std::uint64_t seed = 0; seed < 1000; ++seed) ++by_seed[first(drawn(*model, source, 1, {.seed = seed})[0])];
-    Fit lines_fit, seeds_fit;
-    add(lines_fit, wanted, by_line, 4000);
-    add(seeds_fit, wanted, by_seed, 1000);
-    EXPECT_LT(lines_fit.statistic, lines_fit.bound());
-    EXPECT_LT(seeds_fit.statistic, seeds_fit.bound());
+    std::iota(lines.begin(), lines.end(), 0);
+    std::vector<Hypothesis> by_line, by_seed;
+    for (const auto& each : sample(*model, sources, lines, {.sampling = Sampling{}})) by_line.push_back(each[0]);
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) by_seed.push_back(drawn(*model, source, 1, {.seed = seed})[0]);
+    expect_draws(counts_at(0, by_line), wanted, {});
+    expect_draws(counts_at(0, by_seed), wanted, {});
 }
 
 TEST(Sampling, DependsOnSeedLineAndNumberAlone) {
