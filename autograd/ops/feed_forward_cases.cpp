@@ -152,7 +152,7 @@ void add_forward(std::vector<KernelCase>& cases, const Network& at, bool gated) 
              .offset = KernelCase::no_offset,
              .runs = at.rows > 100 ? RunsOn::on_the_cpu : RunsOn::everywhere,
              .by_row = 1,
-             .nan = NanSpreads::over_its_row});
+             .nan = at.d_ff > 0 ? NanSpreads::over_its_row : NanSpreads::unknown});
 }
 
 std::vector<KernelCase> kernel_cases() {
@@ -164,6 +164,10 @@ std::vector<KernelCase> kernel_cases() {
                               {40, 16, 64, 24, false},
                               {0, 4, 8, 4},
                               {3, 0, 8, 4},
+                              {3, 8, 0, 8},
+                              {0, 136, 8, 136},
+                              {3, 0, 8, 136},
+                              {3, 136, 8, 0},
                               {5, 4, 1025, 3},
                               {20, 136, 72, 40},
                               {20, 40, 72, 136, false},
@@ -193,6 +197,9 @@ std::vector<KernelCase> kernel_cases() {
                               {5, 520, 16, 8},
                               {65, 120, 136, 128, false},
                               {33, 31, 193, 17},
+                              {0, 8, 8, 8},
+                              {3, 0, 8, 4},
+                              {3, 8, 0, 8},
                               {250, 32, 64, 32}})
         add_forward(cases, at, false);
     for (const Network& at : {Network{33, 24, 40, 16}, {130, 32, 64, 32, false}}) add_forward(cases, at, true);

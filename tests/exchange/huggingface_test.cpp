@@ -221,6 +221,14 @@ TEST(HuggingFace, KeepsTheLengthPenaltyOfTheSearch) {
     }
 }
 
+TEST(HuggingFace, IsKnownByItsConfigurationThoughThatIsDamaged) {
+    const TemporaryFolder folder;
+    EXPECT_FALSE(is_huggingface(folder.path()));
+    write_file_atomically(folder.path() / "config.json", std::string_view("{\"model_type\": \"mar"));
+    EXPECT_TRUE(is_huggingface(folder.path()));
+    expect_error([&] { read_huggingface(folder.path()); }, "config.json");
+}
+
 // A model that was saved in bf16 holds a table of positions that is rounded by up to 2e-3.
 TEST(HuggingFace, TakesItsPositionsInHalfPrecision) {
     nn::TransformerOptions options = kinds_of_exports()[0].options;

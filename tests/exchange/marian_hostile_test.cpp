@@ -180,6 +180,7 @@ TEST_F(MarianHostile, DirectoriesThatLie) {
     patched(directory + 28, 0xffff, 2, "reaches too far");
     patched(directory + 28, 3, 2, "the local header of Wem does not agree");
     patched(directory + 30, 0xffff, 2, "reaches too far");
+    patched(directory + 32, 0xffff, 2, "reaches too far");
     patched(directory + 42, 1, 4, "has no local header at byte 1");
     patched(directory + 42, 0xfffffff0, 4, "has no local header");
     patched(0, 0, 4, "has no local header at byte 0");
@@ -258,6 +259,7 @@ TEST_F(MarianHostile, ArraysOfNumPyThatLie) {
     header(replaced(right, "(1, 16)", "(4611686018427387904, 4611686018427387904)"), "do not fit its shape");
     header(replaced(right, "(1, 16)", "(99999999999999999999, 1)"), "is not a dict");
     header(replaced(right, "(1, 16)", "(1, 1, 1, 1, 1, 1, 1, 1, 16)"), "is not a dict");
+    header(replaced(right, "(1, 16)", "1, 16"), "is not a dict");
     header(replaced(right, "False", "True"), "in Fortran's order");
     header(replaced(right, "False", "0"), "is not a dict");
     header(replaced(right, "<f4", ">f4"), "has the dtype >f4");
@@ -268,6 +270,7 @@ TEST_F(MarianHostile, ArraysOfNumPyThatLie) {
     header(replaced(right, "'descr': '<f4', ", ""), "is not a dict");
     header(replaced(right, "}", "} x"), "is not a dict");
     header("", "is not a dict");
+    header("{", "is not a dict");
     header(std::string(60000, '('), "is not a dict");
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         std::string copy = good;
@@ -341,6 +344,8 @@ TEST_F(MarianHostile, OptionsThatLie) {
     refuses_option("enc-depth: 2", "enc-depth: 3\n", "encoder_l3");
     refuses_option("enc-depth: 2", "enc-depth: 1\n", "encoder_l2");
     refuses_option("enc-depth: 2", "enc-depth: 1000000000000\n", "layers");
+    refuses_option("enc-depth: 2", "enc-depth: -1\n", "no possible model");
+    refuses_option("dec-depth: 1", "dec-depth: 1000000000\n", "layers");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n", "dim-vocabs is [60]");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 60\n  - 61\n", "no possible model");
     refuses_option("dim-vocabs:\n  - 60\n  - 60", "dim-vocabs:\n  - 99\n  - 99\n", "Wemb is [60, 16], wanted [99, 16]");
@@ -355,6 +360,7 @@ TEST_F(MarianHostile, TextThatIsNoYaml) {
     const auto text = [&](const std::string& added, const std::string& reason) { refuses_yml(added + yml_, reason); };
     text("no colon\n", "1: this is no option");
     text(": value\n", "1: this is no option");
+    text("a b: c\n", "1: this is no option");
     text("a:\n  b: c\n", "2: an option within an option");
     text("- value\n", "1: a value without an option");
     text("a: b\n- c\n", "2: a value without an option");

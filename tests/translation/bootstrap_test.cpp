@@ -108,6 +108,15 @@ TEST(Bootstrap, EqualsThePlainDefinition) {
     }
 }
 
+// Resamples that differ as much as the systems count, so p is 1.
+TEST(Bootstrap, FindsNoDifferenceBetweenASystemAndItself) {
+    const Systems systems(unicode_test_lines(1, 100));
+    for (const Comparison& one : paired_bootstrap(systems.first, systems.first, 200, 1)) {
+        EXPECT_EQ(one.difference, 0.0);
+        EXPECT_EQ(one.p, 1.0) << name(one.metric);
+    }
+}
+
 TEST(Bootstrap, DependsOnTheSeedAndNotOnTheThreads) {
     const Systems systems(unicode_test_lines(4, 100));
     const auto with = [&](int threads, std::uint64_t seed) {

@@ -124,6 +124,27 @@ TEST_F(CorpusFiles, AreReadInPiecesAsTheyAreAsAWhole) {
     check("talk", {.say = nullptr});
 }
 
+TEST_F(CorpusFiles, ThatNeededAChangeAreNamedOnceEach) {
+    write("t.de", "gr\xFCn\nb\xFC\n" + std::string(70000, 'x') + "\n");
+    write("t.en", "green\nstage\nx\0\n"s);
+    EXPECT_EQ(read({.replace_invalid = true}).size(), 3);
+    EXPECT_THAT(said_, ElementsAre(path("t.de") + ": replaced what is not UTF-8 by U+FFFD in 2 lines",
+                                   path("t.de") + ": cut 1 line to 65,536 bytes, the longest a line may be",
+                                   path("t.en") + ": replaced what is not UTF-8 by U+FFFD in 1 line"));
+}
+
+TEST_F(CorpusFiles, WithTheSameTextOnBothSidesAreSuspicious) {
+    write("t", "a\ta\nb\tb\n");
+    read({.tsv = true});
+    EXPECT_THAT(said_, ElementsAre("warning: both columns of " + path("t") +
+                                   " hold the same text: source and target do not differ anywhere"));
+    write("t", "a\ta\nb\tB\nc\tc\n");
+    read({.tsv = true});
+    EXPECT_TRUE(said_.empty());
+}
+
+TEST(Corpus, FromStandardInputNeedsColumns) { EXPECT_THROW(read_corpus("-", "de", "en"), UsageError); }
+
 TEST(Utf8, GoesToCodePointsAndBack) {
     const std::string text = "a\u00df\u20ac\U0001F600\x7f";
     EXPECT_TRUE(is_utf8(text));

@@ -260,6 +260,13 @@ TEST(LongLines, AreCutWhereACharacterEndsAndCounted) {
     }
 }
 
+TEST(LongLines, OfBytesThatFollowNothingAreCutToo) {
+    const ReadText text = WrittenFile(std::string(70000, '\x80')).read(true);
+    EXPECT_EQ(text.changes.cut, 1);
+    EXPECT_EQ(text.changes.replaced, 1);
+    EXPECT_EQ(decode_utf8(text.lines.at(0)).size(), longest_line);
+}
+
 TEST(Gzip, MayHaveSeveralMembersAndZerosBehind) {
     const Lines wanted{"eins", "zwei", "drei"};
     EXPECT_EQ(WrittenFile(gzipped("eins\nzw") + gzipped("") + gzipped("ei\ndrei\n")).read().lines, wanted);

@@ -78,6 +78,14 @@ TEST_F(Formats, OfTalksAreFoundByTheWholeFile) {
     EXPECT_THAT(error_of_pairs(talk + "a\n", "one\ntwo\na\n"), HasSubstr("--format text takes every line as a sentence"));
 }
 
+TEST_F(Formats, ThatNobodyChoseAreNamedWhereTheTextLooksLikeXml) {
+    write("t", "<refset>\n<seg>a</seg>\n</refset>\n");
+    Reading assumed = reading(TextFormat::text);
+    assumed.assumed = true;
+    EXPECT_EQ(read_text_file(path("t"), assumed).lines.size(), 3u);
+    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("t: looks like XML or SGML"), HasSubstr("--format xml"))));
+}
+
 // ---- IWSLT train.tags
 
 TEST_F(Formats, LeaveMetadataOutAndKeepPairsAligned) {
@@ -134,6 +142,9 @@ TEST_F(Formats, ReadSgmlThatIsNoXml) {
     EXPECT_TRUE(said_.empty());
     const Corpus corpus = pairs(sgml, "<mteval><doc docid=\"d1\"><seg id=\"1\">1</seg><seg>2</seg><seg>3</seg></doc></mteval>");
     EXPECT_EQ(corpus.size(), 3) << "where one file has no id, none is compared";
+    EXPECT_THAT(
+        error_of_pairs(document("<seg id=\"1\">a</seg>\n"), "<mteval><doc docid=\"18\"><seg id=\"1\">a</seg></doc></mteval>"),
+        AllOf(HasSubstr("document 17, segment 1"), HasSubstr("document 18, segment 1")));
 }
 
 TEST_F(Formats, WithoutAnEndAreAnErrorWithThePlace) {

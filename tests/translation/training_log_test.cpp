@@ -104,13 +104,19 @@ TEST_F(TrainingLogTest, SaysOnceThatTheNumbersCannotBeExported) {
     EXPECT_EQ(count_of(testing::internal::GetCapturedStderr(), "it is a folder; training goes on without"), 1u);
 }
 
+// Once, though it comes and goes.
 TEST_F(TrainingLogTest, SaysInTheFileThatStderrIsDead) {
     TrainingLog log(file_);
-    {
-        const FullStderr full;
-        for (const int update : {1, 2}) log_update(log, update);
+    for (const int update : {1, 4}) {
+        {
+            const FullStderr full;
+            for (const int dead : {update, update + 1}) log_update(log, dead);
+        }
+        testing::internal::CaptureStderr();
+        log_update(log, update + 2);
+        EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("| update "));
     }
-    EXPECT_THAT(updates_in_the_file(), ElementsAre(1, 2));
+    EXPECT_THAT(updates_in_the_file(), ElementsAre(1, 2, 3, 4, 5, 6));
     EXPECT_THAT(notes(), ElementsAre(HasSubstr("stderr: cannot be written: No space left on device; training goes on")));
 }
 

@@ -38,7 +38,7 @@ void check_training_text(const DataOptions& options);
 void check_is_plain(const std::string& option, const std::string& path);
 /// How the options want text files to be read.
 Reading reading_of(const DataOptions& options, const Say& say);
-/// The files that training or preparing reads: text that is no prepared one, a vocabulary, embeddings; "-" is standard input.
+/// The files that training or preparing reads: text that is no prepared one, a vocabulary; "-" is standard input.
 std::vector<std::filesystem::path> input_files(const DataOptions& options, const VocabularyRequest& vocabulary);
 
 /// Trains the vocabularies that the request asks for on this text, or reads its model file. The default SentencePiece
