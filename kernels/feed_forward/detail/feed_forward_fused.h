@@ -208,9 +208,8 @@ __device__ __forceinline__ void differentiate_tile(device::FragmentA (&operands)
 #pragma unroll
     for (int part = 0; part < 2; ++part)
         hidden[part] = PairTile::load(to.hidden, row, unit + 32 * part, to.rows, to.d_ff, to.vectors);
-    device::DropoutRule rule = to.dropout;
-    if (to.activation == Activation::relu) rule.threshold = 0;  // h knows what was dropped
-    const unsigned kept = kept_in_tile(rule, row, unit);
+    // After a ReLU h knows what was dropped.
+    const unsigned kept = to.activation == Activation::relu ? ~0U : kept_in_tile(to.dropout, row, unit);
     const auto scale = static_cast<float>(to.dropout.scale);
 #pragma unroll
     for (int j = 0; j < 8; ++j)
