@@ -16,48 +16,39 @@ kernels::FeedForwardWants wanted_of(Gradients& g, kernels::FeedForwardWeights& g
     return {g.needs(0), g.needs(1), g.needs(2), g.needs(3), g.needs(4)};
 }
 
+// Of either network: W1 is the gated one's w_gate_and_up.
+Variable network(const char* op, decltype(kernels::feed_forward_forward)& forward, decltype(kernels::feed_forward_backward)& back,
+                 const std::vector<Variable>& inputs, ops::Activation activation, const DropoutMask& dropout, Where where) {
+    const Tensor &x = inputs[0].value(), &w1 = inputs[1].value(), &w2 = inputs[3].value();
+    const bool keep = will_record(inputs) || in_checkpoint();
+    auto [y, hidden] = forward(x, {w1, value_or_none(inputs[2]), w2, value_or_none(inputs[4])}, activation, dropout, keep);
+    const auto backward = [=, &back](Gradients& g) {
+        kernels::FeedForwardWeights gradients;
+        const kernels::FeedForwardWants wants = wanted_of(g, gradients);
+        const kernels::FeedForwardWeights saved{g.saved(2), {}, g.saved(3), {}};
+        Tensor dx = back(g.output(), g.saved(0), g.saved(1), saved, activation, dropout, wants, gradients);
+        if (wants.x) g.give(0, std::move(dx));
+    };
+    return record(y, {.op = op,
+                      .where = where,
+                      .inputs = inputs,
+                      .multiply_adds = x.rows() * (w1.numel() + w2.numel()),
+                      .saved = {x, hidden, w1, w2},
+                      .backward = backward});
+}
+
 }  // namespace
 
 Variable ops::feed_forward(const Variable& x, const Variable& w1, const Variable& b1, const Variable& w2, const Variable& b2,
                            Activation activation, const DropoutMask& dropout, Where where) {
-    const kernels::FeedForwardWeights weights{w1.value(), value_or_none(b1), w2.value(), value_or_none(b2)};
-    const bool keep = will_record({x, w1, b1, w2, b2}) || in_checkpoint();
-    auto [y, hidden] = kernels::feed_forward_forward(x.value(), weights, activation, dropout, keep);
-    const auto backward = [=](Gradients& g) {
-        kernels::FeedForwardWeights gradients;
-        const kernels::FeedForwardWants wants = wanted_of(g, gradients);
-        const kernels::FeedForwardWeights saved{g.saved(2), {}, g.saved(3), {}};
-        Tensor dx =
-            kernels::feed_forward_backward(g.output(), g.saved(0), g.saved(1), saved, activation, dropout, wants, gradients);
-        if (wants.x) g.give(0, std::move(dx));
-    };
-    return record(y, {.op = "feed_forward",
-                      .where = where,
-                      .inputs = {x, w1, b1, w2, b2},
-                      .multiply_adds = x.rows() * (w1.value().numel() + w2.value().numel()),
-                      .saved = {x.value(), hidden, w1.value(), w2.value()},
-                      .backward = backward});
+    return network("feed_forward", kernels::feed_forward_forward, kernels::feed_forward_backward, {x, w1, b1, w2, b2}, activation,
+                   dropout, where);
 }
 
 Variable ops::gated_feed_forward(const Variable& x, const Variable& w_gate_and_up, const Variable& b, const Variable& w2,
                                  const Variable& b2, Activation gate, const DropoutMask& dropout, Where where) {
-    const kernels::FeedForwardWeights weights{w_gate_and_up.value(), value_or_none(b), w2.value(), value_or_none(b2)};
-    const bool keep = will_record({x, w_gate_and_up, b, w2, b2}) || in_checkpoint();
-    auto [y, hidden] = kernels::gated_feed_forward_forward(x.value(), weights, gate, dropout, keep);
-    const auto backward = [=](Gradients& g) {
-        kernels::FeedForwardWeights gradients;
-        const kernels::FeedForwardWants wants = wanted_of(g, gradients);
-        const kernels::FeedForwardWeights saved{g.saved(2), {}, g.saved(3), {}};
-        Tensor dx =
-            kernels::gated_feed_forward_backward(g.output(), g.saved(0), g.saved(1), saved, gate, dropout, wants, gradients);
-        if (wants.x) g.give(0, std::move(dx));
-    };
-    return record(y, {.op = "gated_feed_forward",
-                      .where = where,
-                      .inputs = {x, w_gate_and_up, b, w2, b2},
-                      .multiply_adds = x.rows() * (w_gate_and_up.value().numel() + w2.value().numel()),
-                      .saved = {x.value(), hidden, w_gate_and_up.value(), w2.value()},
-                      .backward = backward});
+    return network("gated_feed_forward", kernels::gated_feed_forward_forward, kernels::gated_feed_forward_backward,
+                   {x, w_gate_and_up, b, w2, b2}, gate, dropout, where);
 }
 
 }  // namespace heddle

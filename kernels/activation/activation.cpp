@@ -73,112 +73,78 @@ void smooth_gradients(const float* dy, const float* x, float* dx, std::int64_t n
     by_level(v2::smooth_gradients, v3::smooth_gradients, v4::smooth_gradients)(dy, x, dx, n, f);
 }
 
-void check_pair(const char* op, const Tensor& dy, const char* argument, const Tensor& other) {
-    check_defined(op, "dy", dy);
-    check_shape(op, argument, other, dy.shape());
-    check_dtype(op, argument, other, dy.dtype());
-    check_device(op, {{"dy", dy}, {argument, other}});
+template <class T>
+void relu_values(const T* x, T* y, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? T{0} : x[i];
+}
+
+template <class T>
+void relu_gradients(const T* dy, const T* y, T* dx, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        const T passed = dy[i];  // read whether it is wanted or not: only so the compiler makes vectors
+        dx[i] = y[i] <= 0 ? T{0} : passed;
+    }
 }
 
 }  // namespace
 
-Tensor relu_forward(const Tensor& x) {
-    check_defined("relu", "x", x);
-    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-    if (y.device() == Device::cuda) {
-        relu_forward_cuda(x, y);
-        return y;
-    }
-    dispatch_real("relu", x, [&]<class T>(TypeTag<T>) {
-        const T* from = x.data<T>();
-        T* to = y.mutable_data<T>();
-        parallel_for(x.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] < 0 ? T{0} : from[i];
-        });
-    });
-    return y;
-}
-
-Tensor relu_backward(const Tensor& dy, const Tensor& y) {
-    check_pair("relu_backward", dy, "y", y);
-    Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
-    if (dx.device() == Device::cuda) {
-        relu_backward_cuda(dy, y, dx);
-        return dx;
-    }
-    dispatch_real("relu_backward", dy, [&]<class T>(TypeTag<T>) {
-        const T* gradient = dy.data<T>();
-        const T* at = y.data<T>();
-        T* to = dx.mutable_data<T>();
-        parallel_for(dy.numel(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const T passed = gradient[i];  // read whether it is wanted or not: only so the compiler makes vectors
-                to[i] = at[i] <= 0 ? T{0} : passed;
-            }
-        });
-    });
-    return dx;
-}
-
-namespace {
-
-Tensor smooth_forward(const char* op, const Tensor& x, Activation f) {
+Tensor activation_forward(const Tensor& x, Activation f) {
+    const bool relu = f == Activation::relu;
+    const char* const op = relu ? "relu" : f == Activation::silu ? "silu" : "gelu";
     check_defined(op, "x", x);
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     if (y.device() == Device::cuda) {
-        f == Activation::silu ? silu_forward_cuda(x, y) : gelu_forward_cuda(x, f == Activation::gelu_tanh, y);
+        activation_forward_cuda(op, f, x, y);
         return y;
     }
     dispatch_real(op, x, [&]<class T>(TypeTag<T>) {
         const T* from = x.data<T>();
         T* to = y.mutable_data<T>();
-        parallel_for(x.numel(), grain_for(8),
-                     [&](std::int64_t begin, std::int64_t end) { smooth_values(from + begin, to + begin, end - begin, f); });
+        parallel_for(x.numel(), grain_for(relu ? 1 : 8), [&](std::int64_t begin, std::int64_t end) {
+            if (relu)
+                relu_values(from + begin, to + begin, end - begin);
+            else
+                smooth_values(from + begin, to + begin, end - begin, f);
+        });
     });
     return y;
 }
 
-Tensor smooth_backward(const char* op, const Tensor& dy, const Tensor& x, Activation f) {
-    check_pair(op, dy, "x", x);
+Tensor activation_backward(const Tensor& dy, const Tensor& saved, Activation f) {
+    const bool relu = f == Activation::relu;
+    const char* const op = relu ? "relu_backward" : f == Activation::silu ? "silu_backward" : "gelu_backward";
+    const char* const argument = relu ? "y" : "x";
+    check_defined(op, "dy", dy);
+    check_shape(op, argument, saved, dy.shape());
+    check_dtype(op, argument, saved, dy.dtype());
+    check_device(op, {{"dy", dy}, {argument, saved}});
     Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
     if (dx.device() == Device::cuda) {
-        f == Activation::silu ? silu_backward_cuda(dy, x, dx) : gelu_backward_cuda(dy, x, f == Activation::gelu_tanh, dx);
+        activation_backward_cuda(op, f, dy, saved, dx);
         return dx;
     }
     dispatch_real(op, dy, [&]<class T>(TypeTag<T>) {
-        const T* gradient = dy.data<T>();
-        const T* at = x.data<T>();
+        const T *gradient = dy.data<T>(), *from = saved.data<T>();
         T* to = dx.mutable_data<T>();
-        parallel_for(dy.numel(), grain_for(8), [&](std::int64_t begin, std::int64_t end) {
-            smooth_gradients(gradient + begin, at + begin, to + begin, end - begin, f);
+        parallel_for(dy.numel(), grain_for(relu ? 1 : 8), [&](std::int64_t begin, std::int64_t end) {
+            if (relu)
+                relu_gradients(gradient + begin, from + begin, to + begin, end - begin);
+            else
+                smooth_gradients(gradient + begin, from + begin, to + begin, end - begin, f);
         });
     });
     return dx;
 }
 
-}  // namespace
-
+Tensor relu_forward(const Tensor& x) { return activation_forward(x, Activation::relu); }
+Tensor relu_backward(const Tensor& dy, const Tensor& y) { return activation_backward(dy, y, Activation::relu); }
 Tensor gelu_forward(const Tensor& x, bool tanh_form) {
-    return smooth_forward("gelu", x, tanh_form ? Activation::gelu_tanh : Activation::gelu);
+    return activation_forward(x, tanh_form ? Activation::gelu_tanh : Activation::gelu);
 }
-
 Tensor gelu_backward(const Tensor& dy, const Tensor& x, bool tanh_form) {
-    return smooth_backward("gelu_backward", dy, x, tanh_form ? Activation::gelu_tanh : Activation::gelu);
+    return activation_backward(dy, x, tanh_form ? Activation::gelu_tanh : Activation::gelu);
 }
-
-Tensor silu_forward(const Tensor& x) { return smooth_forward("silu", x, Activation::silu); }
-
-Tensor silu_backward(const Tensor& dy, const Tensor& x) { return smooth_backward("silu_backward", dy, x, Activation::silu); }
-
-Tensor activation_forward(const Tensor& x, Activation activation) {
-    if (activation == Activation::relu) return relu_forward(x);
-    return activation == Activation::silu ? silu_forward(x) : gelu_forward(x, activation == Activation::gelu_tanh);
-}
-
-Tensor activation_backward(const Tensor& dy, const Tensor& saved, Activation activation) {
-    if (activation == Activation::relu) return relu_backward(dy, saved);
-    return activation == Activation::silu ? silu_backward(dy, saved)
-                                          : gelu_backward(dy, saved, activation == Activation::gelu_tanh);
-}
+Tensor silu_forward(const Tensor& x) { return activation_forward(x, Activation::silu); }
+Tensor silu_backward(const Tensor& dy, const Tensor& x) { return activation_backward(dy, x, Activation::silu); }
 
 }  // namespace heddle::kernels

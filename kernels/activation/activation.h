@@ -56,11 +56,9 @@ HEDDLE_DECLARE_LEVELS(void smooth_gradients(const float* dy, const float* x, flo
 
 // ---- the CUDA side (activation.cu): arguments are checked and results allocated by activation.cpp
 
-HEDDLE_CUDA_FUNCTION(void relu_forward_cuda(const Tensor& x, Tensor& y))
-HEDDLE_CUDA_FUNCTION(void relu_backward_cuda(const Tensor& dy, const Tensor& y, Tensor& dx))
-HEDDLE_CUDA_FUNCTION(void gelu_forward_cuda(const Tensor& x, bool tanh_form, Tensor& y))
-HEDDLE_CUDA_FUNCTION(void gelu_backward_cuda(const Tensor& dy, const Tensor& x, bool tanh_form, Tensor& dx))
-HEDDLE_CUDA_FUNCTION(void silu_forward_cuda(const Tensor& x, Tensor& y))
-HEDDLE_CUDA_FUNCTION(void silu_backward_cuda(const Tensor& dy, const Tensor& x, Tensor& dx))
+/// Errors name `op`.
+HEDDLE_CUDA_FUNCTION(void activation_forward_cuda(const char* op, Activation f, const Tensor& x, Tensor& y))
+HEDDLE_CUDA_FUNCTION(void activation_backward_cuda(const char* op, Activation f, const Tensor& dy, const Tensor& saved,
+                                                   Tensor& dx))
 
 }  // namespace heddle::kernels

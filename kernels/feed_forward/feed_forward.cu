@@ -13,10 +13,10 @@
 //
 // Who owns what: kernels/device/dropout_walk.h. Memory traffic of an element of s bytes: forward 2 s (u, h), backward 3 s (dh,
 // hidden, du) and s for h of GELU and SiLU.
+#include "kernels/activation/activation_device.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/dropout_walk.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
-#include "kernels/feed_forward/detail/feed_forward_device.h"
 
 namespace heddle::kernels {
 namespace {

@@ -19,12 +19,12 @@
 // feed_forward_runs_fused.
 #include <optional>
 
+#include "kernels/activation/activation_device.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/tile_copy.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
-#include "kernels/feed_forward/detail/feed_forward_device.h"
 #include "kernels/feed_forward/detail/feed_forward_fused.h"
 
 namespace heddle::kernels {

@@ -13,12 +13,12 @@
 // second-level cache. Op by op, dh is written and read back, du is read again by dx's product, and u by the pass that makes h.
 #include <optional>
 
+#include "kernels/activation/activation_device.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/tile_copy.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
-#include "kernels/feed_forward/detail/feed_forward_device.h"
 #include "kernels/feed_forward/detail/feed_forward_fused.h"
 
 namespace heddle::kernels {

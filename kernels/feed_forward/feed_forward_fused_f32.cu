@@ -11,13 +11,13 @@
 // lie in different banks. h [16, 64] is the one tile that a warp makes and all read.
 //
 // Memory traffic: x and y once, W1 and W2 once per 16 rows, from the second-level cache.
+#include "kernels/activation/activation_device.h"
 #include "kernels/device/launch.h"
 #include "kernels/device/pipeline.h"
 #include "kernels/device/random.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/vector.h"
 #include "kernels/feed_forward/detail/feed_forward.h"
-#include "kernels/feed_forward/detail/feed_forward_device.h"
 
 namespace heddle::kernels {
 namespace {

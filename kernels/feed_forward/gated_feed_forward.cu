@@ -7,9 +7,9 @@
 // Who owns what: kernels/device/dropout_walk.h, a walk over h [rows, d_ff]; the gate of an element stands in the row of u that is
 // twice as long, its up d_ff columns further. Memory traffic of an element of h of s bytes: forward 3 s (g, v, h), backward 5 s
 // (dh, g, v, dg, dv) and s for h.
+#include "kernels/activation/activation_device.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/dropout_walk.h"
-#include "kernels/feed_forward/detail/feed_forward_device.h"
 #include "kernels/feed_forward/gated_feed_forward.h"
 
 namespace heddle::kernels {

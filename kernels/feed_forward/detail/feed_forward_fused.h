@@ -7,10 +7,10 @@
 
 #include <type_traits>
 
+#include "kernels/activation/activation_device.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/random.h"
 #include "kernels/device/vector.h"
-#include "kernels/feed_forward/detail/feed_forward_device.h"
 
 namespace heddle::kernels::fused {
 

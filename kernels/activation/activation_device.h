@@ -1,9 +1,8 @@
-// The activation between the two layers on one number, for kernels. Which one is known when a kernel starts: all threads go the
-// same way.
+// An activation of one number, for kernels. Which one is known when a kernel starts: all threads go the same way.
 #pragma once
 
+#include "kernels/activation/activation.h"
 #include "kernels/device/activation.h"
-#include "kernels/feed_forward/feed_forward.h"
 
 namespace heddle::kernels {
 
