@@ -1,7 +1,6 @@
 // The ops as members of Tensor and Variable. A Tensor is a Variable that nothing records, so both take the same way.
 #include "core/members.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,83 +15,50 @@
 namespace heddle {
 using namespace members;
 
+// A member that is one call of an op.
+#define HEDDLE_MEMBER(Result, member, ...) \
+    template <class Self>                  \
+    Result Members<Self>::member const {   \
+        return as<Self>(__VA_ARGS__);      \
+    }
+
 // ---- the shape
 
-template <class Self>
-const Self Members<Self>::reshape(const NewShape& shape, Where where) const {
-    return as<Self>(ops::reshape(self(), shape, where));
-}
-template <class Self>
-const Self Members<Self>::flatten(int first, int last, Where where) const {
-    return as<Self>(ops::flatten(self(), first, last, where));
-}
-template <class Self>
-const Self Members<Self>::squeeze(const std::optional<int>& axis, Where where) const {
-    return as<Self>(ops::squeeze(self(), axis ? Axes(*axis) : Axes(), where));
-}
-template <class Self>
-const Self Members<Self>::unsqueeze(int axis, Where where) const {
-    return as<Self>(ops::unsqueeze(self(), axis, where));
-}
+HEDDLE_MEMBER(const Self, reshape(const NewShape& shape, Where where), ops::reshape(self(), shape, where))
+HEDDLE_MEMBER(const Self, flatten(int first, int last, Where where), ops::flatten(self(), first, last, where))
+HEDDLE_MEMBER(const Self, squeeze(const std::optional<int>& axis, Where where),
+              ops::squeeze(self(), axis ? Axes(*axis) : Axes(), where))
+HEDDLE_MEMBER(const Self, unsqueeze(int axis, Where where), ops::unsqueeze(self(), axis, where))
 
 // ---- other places
 
-template <class Self>
-const Self Members<Self>::permute(std::initializer_list<int> axes, Where where) const {
-    return as<Self>(ops::permute(self(), std::span(axes.begin(), axes.size()), where));
-}
-template <class Self>
-const Self Members<Self>::transpose(int a, int b, Where where) const {
-    return as<Self>(ops::transpose(self(), a, b, where));
-}
+HEDDLE_MEMBER(const Self, permute(std::initializer_list<int> axes, Where where),
+              ops::permute(self(), std::span(axes.begin(), axes.size()), where))
+HEDDLE_MEMBER(const Self, transpose(int a, int b, Where where), ops::transpose(self(), a, b, where))
 template <class Self>
 const Self Members<Self>::t(Where where) const {
     check(ndim() <= 2, "t: {} has {} axes, wanted a matrix; mT() exchanges the last two, transpose(a, b) any two", sizes(),
           ndim());
     return ndim() < 2 ? self() : transpose(0, 1, where);
 }
-template <class Self>
-const Self Members<Self>::expand(const NewShape& shape, Where where) const {
-    return as<Self>(ops::expand(self(), shape, where));
-}
+HEDDLE_MEMBER(const Self, expand(const NewShape& shape, Where where), ops::expand(self(), shape, where))
 template <class Self>
 const Self Members<Self>::expand_as(const Variable& other, Where where) const {
     return expand(other.shape(), where);
 }
-template <class Self>
-const Self Members<Self>::repeat(std::initializer_list<std::int64_t> times, Where where) const {
-    return as<Self>(ops::repeat(self(), times, where));
-}
-template <class Self>
-const Self Members<Self>::flip(const Axes& axes, Where where) const {
-    return as<Self>(ops::flip(self(), axes, where));
-}
-template <class Self>
-const Self Members<Self>::roll(std::int64_t by, const std::optional<int>& axis, Where where) const {
-    return as<Self>(ops::roll(self(), by, axis, where));
-}
-template <class Self>
-const Self Members<Self>::tril(std::int64_t diagonal, Where where) const {
-    return as<Self>(ops::tril(self(), diagonal, where));
-}
-template <class Self>
-const Self Members<Self>::triu(std::int64_t diagonal, Where where) const {
-    return as<Self>(ops::triu(self(), diagonal, where));
-}
-template <class Self>
-const Self Members<Self>::masked_fill(const Tensor& mask, double value, Where where) const {
-    return as<Self>(ops::masked_fill(self(), mask, value, where));
-}
+HEDDLE_MEMBER(const Self, repeat(std::initializer_list<std::int64_t> times, Where where), ops::repeat(self(), times, where))
+HEDDLE_MEMBER(const Self, flip(const Axes& axes, Where where), ops::flip(self(), axes, where))
+HEDDLE_MEMBER(const Self, roll(std::int64_t by, const std::optional<int>& axis, Where where), ops::roll(self(), by, axis, where))
+HEDDLE_MEMBER(const Self, tril(std::int64_t diagonal, Where where), ops::tril(self(), diagonal, where))
+HEDDLE_MEMBER(const Self, triu(std::int64_t diagonal, Where where), ops::triu(self(), diagonal, where))
+HEDDLE_MEMBER(const Self, masked_fill(const Tensor& mask, double value, Where where),
+              ops::masked_fill(self(), mask, value, where))
 
 // ---- parts
 
 template <class Self>
 const std::vector<Self> Members<Self>::split(std::int64_t size, int axis, Where where) const {
-    check(size > 0, "split: parts of {} places, wanted at least one", size);
-    std::vector<std::int64_t> extents;
-    for (std::int64_t left = sizes()[counted_axis("split", sizes(), axis)]; left > 0; left -= size)
-        extents.push_back(std::min(size, left));
-    return parts_of(self(), extents, axis, where);
+    return parts_of(self(), parts_of_size(sizes()[counted_axis("split", sizes(), axis)], size), axis, where);
 }
 template <class Self>
 const std::vector<Self> Members<Self>::split(std::initializer_list<std::int64_t> extents, int axis, Where where) const {
@@ -100,9 +66,7 @@ const std::vector<Self> Members<Self>::split(std::initializer_list<std::int64_t>
 }
 template <class Self>
 const std::vector<Self> Members<Self>::chunk(std::int64_t parts, int axis, Where where) const {
-    check(parts > 0, "chunk: {} parts, wanted at least one", parts);
-    const std::int64_t extent = sizes()[counted_axis("chunk", sizes(), axis)];
-    return split(std::max<std::int64_t>(1, (extent + parts - 1) / parts), axis, where);
+    return parts_of(self(), so_many_parts(sizes()[counted_axis("chunk", sizes(), axis)], parts), axis, where);
 }
 template <class Self>
 const std::vector<Self> Members<Self>::unbind(int axis, Where where) const {
@@ -142,14 +106,9 @@ template <class Self>
 const Self Members<Self>::select(int axis, std::int64_t place, Where where) const {
     return select_of<Self>(self(), axis, place, where);
 }
-template <class Self>
-const Self Members<Self>::index_select(int axis, const Tensor& indices, Where where) const {
-    return as<Self>(ops::index_select(self(), axis, indices, where));
-}
-template <class Self>
-const Self Members<Self>::gather(int axis, const Tensor& indices, Where where) const {
-    return as<Self>(ops::gather(self(), axis, indices, where));
-}
+HEDDLE_MEMBER(const Self, index_select(int axis, const Tensor& indices, Where where),
+              ops::index_select(self(), axis, indices, where))
+HEDDLE_MEMBER(const Self, gather(int axis, const Tensor& indices, Where where), ops::gather(self(), axis, indices, where))
 
 template <class Self>
 const Self Members<Self>::index(std::initializer_list<Index> places, Where where) const {
@@ -180,64 +139,42 @@ void Tensor::index_put_(std::initializer_list<Index> places, double value, Where
 
 // ---- element by element
 
-#define HEDDLE_MEMBER(op)                        \
-    template <class Self>                        \
-    Self Members<Self>::op(Where where) const {  \
-        return as<Self>(ops::op(self(), where)); \
-    }
-HEDDLE_MEMBER(neg)
-HEDDLE_MEMBER(exp)
-HEDDLE_MEMBER(expm1)
-HEDDLE_MEMBER(log)
-HEDDLE_MEMBER(log1p)
-HEDDLE_MEMBER(sqrt)
-HEDDLE_MEMBER(rsqrt)
-HEDDLE_MEMBER(square)
-HEDDLE_MEMBER(abs)
-HEDDLE_MEMBER(sign)
-HEDDLE_MEMBER(sin)
-HEDDLE_MEMBER(cos)
-HEDDLE_MEMBER(tanh)
-HEDDLE_MEMBER(sigmoid)
-HEDDLE_MEMBER(softplus)
-HEDDLE_MEMBER(erf)
-HEDDLE_MEMBER(relu)
-HEDDLE_MEMBER(silu)
-HEDDLE_MEMBER(clone)
-#undef HEDDLE_MEMBER
+#define HEDDLE_UNARY(op) HEDDLE_MEMBER(Self, op(Where where), ops::op(self(), where))
+HEDDLE_UNARY(neg)
+HEDDLE_UNARY(exp)
+HEDDLE_UNARY(expm1)
+HEDDLE_UNARY(log)
+HEDDLE_UNARY(log1p)
+HEDDLE_UNARY(sqrt)
+HEDDLE_UNARY(rsqrt)
+HEDDLE_UNARY(square)
+HEDDLE_UNARY(abs)
+HEDDLE_UNARY(sign)
+HEDDLE_UNARY(sin)
+HEDDLE_UNARY(cos)
+HEDDLE_UNARY(tanh)
+HEDDLE_UNARY(sigmoid)
+HEDDLE_UNARY(softplus)
+HEDDLE_UNARY(erf)
+HEDDLE_UNARY(relu)
+HEDDLE_UNARY(silu)
+HEDDLE_UNARY(clone)
+#undef HEDDLE_UNARY
 
 // These call the operators, so that they take integers and masks, too.
-#define HEDDLE_MEMBER(name, op)                                              \
-    template <class Self>                                                    \
-    Self Members<Self>::name(const Variable& other, Where where) const {     \
-        return as<Self>(Operand(Variable(self()), where) op Operand(other)); \
-    }                                                                        \
-    template <class Self>                                                    \
-    Self Members<Self>::name(double other, Where where) const {              \
-        return as<Self>(Operand(Variable(self()), where) op Operand(other)); \
-    }
-HEDDLE_MEMBER(add, +)
-HEDDLE_MEMBER(sub, -)
-HEDDLE_MEMBER(mul, *)
-HEDDLE_MEMBER(div, /)
-#undef HEDDLE_MEMBER
+#define HEDDLE_BINARY(name, op)                                                                                       \
+    HEDDLE_MEMBER(Self, name(const Variable& other, Where where), Operand(Variable(self()), where) op Operand(other)) \
+    HEDDLE_MEMBER(Self, name(double other, Where where), Operand(Variable(self()), where) op Operand(other))
+HEDDLE_BINARY(add, +)
+HEDDLE_BINARY(sub, -)
+HEDDLE_BINARY(mul, *)
+HEDDLE_BINARY(div, /)
+#undef HEDDLE_BINARY
 
-template <class Self>
-Self Members<Self>::pow(double exponent, Where where) const {
-    return as<Self>(ops::pow(self(), exponent, where));
-}
-template <class Self>
-Self Members<Self>::maximum(const Variable& other, Where where) const {
-    return as<Self>(ops::maximum(self(), other, where));
-}
-template <class Self>
-Self Members<Self>::minimum(const Variable& other, Where where) const {
-    return as<Self>(ops::minimum(self(), other, where));
-}
-template <class Self>
-Self Members<Self>::clamp(double low, double high, Where where) const {
-    return as<Self>(ops::clamp(self(), low, high, where));
-}
+HEDDLE_MEMBER(Self, pow(double exponent, Where where), ops::pow(self(), exponent, where))
+HEDDLE_MEMBER(Self, maximum(const Variable& other, Where where), ops::maximum(self(), other, where))
+HEDDLE_MEMBER(Self, minimum(const Variable& other, Where where), ops::minimum(self(), other, where))
+HEDDLE_MEMBER(Self, clamp(double low, double high, Where where), ops::clamp(self(), low, high, where))
 template <class Self>
 Self Members<Self>::clamp_min(double low, Where where) const {
     return clamp(low, std::numeric_limits<double>::infinity(), where);
@@ -246,42 +183,25 @@ template <class Self>
 Self Members<Self>::clamp_max(double high, Where where) const {
     return clamp(-std::numeric_limits<double>::infinity(), high, where);
 }
-template <class Self>
-Self Members<Self>::gelu(bool tanh_form, Where where) const {
-    return as<Self>(ops::gelu(self(), tanh_form, where));
-}
+HEDDLE_MEMBER(Self, gelu(bool tanh_form, Where where), ops::gelu(self(), tanh_form, where))
 
 // ---- reductions and products
 
-#define HEDDLE_MEMBER(op)                                                    \
-    template <class Self>                                                    \
-    Self Members<Self>::op(const Axes& axes, bool keep, Where where) const { \
-        return as<Self>(ops::op(self(), axes, keep, where));                 \
-    }
-HEDDLE_MEMBER(sum)
-HEDDLE_MEMBER(mean)
-HEDDLE_MEMBER(max)
-HEDDLE_MEMBER(min)
-HEDDLE_MEMBER(prod)
-HEDDLE_MEMBER(logsumexp)
-#undef HEDDLE_MEMBER
+#define HEDDLE_REDUCTION(op) HEDDLE_MEMBER(Self, op(const Axes& axes, bool keep, Where where), ops::op(self(), axes, keep, where))
+HEDDLE_REDUCTION(sum)
+HEDDLE_REDUCTION(mean)
+HEDDLE_REDUCTION(max)
+HEDDLE_REDUCTION(min)
+HEDDLE_REDUCTION(prod)
+HEDDLE_REDUCTION(logsumexp)
+#undef HEDDLE_REDUCTION
 
-template <class Self>
-Self Members<Self>::var(const Axes& axes, bool keep, double correction, Where where) const {
-    return as<Self>(ops::var(self(), axes, keep, correction, where));
-}
-template <class Self>
-Self Members<Self>::std(const Axes& axes, bool keep, double correction, Where where) const {
-    return as<Self>(ops::stddev(self(), axes, keep, correction, where));
-}
-template <class Self>
-Self Members<Self>::norm(const Axes& axes, bool keep, double p, Where where) const {
-    return as<Self>(ops::norm(self(), axes, keep, p, where));
-}
-template <class Self>
-Self Members<Self>::cumsum(int axis, Where where) const {
-    return as<Self>(ops::cumsum(self(), axis, where));
-}
+HEDDLE_MEMBER(Self, var(const Axes& axes, bool keep, double correction, Where where),
+              ops::var(self(), axes, keep, correction, where))
+HEDDLE_MEMBER(Self, std(const Axes& axes, bool keep, double correction, Where where),
+              ops::stddev(self(), axes, keep, correction, where))
+HEDDLE_MEMBER(Self, norm(const Axes& axes, bool keep, double p, Where where), ops::norm(self(), axes, keep, p, where))
+HEDDLE_MEMBER(Self, cumsum(int axis, Where where), ops::cumsum(self(), axis, where))
 template <class Self>
 Tensor Members<Self>::argmax(const std::optional<int>& axis, bool keep) const {
     return ops::argmax(self(), axis, keep);
@@ -298,29 +218,16 @@ template <class Self>
 Tensor Members<Self>::all(const Axes& axes, bool keep) const {
     return ops::all(Variable(self()).value(), axes, keep);
 }
-template <class Self>
-Self Members<Self>::softmax(int axis, Where where) const {
-    return as<Self>(ops::softmax(self(), axis, where));
-}
-template <class Self>
-Self Members<Self>::log_softmax(int axis, Where where) const {
-    return as<Self>(ops::log_softmax(self(), axis, where));
-}
-template <class Self>
-Self Members<Self>::matmul(const Variable& other, Where where) const {
-    return as<Self>(ops::matmul(self(), other, false, false, where));
-}
+HEDDLE_MEMBER(Self, softmax(int axis, Where where), ops::softmax(self(), axis, where))
+HEDDLE_MEMBER(Self, log_softmax(int axis, Where where), ops::log_softmax(self(), axis, where))
+HEDDLE_MEMBER(Self, matmul(const Variable& other, Where where), ops::matmul(self(), other, false, false, where))
 
 // ---- other types and memory
 
-template <class Self>
-Self Members<Self>::to(DType dtype, Where where) const {
-    return as<Self>(ops::to(self(), dtype, where));
-}
-template <class Self>
-Self Members<Self>::to(Device device, Where where) const {
-    return as<Self>(ops::to(self(), device, where));
-}
+HEDDLE_MEMBER(Self, to(DType dtype, Where where), ops::to(self(), dtype, where))
+HEDDLE_MEMBER(Self, to(Device device, Where where), ops::to(self(), device, where))
+
+#undef HEDDLE_MEMBER
 
 template class Members<Tensor>;
 template class Members<Variable>;

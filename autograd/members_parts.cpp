@@ -38,20 +38,31 @@ Self part_of(const Self& x, int axis, std::int64_t begin, std::int64_t end, Wher
 template <class Self>
 std::vector<Self> parts_of(const Self& x, const std::vector<std::int64_t>& extents, int axis, Where where) {
     const int at = counted_axis("split", x.shape(), axis);
-    std::int64_t all = 0;
-    for (const std::int64_t extent : extents) {
-        check(extent >= 0, "split: a part of {} places, wanted at least 0", extent);
-        all += extent;
-    }
-    check(all == x.dim(at), "split: the parts have {} places together, but axis {} of {} has {}", all, axis, x.shape(),
-          x.dim(at));
     std::vector<Self> parts;
     std::int64_t begin = 0;
     for (const std::int64_t extent : extents) {
+        check(extent >= 0 && extent <= x.dim(at) - begin, "split: a part of {} places, where axis {} of x {} has {} left", extent,
+              axis, x.shape(), x.dim(at) - begin);
         parts.push_back(part_of(x, at, begin, begin + extent, where));
         begin += extent;
     }
+    check(begin == x.dim(at), "split: the parts have {} places together, but axis {} of x {} has {}", begin, axis, x.shape(),
+          x.dim(at));
     return parts;
+}
+
+std::vector<std::int64_t> parts_of_size(std::int64_t extent, std::int64_t size) {
+    check(size > 0, "split: parts of {} places, wanted at least one", size);
+    std::vector<std::int64_t> extents;
+    do extents.push_back(std::min(size, extent));
+    while ((extent -= size) > 0);
+    return extents;
+}
+
+std::vector<std::int64_t> so_many_parts(std::int64_t extent, std::int64_t count) {
+    check(count > 0, "chunk: {} parts, wanted at least one", count);
+    if (extent == 0) return std::vector<std::int64_t>(static_cast<std::size_t>(count));
+    return parts_of_size(extent, (extent + count - 1) / count);
 }
 
 template <class Self>

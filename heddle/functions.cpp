@@ -17,8 +17,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void check_rank(const char* op, const char* argument, const Variable& x, int rank) {
-    check(x.rank() == rank, "{}: {} has shape {}, wanted {} axes; matmul takes any", op, argument, x.shape(), rank);
+void check_ranks(const char* op, const char* a_name, const Variable& a, int a_rank, const char* b_name, const Variable& b,
+                 int b_rank) {
+    for (const auto& [name, x, rank] : {std::tuple(a_name, &a, a_rank), {b_name, &b, b_rank}})
+        check(x->rank() == rank, "{}: {} has shape {}, wanted {} axes; matmul takes any", op, name, x->shape(), rank);
 }
 
 // Each leaf once.
@@ -109,8 +111,7 @@ Variable pad(const Variable& x, std::initializer_list<std::int64_t> before_and_b
 }
 
 std::vector<Variable> meshgrid(const Variable& a, const Variable& b, Where where) {
-    check_rank("meshgrid", "a", a, 1);
-    check_rank("meshgrid", "b", b, 1);
+    check_ranks("meshgrid", "a", a, 1, "b", b, 1);
     const Shape shape = {a.dim(0), b.dim(0)};
     return {ops::expand(ops::unsqueeze(a, 1, where), shape, where), ops::expand(ops::unsqueeze(b, 0, where), shape, where)};
 }
@@ -223,29 +224,24 @@ Variable cosine_similarity(const Variable& a, const Variable& b, int axis, doubl
 }
 
 Variable bmm(const Variable& a, const Variable& b, Where where) {
-    check_rank("bmm", "a", a, 3);
-    check_rank("bmm", "b", b, 3);
+    check_ranks("bmm", "a", a, 3, "b", b, 3);
     check(a.dim(0) == b.dim(0), "bmm: a has shape {} and b {}, wanted one batch extent; matmul broadcasts", a.shape(), b.shape());
     return ops::matmul(a, b, false, false, where);
 }
 Variable mm(const Variable& a, const Variable& b, Where where) {
-    check_rank("mm", "a", a, 2);
-    check_rank("mm", "b", b, 2);
+    check_ranks("mm", "a", a, 2, "b", b, 2);
     return ops::matmul(a, b, false, false, where);
 }
 Variable mv(const Variable& a, const Variable& x, Where where) {
-    check_rank("mv", "a", a, 2);
-    check_rank("mv", "x", x, 1);
+    check_ranks("mv", "a", a, 2, "x", x, 1);
     return ops::matmul(a, x, false, false, where);
 }
 Variable dot(const Variable& a, const Variable& b, Where where) {
-    check_rank("dot", "a", a, 1);
-    check_rank("dot", "b", b, 1);
+    check_ranks("dot", "a", a, 1, "b", b, 1);
     return ops::matmul(a, b, false, false, where);
 }
 Variable outer(const Variable& a, const Variable& b, Where where) {
-    check_rank("outer", "a", a, 1);
-    check_rank("outer", "b", b, 1);
+    check_ranks("outer", "a", a, 1, "b", b, 1);
     return ops::mul(ops::unsqueeze(a, 1, where), ops::unsqueeze(b, 0, where), where);
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/members_impl.h"
 #include "autograd/ops.h"
 #include "core/check.h"
 #include "core/dual.h"
@@ -165,34 +166,15 @@ Variable stack(std::initializer_list<Variable> parts, int axis, Where where) {
 }
 
 std::vector<Variable> split(const Variable& x, const std::vector<std::int64_t>& sizes, int axis, Where where) {
-    const int at = counted_axis("split", x.shape(), axis);
-    std::int64_t begin = 0;
-    std::vector<Variable> parts;
-    for (const std::int64_t size : sizes) {
-        check(size >= 0 && size <= x.dim(at) - begin, "split: a part of {} places, where axis {} of x {} has {} left", size, axis,
-              x.shape(), x.dim(at) - begin);
-        parts.push_back(slice(x, at, begin, begin + size, where));
-        begin += size;
-    }
-    check(begin == x.dim(at), "split: the parts have {} places together, but axis {} of x {} has {}", begin, axis, x.shape(),
-          x.dim(at));
-    return parts;
+    return members::parts_of(x, sizes, axis, where);
 }
 
 std::vector<Variable> split(const Variable& x, std::int64_t size, int axis, Where where) {
-    check(size > 0, "split: parts of {} places, wanted at least one", size);
-    std::vector<std::int64_t> sizes;
-    std::int64_t left = x.dim(counted_axis("split", x.shape(), axis));
-    do sizes.push_back(std::min(size, left));
-    while ((left -= size) > 0);
-    return split(x, sizes, axis, where);
+    return members::parts_of(x, members::parts_of_size(x.dim(counted_axis("split", x.shape(), axis)), size), axis, where);
 }
 
 std::vector<Variable> chunk(const Variable& x, std::int64_t count, int axis, Where where) {
-    check(count > 0, "chunk: {} parts, wanted at least one", count);
-    const std::int64_t extent = x.dim(counted_axis("chunk", x.shape(), axis));
-    if (extent == 0) return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(count)), axis, where);
-    return split(x, (extent + count - 1) / count, axis, where);
+    return members::parts_of(x, members::so_many_parts(x.dim(counted_axis("chunk", x.shape(), axis)), count), axis, where);
 }
 
 std::vector<Variable> unbind(const Variable& x, int axis, Where where) {

@@ -333,7 +333,7 @@ TEST(Places, ShareMemoryWhereTheyLieInOnePiece) {
     expect_error([&] { x.narrow(1, 0, -1); }, "narrow: -1 places from 0 on of axis 1 of [2, 3]");
     expect_error([&] { x.narrow(1, -4, 1); }, "narrow: 1 places from -4 on of axis 1 of [2, 3]");
     expect_error([&] { x.narrow(1, 2, 2); }, "narrow: 2 places from 2 on of axis 1 of [2, 3]");
-    expect_error([&] { x.split({1, 1}, 1); }, "split: the parts have 2 places together, but axis 1 of [2, 3] has 3");
+    expect_error([&] { x.split({1, 1}, 1); }, "split: the parts have 2 places together, but axis 1 of x [2, 3] has 3");
 }
 
 TEST(Places, SendTheirGradientsBack) {

@@ -157,6 +157,9 @@ TEST(Edges, AnEmptyAxisHasEmptyParts) {
     EXPECT_EQ(chunk(x, 2)[1].shape(), (Shape{0, 3}));
     EXPECT_TRUE(unbind(x).empty());
     EXPECT_EQ(chunk(Tensor::zeros({5}), 3).size(), 3u);
+    EXPECT_EQ(x.split(2).size(), 1u);
+    EXPECT_EQ(x.value().split(2).size(), 1u);
+    EXPECT_EQ(x.chunk(2).size(), 2u);
 }
 
 TEST(Edges, ALeafThatIsNamedTwiceCountsOnce) {
