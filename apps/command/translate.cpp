@@ -16,6 +16,7 @@
 #include "apps/command/run.h"
 #include "apps/command/run_search.h"
 #include "apps/terminal/terminal.h"
+#include "apps/translation/decoding/generate.h"
 #include "apps/translation/distributed/distributed_batches.h"
 #include "apps/translation/report/attention.h"
 #include "apps/translation/text/unicode.h"
@@ -118,15 +119,6 @@ std::string with_plain_space_at_end(const std::string& text) {
     return encode_utf8(characters) + " ";
 }
 
-// The prefix as tokens of this vocabulary.
-std::vector<std::int32_t> prefix_tokens(const std::string& prefix, const Vocabulary& vocabulary) {
-    std::vector<std::int32_t> tokens = vocabulary.encode(prefix);
-    check_usage(std::find(tokens.begin(), tokens.end(), unk_id) == tokens.end(),
-                fmt::format("--prefix '{}': the target vocabulary reads it as '{}'; use words and signs of that vocabulary",
-                            prefix, vocabulary.decode(tokens)));
-    return tokens;
-}
-
 // The tokens that may follow a prefix with a space at its end: those before which the text has a space, and the end mark; not the
 // unknown token, whose text has spaces around it wherever it stands. Nothing, which allows all tokens, for another prefix, or
 // where a token of it is that space. Subwords need it: they read "the " as "the", which could become "them".
@@ -225,7 +217,7 @@ void translate(TranslateOptions& options, Ranks* ranks) {
                        lines_at_once = std::min(options.flush_every, most) * decoders.processes;
     options.decode.n_best = options.n_best.value_or(1);
     const std::string prefix = with_plain_space_at_end(options.prefix);
-    options.decode.prefix = prefix_tokens(prefix, *run.vocabularies().target);
+    options.decode.prefix = prompt_tokens("--prefix", prefix, *run.vocabularies().target);
     options.decode.first = tokens_after(prefix, options.decode.prefix, *run.vocabularies().target);
     if (const std::optional<std::int64_t> most = options.decode.max_length)
         check(std::ssize(options.decode.prefix) <= *most,

@@ -9,8 +9,8 @@ namespace heddle::app {
 nn::Tokens prompt_tokens(const std::string& name, const std::string& prompt, const Vocabulary& vocabulary) {
     nn::Tokens tokens = vocabulary.encode(prompt);
     check_usage(std::ranges::find(tokens, unk_id) == tokens.end(),
-                fmt::format("{} '{}': the vocabulary reads it as '{}'; use words and signs of the text it was made of", name,
-                            prompt, vocabulary.decode(tokens)));
+                fmt::format("{} '{}': the vocabulary reads it as '{}'; use words and signs of that vocabulary", name, prompt,
+                            vocabulary.decode(tokens)));
     return tokens;
 }
 
