@@ -201,11 +201,12 @@ __global__ void __launch_bounds__(kSweepBlock) binary_kernel(Binary function, co
 }
 
 // BroadcastWalk as a kernel's parameter. The innermost axis is the row's; `axes` counts those outside it. What no axis uses is
-// zero: the emulator looks through arguments for addresses of freed memory, and would take stale words for some.
+// zero, and no member leaves padding behind it: the emulator looks through arguments for addresses of freed memory, and would
+// take stale words for some.
 struct Walk {
     std::int64_t rows = 1;
     Divisor cols;
-    int axes = 0;
+    std::int64_t axes = 0;
     Divisor extents[Shape::kMaxRank] = {};  // outermost first
     std::int64_t steps[Shape::kMaxRank][BroadcastWalk::kOperands] = {};
     std::int64_t column_steps[BroadcastWalk::kOperands];  // 0 or 1
@@ -238,7 +239,7 @@ __device__ __forceinline__ Place place_of(const Walk& walk) {
     const std::int64_t column = first - row * walk.cols.number;
     Place place = {
         row < walk.rows, first, {column * walk.column_steps[0], column * walk.column_steps[1], column * walk.column_steps[2]}};
-    for (int i = walk.axes - 1; i >= 0; --i) {
+    for (std::int64_t i = walk.axes - 1; i >= 0; --i) {
         const std::int64_t further = row / walk.extents[i], along = row - further * walk.extents[i].number;
         row = further;
         for (int k = 0; k < BroadcastWalk::kOperands; ++k) place.at[k] += along * walk.steps[i][k];
