@@ -197,6 +197,7 @@ std::vector<KernelCase> kernel_cases() {
                               {5, 520, 16, 8},
                               {65, 120, 136, 128, false},
                               {33, 31, 193, 17},
+                              {20, 67, 33, 35},  // wide, and copied one number at a time
                               {0, 8, 8, 8},
                               {3, 0, 8, 4},
                               {3, 8, 0, 8},
