@@ -18,8 +18,8 @@ _DEVICE_MODELS = ["nn_bf16_test"]
 _MODULES = ("nn", "optim", "heddle")
 # Rooms whose tests share a program (tests/CMakeLists.txt), but for the few above.
 _JOINED = {"command", "core", "exchange", "lab", "picture", "program", "translation"}
-# Those that take long, and those that look at the source and not at what it does.
-_OTHERS = re.compile(r"_slow_test$|^(emulator|stepping|examples|cpu_levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
+# Those that take long or reserve more memory than a program may here, and those that look at the source and not at what it does.
+_OTHERS = re.compile(r"_slow_test$|^(beam_search_memory|emulator|stepping|examples|cpu_levels|rooms|kernel_rules|mutation|add_an_op|proofs|every_op)_")
 
 
 def op_of(file):
