@@ -1,5 +1,6 @@
 #include "kernels/elementwise/elementwise.h"
 
+#include "autograd/cases/kernel_case.h"
 #include "autograd/ops.h"
 #include "kernels/elementwise/detail/elementwise.h"
 #include "tests/numbers.h"
@@ -93,6 +94,17 @@ TEST(Elementwise, UnaryFunctionsEqualTheStandardLibrarys) {
         expect(sqrt(x), [](double v) { return std::sqrt(v); });
         expect(tanh(x), [](double v) { return std::tanh(v); });
         expect(scale(x, -2.5), [](double v) { return -2.5 * v; });
+    }
+}
+
+// Large enough for many ranges of one pass; under AddressSanitizer no range may end behind the array.
+TEST(Elementwise, GradientsOfManyRangesAreThoseOfEachPart) {
+    constexpr std::int64_t kParts = 4, kPart = 50'001;
+    const Tensor dy = cases::numbers({kParts * kPart}, 1).to(DType::f32), y = cases::numbers({kParts * kPart}, 2).to(DType::f32);
+    const Tensor dx = unary_backward(Unary::tanh, dy, y);
+    for (std::int64_t i = 0; i < kParts; ++i) {
+        const auto part = [&](const Tensor& of) { return of.slice(i * kPart, (i + 1) * kPart); };
+        EXPECT_TRUE(same_bits(part(dx), unary_backward(Unary::tanh, part(dy), part(y)))) << "part " << i;
     }
 }
 
