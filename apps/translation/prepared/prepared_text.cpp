@@ -1,10 +1,12 @@
 #include "apps/translation/prepared/prepared_text.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 
 #include "core/digest.h"
@@ -23,13 +25,6 @@ PairLengths lengths_at(std::span<const std::byte> bytes, std::int64_t pair) {
     static_assert(sizeof numbers == bytes_of_lengths);
     std::memcpy(numbers.data(), bytes.data() + pair * bytes_of_lengths, sizeof numbers);
     return {.source = numbers[0], .target = numbers[1], .words = numbers[2]};
-}
-
-MemoryMap map_of_size(const std::filesystem::path& path, std::int64_t size) {
-    MemoryMap map(path);
-    check(static_cast<std::int64_t>(map.bytes().size()) == size, "{}: the file has {} bytes, wanted {}; {}", path.string(),
-          map.bytes().size(), size, prepare_again);
-    return map;
 }
 
 void check_digest(const std::filesystem::path& path, std::span<const std::byte> bytes, const std::string& wanted) {
@@ -65,31 +60,29 @@ PreparedText::PreparedText(std::filesystem::path folder, std::int64_t most_ids) 
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < header_.shards.size(); ++i) {
         open_shard(i);
-        bytes += static_cast<std::int64_t>(shards_[i].ids.bytes().size());
+        bytes += static_cast<std::int64_t>(shards_[i].ids.map.bytes().size());
     }
     for (std::size_t i = 0; i < shards_.size() && bytes <= most_ids; ++i) check_ids(i);
 }
 
 void PreparedText::open_shard(std::size_t number) {
     const PreparedShard& shard = header_.shards[number];
-    const std::filesystem::path name = lengths_file(folder_, number);
     const std::int64_t first = shards_.empty() ? 0 : shards_.back().first_pair + header_.shards[number - 1].pairs;
-    Shard& opened = shards_.emplace_back(Shard{.lengths = map_of_size(name, shard.pairs * bytes_of_lengths),
-                                               .ids = map_of_size(ids_file(folder_, number), shard.tokens * header_.id_bytes()),
-                                               .lengths_stamp = stamp_of(name),
-                                               .ids_stamp = stamp_of(ids_file(folder_, number)),
-                                               .first_pair = first,
-                                               .begins = {}});
-    check_digest(name, opened.lengths.bytes(), shard.lengths_digest);
+    Shard& opened =
+        shards_.emplace_back(Shard{.lengths = open_file(lengths_file(folder_, number), shard.pairs * bytes_of_lengths),
+                                   .ids = open_file(ids_file(folder_, number), shard.tokens * header_.id_bytes()),
+                                   .first_pair = first,
+                                   .begins = {}});
+    check_digest(opened.lengths.path, opened.lengths.map.bytes(), shard.lengths_digest);
     opened.begins.reserve(static_cast<std::size_t>(shard.pairs / pairs_per_begin + 1));
     std::int64_t tokens = 0;
     for (std::int64_t pair = 0; pair < shard.pairs; ++pair) {
         if (pair % pairs_per_begin == 0) opened.begins.push_back(tokens);
-        const PairLengths lengths = lengths_at(opened.lengths.bytes(), pair);
+        const PairLengths lengths = lengths_at(opened.lengths.map.bytes(), pair);
         tokens += lengths.source + lengths.target;
     }
-    check(tokens == shard.tokens, "{}: the file is damaged: its lengths add up to {} tokens, wanted {}; {}", name.string(),
-          tokens, shard.tokens, prepare_again);
+    check(tokens == shard.tokens, "{}: the file is damaged: its lengths add up to {} tokens, wanted {}; {}",
+          opened.lengths.path.string(), tokens, shard.tokens, prepare_again);
 }
 
 Vocabularies PreparedText::vocabularies() const {
@@ -112,43 +105,44 @@ void PreparedText::check_ids(std::size_t number) const {
     if (compared.done) return;
     const std::lock_guard lock(compared.mutex);
     if (compared.done) return;
-    check_digest(ids_file(folder_, number), shard.ids.bytes(), header_.shards[number].ids_digest);
+    check_digest(shard.ids.path, shard.ids.map.bytes(), header_.shards[number].ids_digest);
     compared.done = true;
 }
 
-// All zeros if there is no file.
-PreparedText::Stamp PreparedText::stamp_of(const std::filesystem::path& path) {
-    struct stat file {};
-    std::error_code ignored;
-    if (::stat(path.c_str(), &file) != 0) return {};
-    return {.device = file.st_dev,
-            .number = file.st_ino,
-            .size = file.st_size,
-            .written = std::filesystem::last_write_time(path, ignored)};
+PreparedText::File PreparedText::open_file(const std::filesystem::path& path, std::int64_t size) {
+    File file{
+        .path = path, .map = MemoryMap(path), .opened = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), .written = {}};
+    const auto bytes = static_cast<std::int64_t>(file.map.bytes().size());
+    check(bytes == size, "{}: the file has {} bytes, wanted {}; {}", path.string(), bytes, size, prepare_again);
+    file.written = check_size(file);
+    return file;
 }
 
-// Whether the file is still the mapped one.
-bool PreparedText::check_size(const std::filesystem::path& path, const Stamp& stamp) {
-    struct stat file {};
-    if (::stat(path.c_str(), &file) != 0 || file.st_dev != stamp.device || file.st_ino != stamp.number) return false;
-    check(file.st_size == stamp.size, "{}: the file was changed while it was read: it has {} bytes now, wanted {}; {}",
-          path.string(), file.st_size, stamp.size, prepare_again);
-    return true;
+// Returns when it was last written to.
+timespec PreparedText::check_size(const File& file) {
+    struct stat now {};
+    check(::fstat(file.opened.number(), &now) == 0, "{}: the file cannot be looked at: {}", file.path.string(),
+          std::strerror(errno));
+    check(now.st_size == static_cast<off_t>(file.map.bytes().size()),
+          "{}: the file was changed while it was read: it has {} bytes now, wanted {}; {}", file.path.string(), now.st_size,
+          file.map.bytes().size(), prepare_again);
+#if defined(__APPLE__)
+    return now.st_mtimespec;
+#else
+    return now.st_mtim;
+#endif
 }
 
 void PreparedText::check_unchanged() const {
+    const auto look = [](const File& file, const std::string& digest) {
+        const timespec written = check_size(file);
+        if (written.tv_sec != file.written.tv_sec || written.tv_nsec != file.written.tv_nsec)
+            check_digest(file.path, file.map.bytes(), digest);
+        file.written = written;
+    };
     for (std::size_t i = 0; i < shards_.size(); ++i) {
-        const Shard& shard = shards_[i];
-        const PreparedShard& wanted = header_.shards[i];
-        const auto look = [](const std::filesystem::path& path, const MemoryMap& map, const std::string& digest, Stamp& stamp) {
-            if (!check_size(path, stamp)) return;
-            std::error_code ignored;
-            const auto written = std::filesystem::last_write_time(path, ignored);
-            if (written != stamp.written) check_digest(path, map.bytes(), digest);
-            stamp.written = written;
-        };
-        look(lengths_file(folder_, i), shard.lengths, wanted.lengths_digest, shard.lengths_stamp);
-        look(ids_file(folder_, i), shard.ids, wanted.ids_digest, shard.ids_stamp);
+        look(shards_[i].lengths, header_.shards[i].lengths_digest);
+        look(shards_[i].ids, header_.shards[i].ids_digest);
     }
 }
 
@@ -176,18 +170,18 @@ PairLengths PreparedText::lengths(std::int64_t i) const {
     const Place place = place_of(i);
     const Shard& shard = shards_[place.shard];
     // Whoever plans an epoch asks for all of them, one after another.
-    if (place.pair % 1024 == 0) check_size(lengths_file(folder_, place.shard), shard.lengths_stamp);
-    return lengths_at(shard.lengths.bytes(), place.pair);
+    if (place.pair % 1024 == 0) check_size(shard.lengths);
+    return lengths_at(shard.lengths.map.bytes(), place.pair);
 }
 
 void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std::vector<std::int32_t>& target) const {
     const Place place = place_of(i);
     const Shard& shard = shards_[place.shard];
     // To read behind the end of a mapped file would end the program.
-    check_size(lengths_file(folder_, place.shard), shard.lengths_stamp);
-    check_size(ids_file(folder_, place.shard), shard.ids_stamp);
+    check_size(shard.lengths);
+    check_size(shard.ids);
     check_ids(place.shard);
-    const auto lengths_of = [&](std::int64_t pair) { return lengths_at(shard.lengths.bytes(), pair); };
+    const auto lengths_of = [&](std::int64_t pair) { return lengths_at(shard.lengths.map.bytes(), pair); };
     const std::int64_t known = place.pair / pairs_per_begin;
     std::int64_t begin = shard.begins[static_cast<std::size_t>(known)];
     for (std::int64_t pair = known * pairs_per_begin; pair < place.pair; ++pair) {
@@ -201,10 +195,10 @@ void PreparedText::append(std::int64_t i, std::vector<std::int32_t>& source, std
 
 void PreparedText::append_ids(Place place, std::int64_t begin, std::int64_t count, std::int64_t vocabulary,
                               std::vector<std::int32_t>& ids) const {
-    const std::span<const std::byte> bytes = shards_[place.shard].ids.bytes();
+    const std::span<const std::byte> bytes = shards_[place.shard].ids.map.bytes();
     // Checked again, because another program can change the file after it was opened.
     if (begin + count > header_.shards[place.shard].tokens)
-        fail_with("{}: the file was changed while it was read; {}", lengths_file(folder_, place.shard).string(), prepare_again);
+        fail_with("{}: the file was changed while it was read; {}", shards_[place.shard].lengths.path.string(), prepare_again);
     const std::size_t before = ids.size();
     ids.resize(before + static_cast<std::size_t>(count));
     const std::span<std::int32_t> added = std::span(ids).subspan(before);
@@ -214,7 +208,7 @@ void PreparedText::append_ids(Place place, std::int64_t begin, std::int64_t coun
         copy_ids<std::uint32_t>(bytes, begin, added);
     const auto bad = std::ranges::find_if(added, [&](std::int32_t id) { return static_cast<std::uint32_t>(id) >= vocabulary; });
     if (bad == added.end()) return;
-    fail_with("{}: pair {} has the id {}, but the vocabulary has {} tokens; {}", ids_file(folder_, place.shard).string(),
+    fail_with("{}: pair {} has the id {}, but the vocabulary has {} tokens; {}", shards_[place.shard].ids.path.string(),
               shards_[place.shard].first_pair + place.pair + 1, static_cast<std::uint32_t>(*bad), vocabulary, prepare_again);
 }
 

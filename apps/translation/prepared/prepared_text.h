@@ -1,10 +1,9 @@
 // A prepared text, opened for reading. Memory-mapped: the system reads pages when they are used and may drop them again.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include "apps/translation/batching/token_pairs.h"
 #include "apps/translation/prepared/header.h"
 #include "apps/translation/vocabulary/vocabularies.h"
+#include "core/descriptor.h"
 #include "core/file.h"
 
 namespace heddle::app {
@@ -57,16 +57,15 @@ class PreparedText final : public PairStore {
         std::mutex mutex;
         std::atomic<bool> done = false;
     };
-    // Detects that a file was written to.
-    struct Stamp {
-        dev_t device;
-        ino_t number;
-        std::int64_t size;
-        std::filesystem::file_time_type written;
+    // A mapped file. What others do to it is seen by its descriptor, however often its name is given to another file.
+    struct File {
+        std::filesystem::path path;
+        MemoryMap map;
+        Descriptor opened;
+        mutable timespec written;
     };
     struct Shard {
-        MemoryMap lengths, ids;
-        mutable Stamp lengths_stamp, ids_stamp;
+        File lengths, ids;
         std::int64_t first_pair = 0;
         std::vector<std::int64_t> begins;  // where the ids of every 64th pair begin, counted in ids
         std::unique_ptr<Comparison> ids_compared = std::make_unique<Comparison>();
@@ -76,8 +75,8 @@ class PreparedText final : public PairStore {
         std::int64_t pair;  // index in the shard
     };
 
-    static Stamp stamp_of(const std::filesystem::path& path);
-    static bool check_size(const std::filesystem::path& path, const Stamp& stamp);
+    static File open_file(const std::filesystem::path& path, std::int64_t size);
+    static timespec check_size(const File& file);
     void open_shard(std::size_t number);
     void check_ids(std::size_t number) const;
     Place place_of(std::int64_t i) const;
