@@ -1,7 +1,7 @@
-# cmake -DOUTPUT=FILE.cpp -DFILES=a.toml,b.toml -P embed.cmake: writes presets as string literals, for apps/presets/presets.h.
+# cmake -DOUTPUT=FILE.cpp -DFILES=a.toml,b.toml -DROOM=presets -P embed.cmake: writes presets as string literals, for apps/presets/presets.h.
 # cmake -DOUTPUT=FILE.cpp -DFILES=a.js,b.css -DROOM=picture -P embed.cmake: writes scripts and styles so, for apps/ROOM/scripts.h.
 string(REPLACE "," ";" files "${FILES}")
-if(ROOM)
+if(NOT ROOM STREQUAL "presets")
   list(SORT files)
   set(constants "")
   foreach(file ${files})
