@@ -1,21 +1,15 @@
 #include "kernels/emulator/frontend/answer.h"
 
-#include <fstream>
 #include <stdexcept>
 
 #include "kernels/emulator/frontend/compiler.h"
 #include "kernels/emulator/frontend/rewrite.h"
+#include "kernels/emulator/frontend/scratch.h"
 
 namespace heddle::emulator::frontend {
 namespace {
 
 namespace fs = std::filesystem;
-
-void write_text(const fs::path& file, const std::string& text) {
-    std::ofstream stream(file, std::ios::binary);
-    stream << text;
-    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
-}
 
 // For preprocessing and for compiling.
 std::vector<std::string> language_options(const Compiler& compiler) {

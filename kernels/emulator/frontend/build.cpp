@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <regex>
 #include <sstream>
@@ -22,12 +21,6 @@ bool is_replaced(const std::string& option) {
          {"cuda", "cudart", "cudart_static", "cudadevrt", "cublas", "cublasLt", "curand", "nvToolsExt", "nvrtc", "culibos"})
         if (option == std::string("-l") + name) return true;
     return false;
-}
-
-void write_text(const fs::path& file, const std::string& text) {
-    std::ofstream stream(file, std::ios::binary);
-    stream << text;
-    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
 }
 
 // What the compiler said, with the lines that it speaks of, and a word on a name of CUDA that it does not know.

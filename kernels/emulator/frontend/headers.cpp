@@ -1,8 +1,8 @@
 #include "kernels/emulator/frontend/headers.h"
 
-#include <fstream>
 #include <sstream>
-#include <stdexcept>
+
+#include "kernels/emulator/frontend/scratch.h"
 
 namespace heddle::emulator::frontend {
 namespace {
@@ -150,9 +150,7 @@ std::string library_header(std::string_view name) {
 void write_library_headers(const fs::path& folder) {
     each_header([&](const std::string& name, const std::string& text) {
         fs::create_directories((folder / name).parent_path());
-        std::ofstream stream(folder / name);
-        stream << text;
-        if (!stream.flush()) throw std::runtime_error((folder / name).string() + " cannot be written; make room there");
+        write_text(folder / name, text);
         return false;
     });
 }

@@ -1,9 +1,10 @@
-// A temporary folder for what the compiler makes.
+// A temporary folder for what the compiler reads and makes.
 #pragma once
 
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -29,5 +30,12 @@ class Scratch {
   private:
     std::string folder_;
 };
+
+/// Writes a file.
+inline void write_text(const std::filesystem::path& file, const std::string& text) {
+    std::ofstream stream(file, std::ios::binary);
+    stream << text;
+    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written; make room there");
+}
 
 }  // namespace heddle::emulator::frontend
