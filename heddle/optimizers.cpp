@@ -62,8 +62,7 @@ ModuleOptimizer::ModuleOptimizer(const std::vector<ParameterGroup>& groups, Rate
         for (const nn::Parameter& parameter : group.parameters.parameters())
             check(parameters_.has(parameter.variable, first, entry),
                   "optimizer: the parameters of a group do not lie side by side where another optimizer has put them; give both "
-                  "the "
-                  "same groups in the same order");
+                  "the same groups in the same order");
         const std::int64_t end =
             entry < parameters_.entries.size() ? parameters_.entries[entry].begin : parameters_.values.numel();
         groups_.push_back({Optimizer(parameters_.values.slice(begin, end), parameters_.gradients.slice(begin, end), own), begin,

@@ -415,7 +415,8 @@ int main() {
     thrust::for_each(zipped, zipped + 10, [] __device__(thrust::tuple<float&, float&> t) { thrust::get<0>(t) += thrust::get<1>(t); });
     if (x[9] != 10 || thrust::inner_product(x.begin(), x.end(), y.begin(), 0.0f) != 330) return 6;
     int* raw = thrust::raw_pointer_cast(values.data());
-    thrust::for_each(thrust::device, thrust::counting_iterator<int>(1), thrust::counting_iterator<int>(11), [=] __device__(int i) { atomicAdd(raw, i); });
+    const thrust::counting_iterator<int> first(1), last(11);
+    thrust::for_each(thrust::device, first, last, [=] __device__(int i) { atomicAdd(raw, i); });
     thrust::sort(values.begin(), values.end(), [] __host__ __device__(int a, int b) { return a > b; });
     if (values[0] != 999 || thrust::count_if(y.begin(), y.end(), _1 > 4.5f) != 5) return 7;
     cudaStream_t stream;

@@ -381,7 +381,9 @@ static __device__ __forceinline__ int arch() {
     return 1;
 #endif
 }
-__global__ void __launch_bounds__(128, 2) k(int* __restrict__ x, const int* __restrict__ y) { *x = (Pair(*y, 2) + Pair(3, 4)).a + square(3) * arch(); }
+__global__ void __launch_bounds__(128, 2) k(int* __restrict__ x, const int* __restrict__ y) {
+    *x = (Pair(*y, 2) + Pair(3, 4)).a + square(3) * arch();
+}
 int main() {
     int* x;
     cudaMallocManaged(&x, 8);
