@@ -35,7 +35,7 @@ std::vector<Self> parts_of(const Self& x, const std::vector<std::int64_t>& exten
 
 /// The extents of parts of `size` places, the last one perhaps shorter. An empty axis has one empty part.
 std::vector<std::int64_t> parts_of_size(std::int64_t extent, std::int64_t size);
-/// Of up to `count` parts of one size, the last one perhaps shorter. An empty axis has `count` empty parts.
+/// The extents of up to `count` parts of one size, the last one perhaps shorter. An empty axis has `count` empty parts.
 std::vector<std::int64_t> so_many_parts(std::int64_t extent, std::int64_t count);
 
 /// One place of an axis, which goes.

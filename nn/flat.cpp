@@ -136,7 +136,7 @@ FlatParameters flatten(std::vector<Parameter> leaves) {
         for (std::size_t other = 0; other < i; ++other)
             check(!leaves[other].variable.is(leaf.variable), "flatten: {} is named twice", leaf.name);
     }
-    // Of a module on a device the entries have another order than its parameters (ordered_parameters).
+    // On a device a module's entries have another order than its parameters (ordered_parameters).
     const std::shared_ptr<const FlatParameters> before = all_arrays().holder(leaves.front().variable);
     if (before != nullptr && leaves.size() == before->entries.size() &&
         std::ranges::all_of(leaves, [&](const Parameter& leaf) { return before->has(leaf.variable, 0, leaves.size()); })) {

@@ -51,7 +51,7 @@ OptionTable bench_ladder_table(BenchLadderOptions& options) {
 
 using Row = nlohmann::ordered_json;
 
-// What the device can say of a step: its times, or what it asks of memory.
+// A step's row: its times on a GPU, or what it asks of the emulated device's memory.
 Row examine(const LadderOp& op, const Ladder& ladder, const LadderStep& step, DeviceTimer* timer, double seconds) {
     Row row = {{"step", step.name}, {"dtype", word_of(step.dtype)}, {"least_bytes", ladder.least_bytes(step.dtype)}};
     if (timer == nullptr) {

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int chains = 12;  // latency 4 x 2 units needs 8 independent sums; twelve fit the registers of every level
 constexpr std::int64_t rounds = 1 << 14;
 
-// As many lanes as a register of each level has.
+// Vectors as wide as each level's registers.
 using Vector4 [[gnu::vector_size(16)]] = float;
 using Vector8 [[gnu::vector_size(32)]] = float;
 using Vector16 [[gnu::vector_size(64)]] = float;

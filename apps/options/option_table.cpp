@@ -124,7 +124,7 @@ void parse(const Option& option, Values values, std::optional<T>& target) {
     target = std::move(value);
 }
 
-// What the type of a row's value says about it: how --help writes the value, and how many words it has.
+// How --help writes a value of this type, and how many words it has.
 struct Shape {
     const char* placeholder;
     int values = 1;

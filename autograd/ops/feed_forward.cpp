@@ -16,7 +16,7 @@ kernels::FeedForwardWants wanted_of(Gradients& g, kernels::FeedForwardWeights& g
     return {g.needs(0), g.needs(1), g.needs(2), g.needs(3), g.needs(4)};
 }
 
-// Of either network: W1 is the gated one's w_gate_and_up.
+// Either network; W1 is the gated one's w_gate_and_up.
 Variable network(const char* op, decltype(kernels::feed_forward_forward)& forward, decltype(kernels::feed_forward_backward)& back,
                  const std::vector<Variable>& inputs, ops::Activation activation, const DropoutMask& dropout, Where where) {
     const Tensor &x = inputs[0].value(), &w1 = inputs[1].value(), &w2 = inputs[3].value();

@@ -9,7 +9,7 @@
 namespace heddle::nn {
 namespace {
 
-// What fills the device's memory until the kept blocks are given back, as if it were one of them.
+// Blocks that fill the device's memory. They go when the kept blocks are given back, as if they were kept, too.
 std::vector<std::byte*> fillers;
 int refused = 0;
 
