@@ -84,9 +84,13 @@ fi
 
 mkdir -p build/tested
 stamp() { echo "$(tree), $(date -u +%Y-%m-%d), passed" >"build/tested/$1"; }
-status=0
+failed=()
 ended() {  # PIECE STATUS
-    if [ "$2" -eq 0 ]; then stamp "$1"; else status=1; fi
+    if [ "$2" -eq 0 ]; then stamp "$1"; else failed+=("$1"); fi
+}
+# finish: names the pieces that failed where they are seen, for the first ended long before the last line.
+finish() {
+    [ ${#failed[@]} -eq 0 ] || echo "run.sh: failed: ${failed[*]}"
 }
 if asked compilers; then
     code=0
@@ -110,7 +114,10 @@ if asked wheel; then
     bash apps/wheel.sh || code=$?
     ended wheel "$code"
 fi
-if [ ${#tested[@]} -eq 0 ]; then exit "$status"; fi
+if [ ${#tested[@]} -eq 0 ]; then
+    finish
+    exit $((${#failed[@]} > 0))
+fi
 
 # One run over all builds, so that one summary counts every test of each.
 together=build/together
@@ -120,5 +127,6 @@ code=0
 ctest --test-dir "$together" -j "$(nproc)" --output-on-failure --no-label-summary | tee "$together/ctest.log" || code=$?
 for piece in "${tested[@]}"; do ended "$piece" "$code"; done
 # ctest lists skipped and failed tests behind its summary.
+finish
 grep -E '^[0-9]+% tests passed, ' "$together/ctest.log"
-exit "$status"
+exit $((${#failed[@]} > 0))

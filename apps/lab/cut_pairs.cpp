@@ -115,9 +115,9 @@ Result measure(const Options& options) {
         words += static_cast<double>(left);
         lost += static_cast<double>(std::ranges::count_if(pair.origins, [&](std::size_t origin) { return origin >= left; }));
     }
-    const auto long_ones = std::ranges::stable_partition(unseen, [](const Pair& pair) { return !is_long(pair); });
-    const Pairs unseen_long(long_ones.begin(), long_ones.end());
-    unseen.resize(unseen.size() - unseen_long.size());
+    Pairs unseen_long;
+    std::ranges::copy_if(unseen, std::back_inserter(unseen_long), is_long);
+    std::erase_if(unseen, is_long);
 
     Result result{.variants = {"left out", "cut"},
                   .findings = {{"loss after 1000 steps"},

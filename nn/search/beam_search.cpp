@@ -148,8 +148,7 @@ class Search {
   public:
     Search(const Ensemble& models, std::span<const Tokens> sources, const DecodeOptions& options,
            const std::vector<std::int64_t>& longest)
-        : models_(models),
-          count_(static_cast<std::int64_t>(sources.size())),
+        : count_(static_cast<std::int64_t>(sources.size())),
           greatest_(*std::max_element(longest.begin(), longest.end())),
           on_device_(models.models().front()->device() == Device::cuda),
           decoding_(models, sources, options.marks.begin, count_ * options.beam,
@@ -247,7 +246,6 @@ class Search {
         beams_.growth = {};
     }
 
-    const Ensemble& models_;
     std::int64_t count_, greatest_;
     bool on_device_;
     Decoding decoding_;
