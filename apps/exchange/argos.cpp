@@ -13,8 +13,6 @@
 namespace heddle::app {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view package_ending = ".argosmodel";
 
 /// The files below a folder of these files.
@@ -39,7 +37,7 @@ ModelFiles files_of_package(const std::filesystem::path& path) {
                  folder);
 }
 
-std::string metadata_word(const Json& metadata, const char* name) {
+std::string metadata_word(const nlohmann::json& metadata, const char* name) {
     const auto found = metadata.find(name);
     return found != metadata.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -56,15 +54,15 @@ bool is_argos(const std::filesystem::path& path) {
 
 ExchangedModel read_argos(const std::filesystem::path& path) {
     const ModelFiles files = files_of_package(path);
-    const Json metadata = bounded_json(text_of(files, "metadata.json", longest_config));
+    const nlohmann::json metadata = bounded_json(text_of(files, "metadata.json", longest_config));
     check(metadata.is_object(), "{}: metadata.json is no JSON object", files.name);
     check(metadata_word(metadata, "target_prefix").empty(), "{}: its translations begin with a word of their own (target_prefix)",
           files.name);
     check(files.bytes("sentencepiece.model").has_value(), "{}: it has no sentencepiece.model; one with bpe.model cannot be read",
           files.name);
     const ModelFiles of_model = below(files, "model/");
-    const Json config = bounded_json(text_of(of_model, "config.json", longest_config));
-    check(config.is_object() && config.value("add_source_eos", Json(false)) == Json(true),
+    const nlohmann::json config = bounded_json(text_of(of_model, "config.json", longest_config));
+    check(config.is_object() && config.value("add_source_eos", nlohmann::json(false)) == nlohmann::json(true),
           "{}: its model reads sources without an end mark (add_source_eos is not true in model/config.json), and Heddle's have "
           "one",
           files.name);

@@ -22,7 +22,6 @@ namespace {
 using nn::NormPlace;
 using nn::Positions;
 using nn::Tie;
-using Json = nlohmann::json;
 
 /// Takes the variables of a file one by one, so that what is left over is noticed.
 class Variables {
@@ -90,7 +89,7 @@ Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t count) {
 
 class CTranslate2Reader {
   public:
-    CTranslate2Reader(std::span<const std::byte> file, const Json& config) : from_(file), config_(config) {}
+    CTranslate2Reader(std::span<const std::byte> file, const nlohmann::json& config) : from_(file), config_(config) {}
 
     ExchangedModel read(bool one_vocabulary) {
         read_options();
@@ -249,26 +248,26 @@ class CTranslate2Reader {
     }
 
     Variables from_;
-    const Json& config_;
+    const nlohmann::json& config_;
     ExchangedModel model_;
     std::set<bool> biases_, attention_biases_;
     bool zeros_ = false;
 };
 
-std::string config_word(const Json& config, const char* name, const char* otherwise) {
+std::string config_word(const nlohmann::json& config, const char* name, const char* otherwise) {
     const auto found = config.find(name);
     if (found == config.end()) return otherwise;
     check(found->is_string(), "{} is no text", name);
     return found->get<std::string>();
 }
 
-bool config_flag(const Json& config, const char* name) {
+bool config_flag(const nlohmann::json& config, const char* name) {
     const auto found = config.find(name);
     check(found == config.end() || found->is_boolean(), "{} is neither true nor false", name);
     return found != config.end() && found->get<bool>();
 }
 
-TokenMap map_of(std::vector<std::string> tokens, const Json& config, bool target, bool zeros) {
+TokenMap map_of(std::vector<std::string> tokens, const nlohmann::json& config, bool target, bool zeros) {
     TokenMap map;
     map.unk = id_of_token(tokens, config_word(config, "unk_token", "<unk>"), "unk_token");
     map.end = id_of_token(tokens, config_word(config, "eos_token", "</s>"), "eos_token");
@@ -309,7 +308,7 @@ ExchangedModel read_ctranslate2(const ModelFiles& files, std::vector<std::string
     check(sentencepiece.size() == 1 || sentencepiece.size() == 2, "{}: {} .spm files; wanted one, or source and target",
           files.name, sentencepiece.size());
     try {
-        const Json config = bounded_json(text_of(files, "config.json", longest_config));
+        const nlohmann::json config = bounded_json(text_of(files, "config.json", longest_config));
         check(config.is_object(), "config.json is no JSON object");
         check(!config_flag(config, "add_source_bos"),
               "its sources begin with a begin mark (add_source_bos), and Heddle's do not");

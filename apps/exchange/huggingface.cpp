@@ -21,22 +21,23 @@ namespace {
 
 using nn::Positions;
 using nn::Tie;
-using Json = nlohmann::json;
 
 /// config.json, with the defaults of transformers for what it leaves out.
 class Config {
   public:
-    explicit Config(const Json& fields) : fields_(fields) {}
+    explicit Config(const nlohmann::json& fields) : fields_(fields) {}
 
     std::int64_t number(const char* name, std::int64_t otherwise) const {
-        return value(name, otherwise, &Json::is_number_integer, "no whole number");
+        return value(name, otherwise, &nlohmann::json::is_number_integer, "no whole number");
     }
-    double fraction(const char* name, double otherwise) const { return value(name, otherwise, &Json::is_number, "no number"); }
+    double fraction(const char* name, double otherwise) const {
+        return value(name, otherwise, &nlohmann::json::is_number, "no number");
+    }
     bool flag(const char* name, bool otherwise) const {
-        return value(name, otherwise, &Json::is_boolean, "neither true nor false");
+        return value(name, otherwise, &nlohmann::json::is_boolean, "neither true nor false");
     }
     std::string word(const char* name, std::string otherwise) const {
-        return value(name, std::move(otherwise), &Json::is_string, "no text");
+        return value(name, std::move(otherwise), &nlohmann::json::is_string, "no text");
     }
     /// A number that the encoder and the decoder have in common.
     std::int64_t agreed(const char* encoder, const char* decoder, std::int64_t otherwise) const {
@@ -48,14 +49,14 @@ class Config {
 
   private:
     template <class T>
-    T value(const char* name, T otherwise, bool (Json::*is_right)() const noexcept, const char* what) const {
+    T value(const char* name, T otherwise, bool (nlohmann::json::*is_right)() const noexcept, const char* what) const {
         const auto found = fields_.find(name);
         if (found == fields_.end() || found->is_null()) return otherwise;
         check(((*found).*is_right)(), "config.json: {} is {}", name, what);
         return found->get<T>();
     }
 
-    const Json& fields_;
+    const nlohmann::json& fields_;
 };
 
 nn::TransformerOptions options_from(const Config& config) {
@@ -237,18 +238,18 @@ class MarianMtReader {
 };
 
 /// The text of a token in tokenizer_config.json, which older versions write as an object.
-std::string token_text(const Json& tokenizer, const char* name, const char* otherwise) {
+std::string token_text(const nlohmann::json& tokenizer, const char* name, const char* otherwise) {
     auto found = tokenizer.find(name);
     if (found == tokenizer.end() || found->is_null()) return otherwise;
-    const Json* text = &*found;
+    const nlohmann::json* text = &*found;
     if (text->is_object() && text->contains("content")) text = &text->at("content");
     check(text->is_string(), "tokenizer_config.json: {} is no text", name);
     return text->get<std::string>();
 }
 
-Json json_of(const ModelFiles& files, const char* name, bool needed) {
-    if (!needed && !files.bytes(name)) return Json::object();
-    Json json = bounded_json(text_of(files, name, longest_config));
+nlohmann::json json_of(const ModelFiles& files, const char* name, bool needed) {
+    if (!needed && !files.bytes(name)) return nlohmann::json::object();
+    nlohmann::json json = bounded_json(text_of(files, name, longest_config));
     check(json.is_object(), "{} is no JSON object", name);
     return json;
 }
@@ -266,7 +267,7 @@ void fit(std::vector<std::string>& tokens, std::int64_t rows, const char* file) 
 }
 
 void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Config& config) {
-    const Json tokenizer = json_of(files, "tokenizer_config.json", false);
+    const nlohmann::json tokenizer = json_of(files, "tokenizer_config.json", false);
     const auto separate = tokenizer.find("separate_vocabs");
     const bool two = separate != tokenizer.end() && separate->is_boolean() && separate->get<bool>();
     const nn::TransformerOptions& options = model.options;
@@ -313,10 +314,10 @@ void read_vocabularies(ExchangedModel& model, const ModelFiles& files, const Con
 }
 
 /// bad_words_ids forbids pad, which Heddle never writes, and may forbid the unknown token.
-void read_forbidden(ExchangedModel& model, const Json& config) {
+void read_forbidden(ExchangedModel& model, const nlohmann::json& config) {
     const auto words = config.find("bad_words_ids");
     if (words == config.end() || !words->is_array()) return;
-    for (const Json& word : *words)
+    for (const nlohmann::json& word : *words)
         if (word.is_array() && word.size() == 1 && word[0] == model.target.map.unk) model.forbid_unknown = true;
 }
 
@@ -326,7 +327,7 @@ bool is_huggingface(const std::filesystem::path& folder) {
     std::error_code failed;
     if (!std::filesystem::is_regular_file(folder / "config.json", failed)) return false;
     try {
-        const Json config = bounded_json(text_of(files_of_folder(folder), "config.json", longest_config));
+        const nlohmann::json config = bounded_json(text_of(files_of_folder(folder), "config.json", longest_config));
         return !config.is_object() || config.contains("model_type");  // a damaged one, too
     } catch (const Error&) {
         return true;  // read_huggingface() says why it cannot be read
@@ -336,7 +337,7 @@ bool is_huggingface(const std::filesystem::path& folder) {
 ExchangedModel read_huggingface(const std::filesystem::path& folder) {
     const ModelFiles files = files_of_folder(folder);
     try {
-        const Json json = json_of(files, "config.json", true);
+        const nlohmann::json json = json_of(files, "config.json", true);
         const Config config(json);
         const std::string type = config.word("model_type", "of no type");
         check(type == "marian", "config.json: the model is {}; of Hugging Face's models marian (MarianMTModel) can be read",
@@ -350,7 +351,7 @@ ExchangedModel read_huggingface(const std::filesystem::path& folder) {
         model.options.complete();
         MarianMtReader(model, open_weights_of(folder)).read();
         read_vocabularies(model, files, config);
-        const Json generation = json_of(files, "generation_config.json", false);
+        const nlohmann::json generation = json_of(files, "generation_config.json", false);
         read_forbidden(model, json);
         read_forbidden(model, generation);
         const bool apart = generation.contains("length_penalty");
