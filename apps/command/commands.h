@@ -29,7 +29,7 @@ int lab_command(Arguments arguments);           ///< lab [list], lab NAME, lab a
 int learn_command(Arguments arguments);         ///< learn [list], learn start NAME, learn check, ...; in heddle-lab
 int explain_command(Arguments arguments);       ///< explain list, explain NAME; in heddle-explain
 int explain_file_command(Arguments arguments);  ///< explain FILE.cu; in heddle-lab
-int check_command(Arguments arguments);         ///< check FILE.cu
+int check_command(Arguments arguments);         ///< check FILE.cu; in heddle-lab
 int bench_command(Arguments arguments);         ///< bench train, bench ops
 /// `commit` of the build; may be empty.
 int version_command(std::string_view commit);

@@ -43,7 +43,8 @@ constexpr Command commands[] = {
     {"learn", "exercises in gradients and CUDA kernels that grade themselves, without a GPU",
      [](Arguments arguments) { return run_lab_program("learn", arguments); }},
     {"explain", "shows what a kernel's warps ask of memory, access by access", start_explain},
-    {"check", "runs CUDA C++ files without a GPU and reports races and other mistakes of their kernels", check_command},
+    {"check", "runs CUDA C++ files without a GPU and reports races and other mistakes of their kernels",
+     [](Arguments arguments) { return run_lab_program("check", arguments); }},
     {"bench", "measures training (bench train), the ops (bench ops) or the steps of a kernel (bench ladder)", bench_command},
 };
 

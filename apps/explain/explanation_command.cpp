@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "apps/command/check.h"
+#include "apps/explain/check.h"
 #include "apps/command/commands.h"
 #include "apps/explain/explanation_program.h"
 #include "apps/terminal/terminal.h"

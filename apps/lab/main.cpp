@@ -1,4 +1,4 @@
-// The `heddle-lab` program, started by `heddle lab`, `heddle learn` and `heddle explain FILE.cu`.
+// The `heddle-lab` program, started by `heddle lab`, `heddle learn`, `heddle check` and `heddle explain FILE.cu`.
 #include <string_view>
 
 #include "apps/command/commands.h"
@@ -12,8 +12,9 @@ int run(Arguments arguments) {
     const std::string_view name = arguments.empty() ? "" : arguments[0];
     if (name == "lab") return lab_command(arguments.subspan(1));
     if (name == "learn") return learn_command(arguments.subspan(1));
+    if (name == "check") return check_command(arguments.subspan(1));
     if (name == "explain") return explain_file_command(arguments.subspan(1));
-    throw heddle::UsageError("heddle-lab is started by heddle lab, heddle learn and heddle explain FILE.cu; use these");
+    throw heddle::UsageError("heddle-lab is started by heddle lab, heddle learn, heddle check and heddle explain FILE.cu; use these");
 }
 
 }  // namespace

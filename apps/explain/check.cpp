@@ -1,4 +1,4 @@
-#include "apps/command/check.h"
+#include "apps/explain/check.h"
 
 #include <algorithm>
 #include <filesystem>
