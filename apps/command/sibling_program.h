@@ -1,5 +1,5 @@
-// Commands that are separate programs in heddle's folder: heddle-lab for `heddle lab`, `heddle learn`,
-// `heddle check` and `heddle explain FILE.cu`, which a translator does not need, and heddle-explain, whose kernels report every memory access.
+// Commands that are separate programs in heddle's folder: heddle-lab for `heddle lab`, `heddle learn`, `heddle check` and
+// `heddle explain FILE.cu`, which a translator does not need, and heddle-explain, whose kernels report every memory access.
 #pragma once
 
 #include <filesystem>

@@ -214,14 +214,13 @@ TEST_F(Check, ResultsAreWrittenAsJson) {
     EXPECT_EQ(results["seed"], 7);
     EXPECT_EQ(results["sources"], std::vector<std::string>{"racy.cu"});
     ASSERT_FALSE(results["violations"].empty());
-    const nlohmann::json& first = results["violations"][0];
+    const nlohmann::json &first = results["violations"][0], &place = first["place"], &other = first["other_place"];
     EXPECT_EQ(first["kernel"], "reverse");
-    EXPECT_EQ(first["place"]["file"], "racy.cu");
+    EXPECT_EQ(place["file"], "racy.cu");
     // Either thread may be the later one.
-    const std::set<int> lines = {first["place"]["line"], first["other_place"]["line"]};
-    EXPECT_EQ(lines, (std::set<int>{5, 6}));
-    const std::set<std::string> sources = {first["place"]["source"], first["other_place"]["source"]};
-    EXPECT_EQ(sources, (std::set<std::string>{"tile[i] = x[i];", "x[i] = tile[63 - i];"}));
+    EXPECT_EQ((std::set<int>{place["line"], other["line"]}), (std::set<int>{5, 6}));
+    EXPECT_EQ((std::set<std::string>{place["source"], other["source"]}),
+              (std::set<std::string>{"tile[i] = x[i];", "x[i] = tile[63 - i];"}));
     EXPECT_FALSE(first["text"].get<std::string>().empty());
     EXPECT_FALSE(first["orders"].empty());
     here.write("sound.cu", sound());
@@ -249,8 +248,7 @@ TEST_F(Check, ResultsAreWrittenAsSarif) {
         const nlohmann::json& place = result["locations"][0]["physicalLocation"];
         EXPECT_EQ(place["artifactLocation"]["uri"], "racy.cu");
         const nlohmann::json& other = result["relatedLocations"][0]["physicalLocation"];
-        const std::set<int> lines = {place["region"]["startLine"], other["region"]["startLine"]};
-        EXPECT_EQ(lines, (std::set<int>{5, 6}));
+        EXPECT_EQ((std::set<int>{place["region"]["startLine"], other["region"]["startLine"]}), (std::set<int>{5, 6}));
     }
 }
 
@@ -310,8 +308,8 @@ int main() {
     const ProgramResult once = check("deep.cu -DDEPTH=60 --leaks");
     EXPECT_EQ(once.status, 0) << once.err;
     EXPECT_THAT(once.out, EndsWith("1830\n"));
-    EXPECT_THAT(once.err, AllOf(HasSubstr("trying again with 1 MB"), Not(HasSubstr("stack-overflow"))));
-    EXPECT_THAT(once.err, EndsWith("no violation in 3 orders, 1 kernel, 1 launch\n"));  // the first try does not count
+    EXPECT_THAT(once.err, AllOf(HasSubstr("trying again with 1 MB"), Not(HasSubstr("stack-overflow")),
+                                EndsWith("no violation in 3 orders, 1 kernel, 1 launch\n")));  // the first try does not count
     const ProgramResult never = check("deep.cu -DDEPTH=1000");
     EXPECT_EQ(never.status, 3);
     EXPECT_THAT(never.err, HasSubstr("stack-overflow"));
@@ -407,7 +405,6 @@ TEST_F(Check, GpuverifysFilesPassOnlyIfTheyRan) {
 
 // The README's first screen: the file, the command, and what it prints.
 TEST_F(Check, TheReadmeShowsWhatIsPrinted) {
-    const std::string readme = project_file("README.md");
     const std::vector<std::string> code = fenced_blocks("README.md", "cpp"), shown = fenced_blocks("README.md", "console");
     ASSERT_FALSE(code.empty());
     ASSERT_FALSE(shown.empty());

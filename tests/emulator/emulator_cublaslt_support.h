@@ -135,7 +135,10 @@ inline void expect_success(cublasStatus_t status) { EXPECT_EQ(status, CUBLAS_STA
 
 struct Preference {
     cublasLtMatmulPreference_t preference = nullptr;
-    Preference() { cublasLtMatmulPreferenceCreate(&preference); }
+    explicit Preference(std::uint64_t workspace = 0) {
+        cublasLtMatmulPreferenceCreate(&preference);
+        if (workspace > 0) set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
+    }
     ~Preference() { cublasLtMatmulPreferenceDestroy(preference); }
     template <class T>
     void set(cublasLtMatmulPreferenceAttributes_t name, T value) {

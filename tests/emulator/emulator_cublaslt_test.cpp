@@ -66,9 +66,8 @@ TEST(EmulatorCublasLt, MultipliesAllForms) {
                 for (const std::uint64_t size : {1, 33, 70}) {
                     Case c{.m = size, .n = size == 33 ? 65 : size, .k = size == 70 ? 300 : size};
                     c.in = types.in, c.out = types.out, c.scale = types.scale, c.compute = types.compute;
-                    c.ta = ta, c.tb = tb;
-                    c.alpha = 0.5, c.beta = size == 1 ? 0 : 2, c.pad = size % 2 * 3;
-                    c.in_place = size != 70;
+                    c.ta = ta, c.tb = tb, c.alpha = 0.5, c.beta = size == 1 ? 0 : 2;
+                    c.pad = size % 2 * 3, c.in_place = size != 70;
                     expect_near(compute(c), types.relative);
                 }
 }
@@ -150,8 +149,7 @@ TEST(EmulatorCublasLt, SumsTheColumnsOfB) {
 
 TEST(EmulatorCublasLt, ChoosesByShapeUnlessToldNotTo) {
     Case small{.m = 8, .n = 8, .k = 1000}, large{.m = 100, .n = 100, .k = 1000};
-    Preference none, some, unsplit;
-    for (Preference* p : {&some, &unsplit}) p->set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{1} << 20);
+    Preference none, some(1 << 20), unsplit(1 << 20);
     unsplit.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
     EXPECT_EQ(algorithms(Descriptors(small), none).size(), 1u);
     EXPECT_EQ(algorithms(Descriptors(small), some).size(), 2u);
@@ -166,8 +164,7 @@ TEST(EmulatorCublasLt, BitsDependOnTheAlgorithmAndNotOnTheShape) {
     const std::vector<double> a = numbers(40 * 1000, 1);
     std::vector<double> b = numbers(1000 * 50, 2);
     for (double& x : b) x = x / 3;  // so that rounding occurs
-    Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{1} << 20);
+    const Preference preference(1 << 20);
     const auto found = algorithms(Descriptors(wide), preference);
     ASSERT_EQ(found.size(), 2u);
     const Numbers da(CUDA_R_32F, a), db(CUDA_R_32F, b);
@@ -225,8 +222,7 @@ TEST(EmulatorCublasLt, TwoStreamsMustNotShareAWorkspace) {
     Case c{.m = 4, .n = 4, .k = 1000};
     DeviceArray<float> a(4000, 1.0f), b(4000, 1.0f), d(16), e(16);
     DeviceArray<char> workspace(1 << 20);
-    Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{1} << 20);
+    const Preference preference(1 << 20);
     const Descriptors l(c);
     const auto choice = algorithms(l, preference)[0];
     expect_success(multiply(c, l, a, b, nullptr, d, first, &choice.algo, workspace, 1 << 20));
@@ -366,8 +362,7 @@ TEST_F(EmulatorCublasLtRefusals, Memory) {
 
 TEST_F(EmulatorCublasLtRefusals, Algorithms) {
     const Handle handle;
-    Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{1 << 16});
+    Preference preference(1 << 16);
     for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
         preference.set(name, std::uint32_t{16});

@@ -1,15 +1,6 @@
 // clang-format off
 // More programs for frontend_programs_slow_test.cpp, in the form of frontend_programs.cu: mistakes in kernels and launches, inline PTX.
 
-// CASE name_of_the_function: right
-__device__ bool same(const char* a, const char* b) { while (*a && *a == *b) ++a, ++b; return *a == *b; }
-template <class T> __global__ void kernel_of(T* x) { *x = same(__func__, "kernel_of") && same(__FUNCTION__, "kernel_of"); }
-int main() {
-    int* x;
-    cudaMallocManaged(&x, 4);
-    kernel_of<<<1, 1>>>(x);
-    return cudaDeviceSynchronize() != cudaSuccess || *x != 1;
-}
 // CASE inline_ptx: right
 __device__ unsigned lane() { unsigned r; asm volatile("mov.u32 %0, %%laneid;" : "=r"(r)); return r; }
 __global__ void k(unsigned* x) {

@@ -2,6 +2,15 @@
 // More programs for frontend_programs_slow_test.cpp, in the form of frontend_programs.cu: what device functions, groups and
 // barriers of CUDA compute, and the mistakes in their use; mistakes in functions of host and device.
 
+// CASE name_of_the_function: right
+__device__ bool same(const char* a, const char* b) { while (*a && *a == *b) ++a, ++b; return *a == *b; }
+template <class T> __global__ void kernel_of(T* x) { *x = same(__func__, "kernel_of") && same(__FUNCTION__, "kernel_of"); }
+int main() {
+    int* x;
+    cudaMallocManaged(&x, 4);
+    kernel_of<<<1, 1>>>(x);
+    return cudaDeviceSynchronize() != cudaSuccess || *x != 1;
+}
 // CASE names_of_warps: right
 #define HOLDS(condition) do { if (!(condition)) *failed = __LINE__; } while (0)
 __device__ int failures;

@@ -1,5 +1,4 @@
-// Damaged and hostile files of Marian: each is refused with its name and the defect, and takes no more memory than twice its
-// size.
+// Damaged and hostile files of Marian: each is refused with its name and the defect, within memory of twice its size.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -111,8 +110,7 @@ class MarianHostile : public testing::Test {
         const std::string message = error_of([&] { read(files); });
         const std::int64_t peak = most_held + memory_statistics().peak - before;
         EXPECT_LE(peak, 2 * size + fixed) << reason;
-        EXPECT_THAT(message, HasSubstr(folder_.path().string()));
-        EXPECT_THAT(message, HasSubstr(reason));
+        EXPECT_THAT(message, testing::AllOf(HasSubstr(folder_.path().string()), HasSubstr(reason)));
         ++refused_;
     }
     void refuses_npz(const std::string& npz, const std::string& reason) {
@@ -269,9 +267,8 @@ TEST_F(MarianHostile, ArraysOfNumPyThatLie) {
     header(replaced(right, "'<f4'", "[('a', '<f4')]"), "is not a dict");
     header(replaced(right, "'descr': '<f4', ", ""), "is not a dict");
     header(replaced(right, "}", "} x"), "is not a dict");
-    header("", "is not a dict");
-    header("{", "is not a dict");
-    header(std::string(60000, '('), "is not a dict");
+    for (const std::string& no_dict : {std::string(), std::string("{"), std::string(60000, '(')})
+        header(no_dict, "is not a dict");
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         std::string copy = good;
         copy.replace(copy.size() - 4, 4, reinterpret_cast<const char*>(&value), 4);

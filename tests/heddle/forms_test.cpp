@@ -139,23 +139,16 @@ TEST(InPlace, ATensorRefusesToLoseAGradient) {
 
 TEST(InPlace, VersionErrorsNameTheLineOfTheChange) {
     Tensor x = matrix();
-    const auto changed_here = [&](const char* what) {
-        EXPECT_STREQ(x.changed_at().file_name(), "tests/heddle/forms_test.cpp") << what;
+    const auto named = [&](const auto& change) {
+        x.bump_version({});
+        change();
+        return std::string(x.changed_at().file_name()) == "tests/heddle/forms_test.cpp";
     };
-    x[0] = 1;
-    changed_here("x[0] = 1");
-    x.bump_version({});
-    x[0] = x[1];
-    changed_here("x[0] = x[1]");
-    x.bump_version({});
-    x[x > 2] = 0;
-    changed_here("x[mask] = 0");
-    x.bump_version({});
-    x.index({0}) += 1;
-    changed_here("x.index({0}) += 1");
-    x.bump_version({});
-    x[{0, 1}] -= 1;
-    changed_here("x[{0, 1}] -= 1");
+    EXPECT_TRUE(named([&] { x[0] = 1; }));
+    EXPECT_TRUE(named([&] { x[0] = x[1]; }));
+    EXPECT_TRUE(named([&] { x[x > 2] = 0; }));
+    EXPECT_TRUE(named([&] { x.index({0}) += 1; }));
+    EXPECT_TRUE(named([&] { x[{0, 1}] -= 1; }));
 }
 
 TEST(Places, OfAVariableNameTheLineOfTheCall) {
@@ -240,12 +233,8 @@ TEST(Integers, KeepTheirValueOrAreRefused) {
     EXPECT_EQ(Tensor::arange(256, DType::u8)[255].item(), 255);
     expect_error([] { Tensor::arange(300, DType::u8); }, "arange: the number 299 does not fit into u8");
     expect_error([] { Tensor::arange((std::int64_t{1} << 31) + 1); }, "arange: the number 2147483648 does not fit into i32");
-    expect_error(
-        [] {
-            Tensor::arange(0, 3e9, 1e9, DType::i32).numel();
-            Tensor::arange(1e9, 4e9, 1e9, DType::i32);
-        },
-        "arange: the number 3000000000 does not fit into i32");
+    EXPECT_EQ(Tensor::arange(0, 3e9, 1e9, DType::i32).numel(), 3);
+    expect_error([] { Tensor::arange(1e9, 4e9, 1e9, DType::i32); }, "arange: the number 3000000000 does not fit into i32");
     EXPECT_EQ(Tensor::arange(2.5).to_vector(), (Values{0, 1, 2}));
     EXPECT_EQ(Tensor::arange(2.5).dtype(), DType::f32);
 }

@@ -1,8 +1,7 @@
-// Dropout and the residual connection with it: rows beyond 32 bits, and what is handed on without a copy.
+// Dropout: rows beyond 32 bits, and what is handed on without a copy.
 #include "kernels/dropout/dropout.h"
 
 #include "autograd/ops.h"
-#include "kernels/residual/residual.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
 
@@ -27,18 +26,8 @@ TEST(Dropout, PassesTheTensorOnWhenItIsOff) {
     const Tensor x = normal({3, 5}, DType::f32, 1);
     for (const Dropout& off : {Dropout(), Dropout(0, 4)}) {
         EXPECT_TRUE(dropout_forward(x, off).shares_storage(x));
-        EXPECT_TRUE(residual_backward(x, off).shares_storage(x));
         EXPECT_TRUE(ops::dropout(Variable(x, true), off).is_leaf()) << "nothing is recorded";
     }
-}
-
-TEST(Residual, WithoutDropoutGivesBothInputsTheSameGradient) {
-    Variable x(normal({3, 5}, DType::f32, 1), true), sublayer(normal({3, 5}, DType::f32, 2), true);
-    const Tensor dy = normal({3, 5}, DType::f32, 3);
-    backward(ops::residual(x, sublayer), dy);
-    EXPECT_TRUE(same_bits(x.grad(), dy));
-    EXPECT_TRUE(same_bits(sublayer.grad(), dy));
-    EXPECT_FALSE(x.grad().shares_storage(sublayer.grad()));
 }
 
 }  // namespace
