@@ -99,7 +99,7 @@ TEST(AttentionCached, LinearBiasesGiveTheBitsOfCausalAttentionWithoutACache) {
                                    .bias = alibi_bias(kHeads, kLonger, dtype)};
         const Tensor whole = attention_forward(query, key, value, rules).output;
         Tensor table = Tensor::empty({2, kTime}, DType::i32);
-        for (std::int32_t i = 0; i < 2 * kTime; ++i) table.mutable_data<std::int32_t>()[i] = i % kTime;
+        for (std::int64_t i = 0; i < 2 * kTime; ++i) table.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i % kTime);
         for (std::int64_t i = 1; i < kTime; ++i) {
             // Beside a shorter row, whose newest key is another one.
             const std::vector<std::int64_t> lengths{i + 1, i};
