@@ -19,7 +19,7 @@
 #   cuda           where nvcc is: everything is compiled with it, for every chip; nothing runs. Then tests/gpu/promises.py checks what ptxas
 #                  made of the fast kernels
 # A piece that passes leaves its commit and date in build/tested/PIECE; --stamps prints them, so that all can be run in parts.
-# HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary, where tests ran.
+# HEDDLE_WERROR=ON makes warnings errors. The last line is ctest's own summary, where tests ran; the line above it names the pieces that did not pass.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -88,9 +88,10 @@ failed=()
 ended() {  # PIECE STATUS
     if [ "$2" -eq 0 ]; then stamp "$1"; else failed+=("$1"); fi
 }
-# finish: names the pieces that failed where they are seen, for the first ended long before the last line.
+# finish: names the pieces that did not pass at the end, because the output of the first ones is far above by then. The pieces that ctest runs
+# pass or fail together.
 finish() {
-    [ ${#failed[@]} -eq 0 ] || echo "run.sh: failed: ${failed[*]}"
+    [ ${#failed[@]} -eq 0 ] || echo "run.sh: not passed: ${failed[*]}"
 }
 if asked compilers; then
     code=0
@@ -98,9 +99,8 @@ if asked compilers; then
     ended compilers "$code"
 fi
 if asked cuda; then
-    build cuda
     code=0
-    python3 tests/gpu/promises.py build/cuda || code=$?
+    { build cuda && python3 tests/gpu/promises.py build/cuda; } || code=$?
     if [ "$code" -eq 77 ]; then code=0; fi  # skipped, and it says why
     ended cuda "$code"
 fi
@@ -126,7 +126,7 @@ printf 'subdirs("../%s")\n' "${tested[@]}" >"$together/CTestTestfile.cmake"
 code=0
 ctest --test-dir "$together" -j "$(nproc)" --output-on-failure --no-label-summary | tee "$together/ctest.log" || code=$?
 for piece in "${tested[@]}"; do ended "$piece" "$code"; done
-# ctest lists skipped and failed tests behind its summary.
 finish
+# ctest lists skipped and failed tests behind its summary.
 grep -E '^[0-9]+% tests passed, ' "$together/ctest.log"
 exit $((${#failed[@]} > 0))

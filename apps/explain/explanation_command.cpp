@@ -4,8 +4,8 @@
 #include <array>
 #include <filesystem>
 
-#include "apps/explain/check.h"
 #include "apps/command/commands.h"
+#include "apps/explain/check.h"
 #include "apps/explain/explanation_program.h"
 #include "apps/terminal/terminal.h"
 #include "core/error.h"

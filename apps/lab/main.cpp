@@ -14,7 +14,7 @@ int run(Arguments arguments) {
     if (name == "learn") return learn_command(arguments.subspan(1));
     if (name == "check") return check_command(arguments.subspan(1));
     if (name == "explain") return explain_file_command(arguments.subspan(1));
-    throw heddle::UsageError("heddle-lab is started by heddle lab, heddle learn, heddle check and heddle explain FILE.cu; use these");
+    throw heddle::UsageError("heddle-lab is started by heddle lab, learn, check and explain FILE.cu; use these");
 }
 
 }  // namespace

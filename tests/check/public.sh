@@ -40,6 +40,7 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
 [ -x "$heddle" ] || { echo "public.sh: $heddle is not there; build it, or name it with --heddle" >&2; exit 2; }
+case $heddle in */heddle) lab=$(dirname "$heddle")/heddle-lab; [ -x "$lab" ] || { echo "public.sh: $lab is not there; build it, too" >&2; exit 2; } ;; esac
 heddle=$(realpath "$heddle")  # the programs run in their own folders
 
 # folder_of OWNER/NAME: where the repository lies.

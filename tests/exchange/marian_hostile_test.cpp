@@ -1,4 +1,4 @@
-// Damaged and hostile files of Marian: each is refused with its name and the defect, within memory of twice its size.
+// Damaged and hostile files of Marian: each is refused with its name and the defect, and takes at most twice its size in memory.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ TEST(Residual, WithoutDropoutGivesBothInputsTheSameGradient) {
     EXPECT_TRUE(same_bits(x.grad(), dy));
     EXPECT_TRUE(same_bits(sublayer.grad(), dy));
     EXPECT_FALSE(x.grad().shares_storage(sublayer.grad()));
-    EXPECT_TRUE(residual_backward(dy, Dropout()).shares_storage(dy));
+    for (const Dropout& off : {Dropout(), Dropout(0, 4)}) EXPECT_TRUE(residual_backward(dy, off).shares_storage(dy));
 }
 
 }  // namespace

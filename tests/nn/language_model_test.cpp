@@ -128,7 +128,7 @@ TEST(LanguageModel, ReadsNothingBehindAPlace) {
     const NoGrad no_grad;
     Tokens text = random_tokens(9, vocabulary, 4);
     const Tensor before = (*model)(packed({text})).value();
-    text[6] = (text[6] + 1) % vocabulary;
+    text[6] = static_cast<std::int32_t>((text[6] + 1) % vocabulary);
     const Tensor changed = (*model)(packed({text})).value();
     EXPECT_TRUE(same_bits(before.slice(0, 6), changed.slice(0, 6)));
     EXPECT_FALSE(same_bits(before.slice(6, 7), changed.slice(6, 7)));

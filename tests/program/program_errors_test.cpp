@@ -63,7 +63,8 @@ TEST(SiblingProgram, ThatIsMissingIsBuiltByTheCommandInTheError) {
         error("explain relu"),
         testing::EndsWith("heddle-explain, which cannot be started: No such file or directory; build it with: cmake --preset "
                           "emulated -DHEDDLE_TESTS=OFF && cmake --build build/emulated --target heddle heddle-explain\n"));
-    EXPECT_THAT(error("lab list"), testing::EndsWith("; build it with: cmake --build BUILD_FOLDER --target heddle-lab\n"));
+    for (const char* const command : {"lab list", "learn list", "check x.cu"})
+        EXPECT_THAT(error(command), testing::EndsWith("; build it with: cmake --build BUILD_FOLDER --target heddle-lab\n"));
 }
 
 }  // namespace
