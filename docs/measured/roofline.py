@@ -42,16 +42,17 @@ def main():
     if len(sys.argv) != 2: sys.exit("roofline.py: wanted the program, as in: roofline.py build/emulated/heddle")
     print("""# Rooflines, calculated
 
-What the kernels of the chapters could do at best, from the bytes and operations that `heddle explain` counts on the emulated device and the published
-peaks of two chips (A100 SXM 80 GB: 2,039 GB/s, 19.5 TFLOP/s in f32, 312 in bf16 on tensor cores; H100 SXM: 3,352 GB/s, 66.9 and 989.4; the sources
-are on [the page of explain](../explain.md)). **Calculated: no time on this page was measured.** `docs/measured/roofline.py` writes it.
+What the kernels of the chapters could do at best, from the bytes and operations that `heddle explain` counts on the emulated
+device and the published peaks of two chips (A100 SXM 80 GB: 2,039 GB/s, 19.5 TFLOP/s in f32, 312 in bf16 on tensor cores; H100
+SXM: 3,352 GB/s, 66.9 and 989.4; the sources are on [the page of explain](../explain.md)). **Calculated: no time on this page was
+measured.** `docs/measured/roofline.py` writes it.
 
-- **least bytes**: each byte that the launches need is read once and written once. **moved**: what they ask for, in whole sectors, without any cache. Far
-  apart, they say how much the caches must catch.
-- **operations for a byte**: those of the formula for each least byte; bytes limit a kernel below 10 (A100) or 20 (H100) in f32, below 153 or 295 on tensor
-  cores. Ops without a number have fewer operations than bytes.
-- **least time**: of the bytes at the chip's bandwidth or of the operations at its peak, whichever is longer, in nanoseconds for this small shape; a launch
-  takes some thousand.
+- **least bytes**: each byte that the launches need is read once and written once. **moved**: what they ask for, in whole sectors,
+  without any cache. Far apart, they say how much the caches must catch.
+- **operations for a byte**: those of the formula for each least byte; bytes limit a kernel below 10 (A100) or 20 (H100) in f32,
+  below 153 or 295 on tensor cores. Ops without a number have fewer operations than bytes.
+- **least time**: of the bytes at the chip's bandwidth or of the operations at its peak, whichever is longer, in nanoseconds for
+  this small shape; a launch takes some thousand.
 
 | chapter | kernel | shape | launches | least bytes | moved / least | operations for a byte | limit | A100, ns | H100, ns |
 |---|---|---|---|---|---|---|---|---|---|""")

@@ -1,4 +1,4 @@
-// The order of the source tree's folders: a folder may only include those before it.
+// The order of the source tree's folders: a folder may only include those before it. And the width of its pages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -139,6 +139,27 @@ TEST(Rooms, OnlyTheTerminalWritesToStderr) {
         }
     }
     EXPECT_GT(files, 150);
+}
+
+// Code, tables, pictures, HTML and lines that begin with code or a link, which may not fit, are as long as they are.
+TEST(Pages, WrapTheirParagraphsAt130Columns) {
+    const fs::path root = HEDDLE_SOURCE_DIR;
+    std::vector<fs::path> pages{root / "README.md", root / "CHANGELOG.md", root / "CONTRIBUTING.md"};
+    for (const char* top : {"core", "kernels", "autograd", "nn", "optim", "heddle", "apps", "docs", "tests"})
+        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / top))
+            if (entry.path().extension() == ".md") pages.push_back(entry.path());
+    EXPECT_GT(pages.size(), 100u);
+    for (const fs::path& page : pages) {
+        std::ifstream stream(page);
+        bool code = false;
+        for (std::string line; std::getline(stream, line);) {
+            const std::string_view text = std::string_view(line).substr(std::min(line.find_first_not_of(' '), line.size()));
+            if (text.starts_with("```")) code = !code;
+            if (code || line.starts_with("    ") || text.find_first_of("|<!`[") == 0) continue;
+            const auto columns = std::ranges::count_if(line, [](char byte) { return (byte & 0xc0) != 0x80; });
+            EXPECT_LE(columns, 130) << page.lexically_relative(root) << ": " << line;
+        }
+    }
 }
 
 TEST(Rooms, AWrongArrowIsFound) {

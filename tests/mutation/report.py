@@ -1,6 +1,7 @@
 """docs/measured/mutation.md, from the results that are kept."""
 import collections
 import os
+import textwrap
 
 import results
 from draw import SHARES
@@ -50,16 +51,18 @@ def page(known):
     dates = sorted(known.dates)
     seconds = (known.seconds + sum(record["seconds"] for record in known.named.values())) / max(1, sum(every.values()))
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "nothing was run"
-    lines = [
-        "# Source mutants", "",
-        "Written by `tests/mutation/mutate.py BUILD --record`; not to be edited. A mutant is one line of the real source with a small change,",
-        "drawn by seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run.", "",
-        f"{when}, commits {', '.join(known.commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition",
+    paragraphs = (
+        "Written by `tests/mutation/mutate.py BUILD --record`; not to be edited. A mutant is one line of the real source with a small change, "
+        "drawn by seed: [tests/mutation](../../tests/mutation/README.md) says which changes there are and which tests run.",
+        f"{when}, commits {', '.join(known.commits)}. {seconds:.1f} s of processor time for a mutant on average. In addition "
         f"{known.none['does not compile']} changes that do not compile and {known.none['same code']} that compile to the same code were drawn; these are no"
-        " mutants.", "",
-        "A survivor is run again after a test was written for it: the share found at the first try is lower. No test can tell an equivalent one from the",
-        "original: [equivalent.txt](../../tests/mutation/equivalent.txt) says why.", "",
-    ]
+        " mutants.",
+        "A survivor is run again after a test was written for it: the share found at the first try is lower. No test can tell an equivalent one from the "
+        "original: [equivalent.txt](../../tests/mutation/equivalent.txt) says why.",
+    )
+    lines = ["# Source mutants", ""]
+    for text in paragraphs:
+        lines += textwrap.wrap(text, 130, break_long_words=False, break_on_hyphens=False) + [""]
     parts = _summed(groups, 1)
     lines += _table("part", [(_PARTS[part], parts[part]) for part in SHARES] + [("all", every)])
     lines += ["", "## By op", ""] + _table("op", sorted(_summed(groups, 0).items()))
