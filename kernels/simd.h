@@ -255,7 +255,7 @@ inline VecF exp(VecF x) {
 inline VecF exp_below_zero(VecF d) {
     const VecF clamped = d < -87.3365f ? broadcast(-87.3365f) : d;
     const auto [p, bits] = exp_parts(clamped);
-    const VecI power = (bits << 23) + (127 << 23);  // the shift leaves n of 1.5 * 2^23 + n: 2^n
+    const VecI power = (bits + 127) << 23;  // the shift leaves n of 1.5 * 2^23 + n: 2^n
     VecF factor;
     std::memcpy(&factor, &power, sizeof factor);
     return d < -87.3365f ? broadcast(0.0f) : p * factor;

@@ -31,14 +31,16 @@ inline VecF exp_gradual(VecF x) {
 /// exp_gradual for x <= 0, where the exponent stays in range if it is shifted up by 64 first.
 inline VecF exp_gradual_below_zero(VecF x) {
     const auto [p, bits] = exp_parts(x < -104.0f ? broadcast(-104.0f) : x);
-    return p * float_of((bits << 23) + ((127 + 64) << 23)) * 0x1p-64f;
+    return p * float_of((bits + (127 + 64)) << 23) * 0x1p-64f;
 }
 
 /// ln x. x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt 2; ln(1 + f) = f - f^2 / 2 + f^3 times a polynomial.
 inline VecF log(VecF x) {
     constexpr std::int32_t kRootOfHalf = 0x3f3504f3;
     const VecI denormal = x < 1.17549435e-38f;
-    const VecI bits = bits_of(denormal ? x * 8388608.0f : x) - kRootOfHalf;  // 2^23
+    // Unsigned: below zero, where the result is NaN, the difference may leave the range of signed numbers. 8388608 is 2^23.
+    const auto scaled = std::bit_cast<VecU>(denormal ? x * 8388608.0f : x);
+    const auto bits = std::bit_cast<VecI>(scaled - static_cast<std::uint32_t>(kRootOfHalf));
     const VecF e = __builtin_convertvector((bits >> 23) - (denormal & 23), VecF);
     const VecF f = float_of((bits & 0x7fffff) + kRootOfHalf) - 1.0f;
     const VecF square = f * f;

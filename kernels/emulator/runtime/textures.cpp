@@ -3,7 +3,7 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
+#include <deque>
 #include <mutex>
 
 #include "kernels/emulator/run/memory.h"
@@ -18,6 +18,7 @@ struct TextureTable {
     static constexpr std::size_t kMost = 1 << 16;
     std::mutex mutex;
     std::size_t count = 0;
+    std::deque<TextureObject> kept;  ///< the destroyed ones, too: a kernel may read them
     std::array<std::atomic<const TextureObject*>, kMost> objects{};
 };
 TextureTable& texture_table() {
@@ -109,18 +110,18 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
     if (view != nullptr && view->format != cudaResViewFormatNone)
         return refuse(cudaErrorNotSupported,
                       "cudaCreateTextureObject: views of another format are not emulated; pass a null pointer");
-    auto object = std::make_unique<TextureObject>();
-    object->resource = *resource;
-    object->reading = *reading;
-    if (const std::string why = show(*object); !why.empty())
+    TextureObject object;
+    object.resource = *resource;
+    object.reading = *reading;
+    if (const std::string why = show(object); !why.empty())
         return refuse(cudaErrorInvalidValue, "cudaCreateTextureObject: " + why);
-    if (const cudaError_t error = check_reading(*object); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_reading(object); error != cudaSuccess) return error;
     TextureTable& table = texture_table();
     const std::lock_guard lock(table.mutex);
     if (table.count == TextureTable::kMost)
         return refuse(cudaErrorMemoryAllocation,
                       "cudaCreateTextureObject: the emulator has room for 65,536 textures in a program");
-    table.objects[table.count] = object.release();  // kept: a kernel may read it
+    table.objects[table.count] = &table.kept.emplace_back(object);
     *texture = ++table.count;
     return cudaSuccess;
 }
