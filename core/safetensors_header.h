@@ -1,4 +1,5 @@
-// The JSON header of a safetensors file, checked word by word. Used by safetensors.cpp, and by exports, which write half precision.
+// The JSON header of a safetensors file, checked word by word. Used by safetensors.cpp, and by exports, which write half
+// precision.
 #pragma once
 
 #include <cstdint>

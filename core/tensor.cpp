@@ -85,7 +85,8 @@ T fitted(const char* op, Number value) {
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T> && std::is_integral_v<Number>) {
         const auto number = static_cast<std::int64_t>(value);
-        check(number >= Limits::min() && number <= Limits::max(), kError, op, number, dtype_of<T>(), Limits::min(), Limits::max());
+        check(number >= Limits::min() && number <= Limits::max(), kError, op, number, dtype_of<T>(), Limits::min(),
+              Limits::max());
     } else if constexpr (std::is_integral_v<T>) {
         const double number = std::trunc(to_double(value));
         check(number >= static_cast<double>(Limits::min()) && number <= static_cast<double>(Limits::max()), kError, op,

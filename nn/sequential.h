@@ -52,8 +52,8 @@ class Sequential : public Module {
 
     /// Number of modules and functions.
     std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
-    /// The layers' results, each layer applied to that of the one before, first to x; x itself if there are none. Shape, dtype and
-    /// errors are those of the layers: the first takes x, and the last gives the result.
+    /// The layers' results, each layer applied to that of the one before, first to x; x itself if there are none. Shape, dtype
+    /// and errors are those of the layers: the first takes x, and the last gives the result.
     Variable forward(const Variable& x, Where where = Where::current()) const {
         Variable value = x;
         for (const auto& layer : layers_) value = layer(value, where);

@@ -9,8 +9,8 @@
 #include "kernels/device/launch.h"
 #include "kernels/device/random.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/embedding_rows.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/embedding/embedding_rows.h"
 
 namespace heddle::kernels {
 namespace {

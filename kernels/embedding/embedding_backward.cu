@@ -15,8 +15,8 @@
 #include "kernels/device/random.h"
 #include "kernels/device/sweep.h"
 #include "kernels/device/vector.h"
-#include "kernels/embedding/embedding_rows.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/embedding/embedding_rows.h"
 #include "kernels/gather/gather.h"
 
 namespace heddle::kernels {

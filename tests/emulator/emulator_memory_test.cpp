@@ -192,7 +192,8 @@ TEST(EmulatorMemory, ClearsThePaddingOfArguments) {
     std::memset(&argument, 0xff, sizeof argument);
     argument.x = nullptr;
     argument.n = 1;
-    const LaunchRequest made = request({}, +[](Padded) {}, argument);
+    const LaunchRequest made = request(
+        {}, +[](Padded) {}, argument);
     const std::string_view bytes(static_cast<const char*>(made.arguments.get()), made.argument_bytes);
     EXPECT_EQ(bytes.find("\xff\xff\xff\xff"), std::string_view::npos);
     // GCC 12 clears half of the first pointer of such a structure.
@@ -205,7 +206,8 @@ TEST(EmulatorMemory, ClearsThePaddingOfArguments) {
         const float* x;
     } table = {};
     table.rows[0].value = 0x7777777777777777;
-    const LaunchRequest large = request({}, +[](Table) {}, table);
+    const LaunchRequest large = request(
+        {}, +[](Table) {}, table);
     const std::string_view all(static_cast<const char*>(large.arguments.get()), large.argument_bytes);
     EXPECT_NE(all.find("wwwwwwww"), std::string_view::npos);
     return;

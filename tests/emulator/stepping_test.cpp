@@ -60,14 +60,13 @@ class Stepping : public testing::Test {
 
 TEST_F(Stepping, ThroughSoftmaxShowsIndicesAndLocals) {
     const std::string output = session("docs/cuda.md", "print row");
-    EXPECT_THAT(output,
-                AllOf(ContainsRegex("= .x = [0-9]+, y = 0, z = 0"), ContainsRegex("\nrow = [0-9]"), ContainsRegex("\nend = [0-9]"),
-                      ContainsRegex("\nattending = "), Not(HasSubstr("No symbol")), Not(HasSubstr("optimized out"))));
+    EXPECT_THAT(output, AllOf(ContainsRegex("= .x = [0-9]+, y = 0, z = 0"), ContainsRegex("\nrow = [0-9]"),
+                              ContainsRegex("\nend = [0-9]"), ContainsRegex("\nattending = "), Not(HasSubstr("No symbol")),
+                              Not(HasSubstr("optimized out"))));
 }
 
 TEST_F(Stepping, OverABarrierStaysInItsThread) {
-    const std::string output =
-        session("kernels/emulator/README.md", "next\nnext\nnext\nprint threadIdx.x\ninfo locals");
+    const std::string output = session("kernels/emulator/README.md", "next\nnext\nnext\nprint threadIdx.x\ninfo locals");
     EXPECT_THAT(output, AllOf(HasSubstr("__syncthreads();"), HasSubstr("tile[blockDim.x - 1 - threadIdx.x]"), HasSubstr("= 5\n"),
                               ContainsRegex("\ntile = 0x"), Not(HasSubstr("No symbol"))));
 }

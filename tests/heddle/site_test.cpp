@@ -34,8 +34,8 @@ TEST(Site, HasEveryPageAndNoDeadLink) {
     const ShellOutput made = shell("bash " + quoted(root + "/docs/make-site.sh") + " " + quoted(site.string()) + " none 2>&1");
     ASSERT_EQ(made.status, 0) << made.text;
     EXPECT_THAT(made.text, HasSubstr(", 0 dead\n"));
-    for (const char* page : {"index.html", "docs/install.html", "core/index.html", "search/search_index.json",
-                             "kernels/softmax/softmax.cu.html"})
+    for (const char* page :
+         {"index.html", "docs/install.html", "core/index.html", "search/search_index.json", "kernels/softmax/softmax.cu.html"})
         EXPECT_TRUE(fs::exists(site / page)) << page;
     const std::string first = read_file(site / "index.html");
     for (const auto& folder : fs::directory_iterator(root + "/kernels")) {

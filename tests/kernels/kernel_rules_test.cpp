@@ -72,8 +72,8 @@ TEST(KernelRules, GridsHaveOneAxis) {
     EXPECT_GT(launches, 20);
 }
 
-// heddle-explain and heddle-grader are built for the emulator alone; fused_sum.h is arithmetic, and the front end rewrites text and
-// runs programs, in any build.
+// heddle-explain and heddle-grader are built for the emulator alone; fused_sum.h is arithmetic, and the front end rewrites text
+// and runs programs, in any build.
 TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerAndToTheseTwoOnly) {
     for (const char* room : {"core", "kernels", "autograd", "nn", "optim", "heddle", "apps"})
         for (const Source& source : sources(room)) {
@@ -81,8 +81,9 @@ TEST(KernelRules, BuildModesAreKnownInTheDeviceLayerAndToTheseTwoOnly) {
                 starts_with(source.name, "apps/learn/grader/"))
                 continue;
             EXPECT_EQ(
-                lines_with(source,
-                           R"(__CUDACC__|__CUDA_ARCH__|HEDDLE_WITHOUT_CUDA|HEDDLE_EMULAT|kernels/emulator/(?!run/fused_sum\.h|frontend/))"),
+                lines_with(
+                    source,
+                    R"(__CUDACC__|__CUDA_ARCH__|HEDDLE_WITHOUT_CUDA|HEDDLE_EMULAT|kernels/emulator/(?!run/fused_sum\.h|frontend/))"),
                 "");
         }
 }

@@ -80,8 +80,7 @@ TEST_P(ImportedRun, IsUsedLikeAnyOther) {
         << "Marian never writes its unknown token, but a run of Heddle's own may";
     EXPECT_EQ(lines_of(done("translate RUN --sample --n-best 3", german).out).size(), 12u);
     EXPECT_THAT(done("evaluate RUN --test few --beam 1").out, HasSubstr("BLEU"));
-    EXPECT_THAT(done("translate RUN --beam 1 --alignment", german).out,
-                testing::ContainsRegex(" \\|\\|\\| [0-9]+-0"));
+    EXPECT_THAT(done("translate RUN --beam 1 --alignment", german).out, testing::ContainsRegex(" \\|\\|\\| [0-9]+-0"));
     done("translate RUN --beam 1 --attention MAPS", german);
     EXPECT_THAT(here_.read("MAPS/index.html"), HasSubstr("Hund"));
     EXPECT_THAT(done("summary RUN").out, HasSubstr("embedding"));

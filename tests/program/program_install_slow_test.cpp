@@ -115,8 +115,8 @@ TEST_F(Installed, ChecksCudaWithItsOwnHeadersAndItsOwnLibrary) {
     if (shell("find " + quoted(path("")) + " -name libheddle_emulator_checked.a").text.empty())
         GTEST_SKIP() << "this build has no checked emulator";
     std::ofstream(folder().path("reverse.cu")) << fenced_blocks("README.md", "cpp").at(0);
-    const ShellOutput checked = shell("cd " + quoted(folder().path("")) +
-                                      " && " + quoted(path("bin/heddle")) + " check reverse.cu 2>&1");
+    const ShellOutput checked =
+        shell("cd " + quoted(folder().path("")) + " && " + quoted(path("bin/heddle")) + " check reverse.cu 2>&1");
     EXPECT_EQ(checked.status, 3) << checked.text;
     EXPECT_THAT(checked.text, HasSubstr("heddle check: 1 violation (race) in 3 orders"));
 }

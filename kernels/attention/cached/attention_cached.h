@@ -22,8 +22,8 @@ struct CachedKeys {
     /// [heads or 1, n] of the query's dtype, f32 beside bf16, with n at least the longest of `lengths`: added to the scaled
     /// scores, the last number to that of a row's newest key (kernels/attention/alibi.h). Undefined: no bias.
     Tensor bias = {};
-    device::Growth growth = {};             ///< of the lengths, which are equal then; on CUDA
-    std::int64_t longest = 0;               ///< the lengths never grow beyond it; used with a growth
+    device::Growth growth = {};  ///< of the lengths, which are equal then; on CUDA
+    std::int64_t longest = 0;    ///< the lengths never grow beyond it; used with a growth
 };
 
 /// Row r: softmax(scale query_r K_r^T + bias) V_r with the keys and values that the table names; query [rows, heads * dk], result

@@ -51,11 +51,11 @@ struct alignas(2) HEDDLE_ONE {
     HEDDLE_ONE& operator=(const HEDDLE_RAW& raw) { return *this = HEDDLE_ONE(raw); }
     HEDDLE_ONE& operator=(float x) { return *this = HEDDLE_ONE(x); }
     HEDDLE_ONE& operator=(double x) { return *this = HEDDLE_ONE(x); }
-    constexpr operator HEDDLE_RAW() const { return {__x}; }               // NOLINT
+    constexpr operator HEDDLE_RAW() const { return {__x}; }  // NOLINT
     // Inlined into host code, too, which is compiled unwatched.
     [[gnu::always_inline]] constexpr operator float() const { return HEDDLE_BITS::value(__x); }  // NOLINT
-    constexpr operator bool() const { return (__x & 0x7fffu) != 0; }      // NOLINT
-    operator signed char() const {                                        // NOLINT
+    constexpr operator bool() const { return (__x & 0x7fffu) != 0; }                             // NOLINT
+    operator signed char() const {                                                               // NOLINT
         return heddle::emulator::to_integer<signed char>(HEDDLE_BITS::value(__x), heddle::emulator::Rounding::zero, false);
     }
     operator char() const { return static_cast<char>(static_cast<signed char>(*this)); }  // NOLINT

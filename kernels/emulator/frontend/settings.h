@@ -40,9 +40,9 @@ struct Settings {
     std::string json = {};   ///< a file for the results; "-" is stdout
     std::string sarif = {};  ///< the same in SARIF 2.1.0
 
-    std::string trace = {};        ///< a file for what the kernels did (trace/trace_file.h); empty: none
-    std::uint64_t launches = 8;    ///< that it has
-    bool shows_output = true;      ///< of the first schedule; else the program prints nothing
+    std::string trace = {};      ///< a file for what the kernels did (trace/trace_file.h); empty: none
+    std::uint64_t launches = 8;  ///< that it has
+    bool shows_output = true;    ///< of the first schedule; else the program prints nothing
 
     // For files without main():
     std::string call = {};                    ///< a host function to call with the arguments in their order

@@ -20,8 +20,9 @@ bool aligned(const void* address, std::size_t to) { return reinterpret_cast<std:
 
 void load_vector(void* to, const void* from, std::size_t bytes, Place place) {
     if (!aligned(from, bytes))
-        violate(mistake("misaligned", place, "loads " + std::to_string(bytes) + " bytes at " + text_of(place) +
-                                                 " from an address that is not a multiple of that"));
+        violate(mistake("misaligned", place,
+                        "loads " + std::to_string(bytes) + " bytes at " + text_of(place) +
+                            " from an address that is not a multiple of that"));
     if constexpr (checker::kEnabled) checker::read(from, bytes, place);
     if (counts_traffic()) note_traffic(from, bytes, place);
     std::memcpy(to, from, bytes);
@@ -29,8 +30,9 @@ void load_vector(void* to, const void* from, std::size_t bytes, Place place) {
 
 void store_vector(void* to, const void* from, std::size_t bytes, Place place) {
     if (!aligned(to, bytes))
-        violate(mistake("misaligned", place, "stores " + std::to_string(bytes) + " bytes at " + text_of(place) +
-                                                 " to an address that is not a multiple of that"));
+        violate(mistake(
+            "misaligned", place,
+            "stores " + std::to_string(bytes) + " bytes at " + text_of(place) + " to an address that is not a multiple of that"));
     if constexpr (checker::kEnabled) checker::write(to, bytes, place);
     if (counts_traffic()) note_traffic(to, bytes, place);
     std::memcpy(to, from, bytes);

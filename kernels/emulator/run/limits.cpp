@@ -45,7 +45,8 @@ const Profile& profile() {
         const std::string_view wanted = text == nullptr ? "sm_90" : text;
         for (const Profile& chip : kProfiles)
             if (wanted == chip.name) return chip;
-        throw std::runtime_error("HEDDLE_EMULATOR_CHIP=" + std::string(wanted) + ": wanted sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120");
+        throw std::runtime_error("HEDDLE_EMULATOR_CHIP=" + std::string(wanted) +
+                                 ": wanted sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120");
     }();
     return chosen;
 }

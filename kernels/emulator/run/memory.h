@@ -42,8 +42,8 @@ struct Allocation {
     MemoryKind kind = MemoryKind::device;
     const cuda::Shape* shape = nullptr;  ///< a variable's
 };
-/// The allocation that contains the address, or the nearest one before it, including freed ones; outside of the device's range, the
-/// mapped piece (below) that contains the address. Else none.
+/// The allocation that contains the address, or the nearest one before it, including freed ones; outside of the device's range,
+/// the mapped piece (below) that contains the address. Else none.
 std::optional<Allocation> nearest_allocation(const void* address);
 /// All that live, by address.
 std::vector<Allocation> living_allocations();
@@ -58,7 +58,8 @@ std::string title(const Allocation& allocation);
 MemoryKind memory_kind(const void* address);
 
 /// Lets kernels reach memory outside of the device's range: pinned or registered host memory, or a variable of the program. Its
-/// bytes count as written, because the checker does not see the host's writes. A later piece at the same start replaces the earlier one.
+/// bytes count as written, because the checker does not see the host's writes. A later piece at the same start replaces the
+/// earlier one.
 void map_memory(void* start, std::size_t bytes, MemoryKind kind, const std::string& name, const cuda::Shape* shape = nullptr);
 /// False if no piece begins there.
 bool unmap_memory(const void* start);
@@ -95,11 +96,12 @@ struct HostAccess {
     const std::byte* address;
     bool written;
     const void* code;
-    std::uint64_t queued;  ///< the number of operations that had been queued by then
+    std::uint64_t queued;   ///< the number of operations that had been queued by then
     std::string file = {};  ///< of the source, if the program tells its violations
     int line = 0;
 };
-/// Closes managed memory to the host while work is queued: each access to a closed page is kept, and opens it. Opening it forgets them.
+/// Closes managed memory to the host while work is queued: each access to a closed page is kept, and opens it. Opening it forgets
+/// them.
 void close_managed_memory(bool closed);
 /// Called by the handler: false if the address is not in closed managed memory.
 bool show_managed_memory(const HostAccess& access);

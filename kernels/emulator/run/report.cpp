@@ -164,7 +164,8 @@ SourceLine line_near(const void* address) {
     if (line.line != 0 && !is_layer(line.text)) return line;
     return on_another_stack([&line, address] {
         for (int back = 1; back <= 128; ++back)
-            if (SourceLine before = find_line(static_cast<const std::byte*>(address) - back); before.line != 0 && !is_layer(before.text))
+            if (SourceLine before = find_line(static_cast<const std::byte*>(address) - back);
+                before.line != 0 && !is_layer(before.text))
                 return before;
         return line;
     });

@@ -25,8 +25,8 @@ struct Profile {
 /// HEDDLE_EMULATOR_CHIP, by default sm_90. An unknown name throws std::runtime_error.
 const Profile& profile();
 
-/// The number of multiprocessors that programs are told of, and that hold a cooperative grid: the chip's, or in programs of the front
-/// end so few that the emulator has a stack for each thread that is resident.
+/// The number of multiprocessors that programs are told of, and that hold a cooperative grid: the chip's, or in programs of the
+/// front end so few that the emulator has a stack for each thread that is resident.
 int multiprocessor_count();
 /// The number of blocks that fit on one multiprocessor. Registers, which are not counted here, may allow fewer.
 std::uint64_t resident_blocks(std::uint64_t threads, std::size_t shared);

@@ -24,8 +24,8 @@ void note_traffic(const void* address, std::size_t bytes, const Place& place);
 void note_collective(unsigned lanes);
 /// A barrier is complete.
 void note_barrier(const Thread* const* threads, std::size_t count);
-// The same for the costs of each line (trace/line_costs.cpp), where HEDDLE_EMULATOR_COST counts them. `code`: the access's address,
-// or null if `place` is known.
+// The same for the costs of each line (trace/line_costs.cpp), where HEDDLE_EMULATOR_COST counts them. `code`: the access's
+// address, or null if `place` is known.
 void note_cost(const void* address, std::size_t bytes, const void* code, const Place& place);
 void note_cost_of_collective(unsigned lanes);
 void note_cost_of_barrier(const Thread* const* threads, std::size_t count);

@@ -61,12 +61,12 @@ struct TracedLaunch {
     std::vector<TraceSite> sites;
     std::vector<TraceEvent> events;
     std::vector<TracedExchange> exchanges;  ///< of the first kMostExchanges collectives of a trace
-    std::vector<TracedPiece> pieces;  ///< in the order in which a block takes them
+    std::vector<TracedPiece> pieces;        ///< in the order in which a block takes them
     /// Indices in `events`. `mistake`: the reported access; it was not made, so it has no value. `earlier`: if the report is
     /// about a race, the other thread's latest access at the reported place.
     std::uint32_t mistake = kNoEvent, earlier = kNoEvent;
     bool mistake_is_made = false;  ///< the launch went on, and the access was made after all
-    bool is_cut = false;  ///< more happened than the trace holds
+    bool is_cut = false;           ///< more happened than the trace holds
 };
 
 /// The events that a trace holds unless told otherwise: about 100 MB.
