@@ -1,5 +1,6 @@
 #include "kernels/cross_entropy/cross_entropy.h"
 
+#include "autograd/ops.h"
 #include "kernels/cross_entropy/cross_entropy_row.h"
 #include "tests/numbers.h"
 #include "tests/support.h"
@@ -146,6 +147,14 @@ TEST(CrossEntropy, IsTheMeanOverTheCountedTargets) {
         EXPECT_NEAR(loss_statistics(result.statistics).nll, nll, tolerance);
         EXPECT_EQ(loss_statistics(result.statistics).counted, 3);
         EXPECT_EQ(loss_statistics(result.statistics).correct, correct);
+        // The ops hand the statistics on; the linear map of the second is the identity.
+        Tensor of_op, of_fused_op;
+        ops::cross_entropy(logits.to(dtype), targets_of(ids), {.label_smoothing = 0.1}, &of_op);
+        EXPECT_TRUE(same_bits(of_op, result.statistics));
+        ops::linear_cross_entropy(logits.to(dtype), Tensor::eye(33, dtype), {}, targets_of(ids), {.label_smoothing = 0.1},
+                                  &of_fused_op);
+        EXPECT_NEAR(loss_statistics(of_fused_op).loss, loss, tolerance);
+        EXPECT_EQ(loss_statistics(of_fused_op).correct, correct);
         const auto divided = cross_entropy_forward(logits.to(dtype), targets_of(ids), {.label_smoothing = 0.1, .divisor = 7});
         EXPECT_NEAR(divided.loss.item(), loss / 7, tolerance);
     }

@@ -98,7 +98,7 @@ def programs_for(root, unit):
         others += _SEARCHES  # what computes no gradient serves searches and updates
     if unit.startswith("autograd/"):
         own = _all(_TAPE + ["proofs_test"] if op == "tape" else ["proofs_test"] + [name for name in host if "gradient" in name])
-        further = _all(others + _MODELS + _TAPE + _DEVICE_MODELS)
+        further = _all(host + others + _MODELS + _TAPE + _DEVICE_MODELS)
     elif unit.endswith(".cu"):
         plain = _all(device) + every_op
         own = plain + _all(host) + [("checked/" + name, only + WATCHED) for name, only in plain]
