@@ -74,9 +74,10 @@ std::string read_file(const fs::path& path) {
     return read_all(file, information_of(file, path), path);
 }
 
+Descriptor open_to_read(const fs::path& path) { return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); }
+
 std::string read_regular_file(const fs::path& path, std::size_t longest) {
-    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const Descriptor file = open_to_read(path);
     const struct stat information = information_of(file, path);
     check_regular(information, path);
     check(static_cast<std::uintmax_t>(information.st_size) <= longest, "file: '{}' has {} bytes; wanted at most {}",
@@ -165,9 +166,9 @@ void AtomicFile::commit() {
     sync_folder(folder_of(target_));
 }
 
-MemoryMap::MemoryMap(const fs::path& path) {
-    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+MemoryMap::MemoryMap(const fs::path& path) : MemoryMap(open_to_read(path), path) {}
+
+MemoryMap::MemoryMap(const Descriptor& file, const fs::path& path) {
     const struct stat information = information_of(file, path);
     check_regular(information, path);
     if (information.st_size == 0) return;  // mmap refuses an empty range

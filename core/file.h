@@ -12,6 +12,9 @@
 
 namespace heddle {
 
+/// Opens a file for reading, and does not wait for the writer of a named pipe. Not good(), with errno, when it cannot be opened.
+Descriptor open_to_read(const std::filesystem::path& path);
+
 /// Reads the whole file, which may also be a pipe. Error, with path and reason, when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 /// Reads a regular file of at most `longest` bytes. Error, with path and reason, for anything else: reading a named pipe could
@@ -76,6 +79,8 @@ class MemoryMap {
   public:
     /// Error, with path and reason, when `path` is not a regular file that can be read. An empty file gives an empty span.
     explicit MemoryMap(const std::filesystem::path& path);
+    /// The same for a file that open_to_read(path) opened, whose descriptor tells what others do to it later.
+    MemoryMap(const Descriptor& file, const std::filesystem::path& path);
     ~MemoryMap();
     MemoryMap(MemoryMap&& other) noexcept;
     MemoryMap& operator=(MemoryMap&& other) noexcept;

@@ -1,6 +1,5 @@
 #include "apps/translation/prepared/prepared_text.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -110,8 +109,9 @@ void PreparedText::check_ids(std::size_t number) const {
 }
 
 PreparedText::File PreparedText::open_file(const std::filesystem::path& path, std::int64_t size) {
-    File file{
-        .path = path, .map = MemoryMap(path), .opened = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), .written = {}};
+    Descriptor opened = open_to_read(path);
+    MemoryMap map(opened, path);
+    File file{.path = path, .opened = std::move(opened), .map = std::move(map), .written = {}};
     const auto bytes = static_cast<std::int64_t>(file.map.bytes().size());
     check(bytes == size, "{}: the file has {} bytes, wanted {}; {}", path.string(), bytes, size, prepare_again);
     file.written = check_size(file);

@@ -60,8 +60,8 @@ class PreparedText final : public PairStore {
     // A mapped file. What others do to it is seen by its descriptor, however often its name is given to another file.
     struct File {
         std::filesystem::path path;
-        MemoryMap map;
         Descriptor opened;
+        MemoryMap map;
         mutable timespec written;
     };
     struct Shard {
