@@ -1,5 +1,7 @@
 #include "apps/explain/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -26,17 +28,14 @@ frontend::Toolkit toolkit() {
 }
 
 OptionTable check_table(frontend::Settings& settings) {
-    OptionTable table("check", "runs CUDA C++ without a GPU and reports races and other mistakes of its kernels");
-    table.usage =
-        "usage: heddle check FILE.cu [FILE.cu ...] [options] [-- ARGUMENTS]\n"
-        "       heddle check FILE.cu --kernel NAME --grid 2 --block 64 --arg x=f32[128] --arg n=128    (a file without main)\n\n"
+    OptionTable table = program_table(
+        "check", "runs CUDA C++ without a GPU and reports races and other mistakes of its kernels",
         "The compiler is $CXX, else c++, g++ or clang++. It also gets -I, -D, -U, -std, -O, -include, -isystem, -l and -L; what "
         "follows\n"
         "-- are the program's arguments. Exit status: 0 no violation, 3 a violation, 1 the program failed by itself, 2 wrong "
         "usage or\n"
-        "the file does not compile.\n";
-    table.group(OptionGroup::files);
-    table.add("file", settings.sources, "CUDA C++ files, which become one program").called("FILE...").positional();
+        "the file does not compile.\n",
+        settings);
     add_check_options(table, settings);
     return table;
 }
@@ -62,6 +61,18 @@ int check_files(Arguments words) {
 }
 
 }  // namespace
+
+OptionTable program_table(const std::string& command, const char* summary, const char* remarks, frontend::Settings& settings) {
+    OptionTable table(command, summary);
+    table.usage = fmt::format(
+        "usage: heddle {0} FILE.cu [FILE.cu ...] [options] [-- ARGUMENTS]\n"
+        "       heddle {0} FILE.cu --kernel NAME --grid 2 --block 64 --arg x=f32[128] --arg n=128    (a file without "
+        "main)\n\n{1}",
+        command, remarks);
+    table.group(OptionGroup::files);
+    table.add("file", settings.sources, "CUDA C++ files, which become one program").called("FILE...").positional();
+    return table;
+}
 
 void add_check_options(OptionTable& table, frontend::Settings& settings, const std::vector<std::string>& names) {
     constexpr OptionGroup groups[] = {OptionGroup::files, OptionGroup::run, OptionGroup::launch, OptionGroup::output};

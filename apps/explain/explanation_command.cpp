@@ -28,15 +28,11 @@ struct ExplainFileOptions {
 
 OptionTable explain_file_table(ExplainFileOptions& options) {
     frontend::Settings& settings = options.settings;
-    OptionTable table("explain", "runs CUDA C++ without a GPU and shows on a page what its warps ask of memory");
-    table.usage =
-        "usage: heddle explain FILE.cu [FILE.cu ...] [options] [-- ARGUMENTS]\n"
-        "       heddle explain FILE.cu --kernel NAME --grid 2 --block 64 --arg x=f32[128] --arg n=128    (a file without "
-        "main)\n\n"
+    OptionTable table = program_table(
+        "explain", "runs CUDA C++ without a GPU and shows on a page what its warps ask of memory",
         "The file is checked as by heddle check; the page shows the first order in which there was a violation, else the "
-        "first.\n";
-    table.group(OptionGroup::files);
-    table.add("file", settings.sources, "CUDA C++ files, which become one program").called("FILE...").positional();
+        "first.\n",
+        settings);
     table.group(OptionGroup::run);
     table.add("launches", settings.launches, "the most launches on the page: the first ones, and the first with a violation")
         .at_least(1)
