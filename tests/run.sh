@@ -69,8 +69,7 @@ build() {
     local tests=ON werror=${HEDDLE_WERROR:-OFF}
     if [ "$1" = fuzz ]; then tests=OFF; fi  # it has none but its own
     if [ "$1" = cuda ]; then werror=ON; fi  # its warnings are what it is compiled for
-    cmake --preset "$1" -DHEDDLE_TESTS="$tests" -DHEDDLE_WERROR="$werror"
-    cmake --build --preset "$1"
+    cmake --preset "$1" -DHEDDLE_TESTS="$tests" -DHEDDLE_WERROR="$werror" && cmake --build --preset "$1"
 }
 for piece in "${tested[@]}"; do build "$piece"; done
 if asked mutants && ! asked emulated; then build emulated; fi
