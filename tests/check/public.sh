@@ -39,8 +39,11 @@ while [ $# -gt 0 ]; do
     shift
 done
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
-[ -x "$heddle" ] || { echo "public.sh: $heddle is not there; build it, or name it with --heddle" >&2; exit 2; }
-case $heddle in */heddle) lab=$(dirname "$heddle")/heddle-lab; [ -x "$lab" ] || { echo "public.sh: $lab is not there; build it, too" >&2; exit 2; } ;; esac
+programs=("$heddle")
+if [ "$(basename "$heddle")" = heddle ]; then programs+=("$(dirname "$heddle")/heddle-lab"); fi  # which it starts
+for program in "${programs[@]}"; do
+    [ -x "$program" ] || { echo "public.sh: $program is not there; build it, or name another with --heddle" >&2; exit 2; }
+done
 heddle=$(realpath "$heddle")  # the programs run in their own folders
 
 # folder_of OWNER/NAME: where the repository lies.

@@ -1,5 +1,4 @@
-// Damaged and hostile models of other toolkits: each is refused by an Error that names it, in a process of its own whose memory
-// is watched.
+// Damaged and hostile models of other toolkits: each is refused by an Error that names it, in a process whose memory is watched.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -383,11 +382,9 @@ TEST(HostileModels, OfCTranslate2AreRefused) {
     std::vector<Case> cases = hostile_variables();
     for (const char* file : {"config.json", "model.bin", "shared_vocabulary.json", "sentencepiece.model"})
         append(cases, damages_of_file(file, true));
-    for (const json& value : {json(3), json("<nothing>"), json(nullptr)}) {
-        cases.push_back(with_json("config.json", "unk_token", value));
-        cases.push_back(with_json("config.json", "eos_token", value));
-        cases.push_back(with_json("config.json", "decoder_start_token", value));
-    }
+    for (const char* name : {"unk_token", "eos_token", "decoder_start_token"})
+        for (const json& value : {json(3), json("<nothing>"), json(nullptr)})
+            cases.push_back(with_json("config.json", name, value));
     for (const json& value : {json("1e-5"), json(0), json(-1)})
         cases.push_back(with_json("config.json", "layer_norm_epsilon", value));
     cases.push_back(with_json("config.json", "add_source_bos", 1));
